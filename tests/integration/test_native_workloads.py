@@ -24,7 +24,7 @@ from kumulus.extras.schedulers import SchedulerError, definitions
 from kumulus.extras.watch.history.document import load
 from kumulus.kube import Client, load_kubeconfig
 from kumulus.model.pools import GROUP_LABEL
-from tests.integration.conftest import NODES, PODS, Plane, Pools, plane_at
+from tests.integration.conftest import NODES, PODS, Faults, Plane, Pools, plane_at
 from tests.integration.test_resource_slices import CLAIMS, CLASSES, TEMPLATES, WITHOUT_GPUS, devices
 from tests.support import runs
 from tests.support.api import Object
@@ -50,6 +50,27 @@ async def run(
     file.write_text(yaml.safe_dump({**given, "timeout": "20s", **more}))
     report, made = await runs.run(plane.observed.kubeconfig, file, **seen)
     return report.results.tests[0].details, made
+
+
+async def share(plane: Plane, pools: Pools, workloads: Callable[[str, Object], Object], gpus: int = 1) -> str:
+    """A gang of three pods that share its claim of one GPU of a node; returns its name, which is the pool's, too."""
+    inputs = pools.inputs(1, resourceSlices=devices(gpus), capacity=WITHOUT_GPUS, taints=[])
+    await pools.create(inputs)
+    name = str(inputs["name"])
+    workloads(CLASSES, {"metadata": {"name": name}, "spec": {"selectors": [{"cel": {"expression": "true"}}]}})
+    spec = {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": name}}]}}
+    workloads(TEMPLATES, {"metadata": {"name": name}, "spec": {"spec": spec}})
+    claims = [{"name": "shared", "resourceClaimTemplateName": name}]
+    group = {"schedulingPolicy": {"gang": {"minCount": 3}}, "resourceClaims": claims}
+    workloads(OWN_GROUPS, {"metadata": {"name": name}, "spec": group})
+    for number in range(3):
+        container = {"name": "c", "image": "none", "resources": {"claims": [{"name": "shared"}]}}
+        pod = {"containers": [container], "resourceClaims": claims, "schedulingGroup": {"podGroupName": name}}
+        workloads(PODS, {"metadata": {"name": f"{name}-{number}"}, "spec": pod})
+    plane.api.until(
+        PODS, lambda found: [each["status"]["phase"] for each in found.values()] == ["Running"] * 3, timeout=60
+    )
+    return name
 
 
 class TestWithNativeWorkloads:
@@ -147,27 +168,51 @@ class TestWithNativeWorkloads:
         }
         assert [each for each in plane.api.list(GROUPS) if not each["metadata"].get("deletionTimestamp")] == []
 
-    async def test_the_pods_of_a_group_share_the_groups_claim(
-        self, plane: Plane, pools: Pools, workloads: Callable[[str, Object], Object]
+    async def test_the_pods_of_a_group_share_the_groups_claim_and_are_told_of_its_devices_health(
+        self, plane: Plane, pools: Pools, faults: Faults, workloads: Callable[[str, Object], Object]
     ) -> None:
-        inputs = pools.inputs(1, resourceSlices=devices(2), capacity=WITHOUT_GPUS, taints=[])
-        await pools.create(inputs)
-        name = str(inputs["name"])
-        workloads(CLASSES, {"metadata": {"name": name}, "spec": {"selectors": [{"cel": {"expression": "true"}}]}})
-        spec = {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": name}}]}}
-        workloads(TEMPLATES, {"metadata": {"name": name}, "spec": {"spec": spec}})
-        claims = [{"name": "shared", "resourceClaimTemplateName": name}]
-        group = {"schedulingPolicy": {"gang": {"minCount": 3}}, "resourceClaims": claims}
-        workloads(OWN_GROUPS, {"metadata": {"name": name}, "spec": group})
-        for number in range(3):
-            container = {"name": "c", "image": "none", "resources": {"claims": [{"name": "shared"}]}}
-            pod = {"containers": [container], "resourceClaims": claims, "schedulingGroup": {"podGroupName": name}}
-            workloads(PODS, {"metadata": {"name": f"{name}-{number}"}, "spec": pod})
-        plane.api.until(
-            PODS, lambda found: [each["status"]["phase"] for each in found.values()] == ["Running"] * 3, timeout=60
-        )
+        name = await share(plane, pools, workloads)
         (claim,) = plane.api.list(CLAIMS)
         assert len(claim["status"]["allocation"]["devices"]["results"]) == 1
+        assert [each["resource"] for each in claim["status"]["reservedFor"]] == ["podgroups"]
+
+        def told() -> list[list[Object]]:
+            statuses = [each["status"]["containerStatuses"][0] for each in plane.api.list(PODS)]
+            return [each["allocatedResourcesStatus"] for each in statuses]
+
+        def of_the_claim(health: str) -> list[Object]:
+            resources = [{"resourceID": f"gpu.nvidia.com/{name}-0/gpu-0", "health": health}]
+            return [{"name": "claim:shared", "resources": resources}]
+
+        await faults.begin(faults.inputs("ill", {name: "0"}, capacity={"nvidia.com/gpu": "-1"}, devices="taint"))
+        assert told() == [of_the_claim("Unhealthy")] * 3
+        await faults.end("ill")
+        assert told() == [of_the_claim("Healthy")] * 3
+
+    async def test_a_captured_group_has_the_same_device_in_a_clone(
+        self, plane: Plane, pools: Pools, workloads: Callable[[str, Object], Object], tmp_path: Path
+    ) -> None:
+        name = await share(plane, pools, workloads, gpus=4)
+        (before,) = plane.api.list(CLAIMS)
+        spool = Spool(tmp_path, "source")
+        async with Client(load_kubeconfig(plane.observed.kubeconfig)) as client:
+            await Reader(client, spool, 1000, lambda kind, count: None).read()
+            writing.write(spool, tmp_path, None)
+            plane.api.delete(f"{PODS}?gracePeriodSeconds=0")
+            plane.api.until(PODS, lambda found: not found)
+            for path in (f"{OWN_GROUPS}/{name}", f"{TEMPLATES}/{name}"):
+                plane.api.delete(path)
+            plane.api.until(CLAIMS, lambda found: not found, timeout=60)
+            done = await putting.put(client, tmp_path / "workload.yaml", lambda kind, count: None)
+        assert (done.made["PodGroup"], done.made["Pod"], done.claims) == (1, 3, [])
+        (after,) = plane.api.list(CLAIMS)
+        assert after["metadata"]["uid"] != before["metadata"]["uid"]
+        results = [each["status"]["allocation"]["devices"]["results"] for each in (before, after)]
+        assert results[0] == results[1]
+        (group,) = plane.api.list(OWN_GROUPS)
+        reserved = {"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": name}
+        assert after["status"]["reservedFor"] == [{**reserved, "uid": group["metadata"]["uid"]}]
+        plane.api.delete(f"{PODS}?gracePeriodSeconds=0")
 
     async def test_a_captured_gang_is_the_same_in_a_clone(self, plane: Plane, pools: Pools, tmp_path: Path) -> None:
         await pools.create(pools.inputs(2, labels={ZONE: "a"}, capacity=ONE_PER_NODE, taints=[]))

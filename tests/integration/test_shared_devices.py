@@ -5,8 +5,10 @@ The real scheduler allocates them, while counters last and as long as one has ro
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -19,6 +21,8 @@ from tests.support.pods import are_judged
 
 pytestmark = pytest.mark.integration
 DIVIDED, SHARED = "DRAPartitionableDevices", "DRAConsumableCapacity"
+BINDING = "DRADeviceBindingConditions"
+READY, FAILED = "FabricDeviceReady", "FabricDeviceFailed"
 PROFILES = ["1g.10gb", "1g.20gb", "2g.20gb", "3g.40gb", "4g.40gb", "7g.80gb"]
 CLASS = 'device.driver == "gpu.nvidia.com"'
 PROFILE = 'device.attributes["gpu.nvidia.com"].type == "mig" && device.attributes["gpu.nvidia.com"].profile == "{}"'
@@ -132,13 +136,85 @@ class TestWithTheGates:
         assert await pools.drift(whole) == {}
 
 
+class TestWithBindingConditions:
+    """Devices that have to be made ready for a node: of one driver they are, of another never, of a third by a test."""
+
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
+        bindings = {"gpu.nvidia.com": {"after": "4s"}, "gpu.acme.example": {"failures": 1.0}}
+        with plane_at(tmp_path_factory.mktemp("bound"), deviceBindings=bindings) as made:
+            yield made
+
+    async def waiting(self, plane: Plane, pools: Pools, driver: str) -> tuple[str, Callable[[], dict[str, Any]]]:
+        """A pod that claims the only device of a driver's: its name, and what finds its claim."""
+        conditions = {"bindingConditions": [READY], "bindingFailureConditions": [FAILED], "bindsToNode": True}
+        slices = {"driver": driver, "count": 1, **conditions}
+        inputs = pools.inputs(1, resourceSlices=slices, capacity=WITHOUT_GPUS)
+        await pools.create(inputs)
+        assert await pools.drift(inputs) == {}
+        name = inputs["name"]
+        selectors = [{"cel": {"expression": f'device.driver == "{driver}"'}}]
+        plane.api.create(CLASSES, {"metadata": {"name": name}, "spec": {"selectors": selectors}})
+        spec = {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": name}}]}}
+        plane.api.create(CLAIMS, {"metadata": {"name": name}, "spec": spec})
+        body: dict[str, Any] = pod(name, name, cpu="10m")
+        body["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": name}]
+        body["spec"]["containers"][0]["resources"]["claims"] = [{"name": "gpu"}]
+        plane.api.create(PODS, body)
+        return name, lambda: plane.api.get(f"{CLAIMS}/{name}").get("status", {})
+
+    async def test_a_pod_is_bound_once_its_device_is_ready(self, plane: Plane, pools: Pools) -> None:
+        name, claim = await self.waiting(plane, pools, "gpu.nvidia.com")
+        found = plane.api.until(PODS, lambda found: found[name]["status"]["phase"] == "Running", timeout=60)
+        (told,) = claim()["devices"]
+        (condition,) = told["conditions"]
+        assert (told["pool"], told["device"]) == (f"{name}-0", "gpu-0")
+        assert (condition["type"], condition["status"]) == (READY, "True")
+        since = datetime.fromisoformat(claim()["allocation"]["allocationTimestamp"])
+        ready = datetime.fromisoformat(condition["lastTransitionTime"])
+        (scheduled,) = (each for each in found[name]["status"]["conditions"] if each["type"] == "PodScheduled")
+        assert (ready - since).total_seconds() >= 3
+        assert datetime.fromisoformat(scheduled["lastTransitionTime"]) >= ready.replace(microsecond=0)
+
+    async def test_a_device_that_cannot_be_made_ready_is_given_back(self, plane: Plane, pools: Pools) -> None:
+        name, _ = await self.waiting(plane, pools, "gpu.acme.example")
+
+        def tried_again(found: Mapping[str, Any]) -> bool:
+            mine = [each for each in found.values() if each["regarding"]["name"] == name]
+            begun = [each for each in mine if each["reason"] == "BindingConditionsPending"]
+            times = sum((each.get("series") or {}).get("count", 1) for each in begun)
+            return times > 1 and any("device binding failed" in each.get("note", "") for each in mine)
+
+        plane.api.until("/apis/events.k8s.io/v1/namespaces/default/events", tried_again, timeout=90)
+        assert "nodeName" not in plane.api.get(f"{PODS}/{name}")["spec"]
+
+    async def test_devices_of_a_driver_that_nothing_is_said_of_wait_for_its_own_controller(
+        self, plane: Plane, pools: Pools
+    ) -> None:
+        name, claim = await self.waiting(plane, pools, "gpu.other.example")
+        plane.api.until(CLAIMS, lambda found: "allocation" in found[name].get("status", {}), timeout=60)
+        await asyncio.sleep(5)
+        assert "devices" not in claim()
+        assert "nodeName" not in plane.api.get(f"{PODS}/{name}")["spec"]
+        condition = {"type": READY, "status": "True", "reason": "Attached", "message": ""}
+        told = {"driver": "gpu.other.example", "pool": f"{name}-0", "device": "gpu-0"}
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        conditions = [{**condition, "lastTransitionTime": now}]
+        status = {"status": {"devices": [{**told, "conditions": conditions}]}}
+        plane.api.merge(f"{CLAIMS}/{name}/status", status)
+        plane.api.until(PODS, lambda found: found[name]["status"]["phase"] == "Running", timeout=60)
+
+
 class TestWithoutTheGates:
     """On another one: the gates are off by default only before Kubernetes 1.36."""
 
     @pytest.fixture(scope="class")
     @staticmethod
     def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
-        with plane_at(tmp_path_factory.mktemp("undivided"), featureGates={DIVIDED: False, SHARED: False}) as made:
+        with plane_at(
+            tmp_path_factory.mktemp("undivided"), featureGates={DIVIDED: False, SHARED: False, BINDING: False}
+        ) as made:
             yield made
 
     @pytest.mark.parametrize(
@@ -146,6 +222,11 @@ class TestWithoutTheGates:
         [
             ({"migProfiles": PROFILES}, DIVIDED, "consumesCounters"),
             ({"allowMultipleAllocations": True}, SHARED, "allowMultipleAllocations"),
+            (
+                {"bindingConditions": [READY], "bindingFailureConditions": [FAILED]},
+                BINDING,
+                "bindingConditions",
+            ),
         ],
     )
     async def test_a_cluster_that_drops_what_it_does_not_know_is_told_of(

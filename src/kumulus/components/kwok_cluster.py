@@ -28,6 +28,9 @@ class KwokClusterArgs(ControlPlaneArgs, total=False):
     """``native``: Kubernetes' own API for groups of pods, with its gates and API versions. Default: only with those."""
     events: str
     """``kubelet``: pods get the events that a kubelet writes. Default: only their scheduler's and controllers'."""
+    device_bindings: Mapping[str, Mapping[str, Any]]
+    """By DRA driver, what its controller does with devices that have to be made ready for a node, such as
+    ``{"gpu.nvidia.com": {"after": "20s"}}``. Default: nothing."""
     etcd_fsync: bool
     """Whether etcd waits for the disk at every write; without it, a crash of the machine can lose the cluster."""
     etcd_quota: str

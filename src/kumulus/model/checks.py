@@ -293,3 +293,11 @@ def _one_taint_problems(where: Where, taint: Mapping[str, object]) -> list[Probl
         remedy = f"write {near}" if near else f"write one of {', '.join(EFFECTS)}"
         found.append(problem((*where, "effect"), f"is {shown(effect)}", remedy))
     return found
+
+
+def share_problems(where: Where, raw: object) -> list[Problem]:
+    """Whether a value is a share: a number from 0 to 1."""
+    remedy = "write a number from 0 to 1, such as 0.05 for one in twenty"
+    if isinstance(raw, bool) or not isinstance(raw, int | float) or not math.isfinite(raw):
+        return [problem(where, f"is {shown(raw)}, not a share", remedy)]
+    return [] if 0 <= raw <= 1 else [problem(where, f"is {shown(raw)}, not between 0 and 1", remedy)]

@@ -13,13 +13,16 @@ from kumulus.model.checks import of_mapping, problem, quantity_problems, unknown
 from kumulus.model.devices import MILLI, PER_DEVICE, SLICES_KEYS, WHOLE
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.mig import PROFILES
-from kumulus.model.names import dns_subdomain_mistake, is_dns_subdomain, suggest
+from kumulus.model.names import dns_subdomain_mistake, is_dns_subdomain, label_key_mistake, suggest
 
 MOST_DEVICES = 128
 """The most devices in one ResourceSlice; no machine has as many whole GPUs, so undivided devices fit in one slice."""
 
 DRIVER_LENGTH = 63
 _NAME_LENGTH = 32
+_CONDITIONS = ("bindingConditions", "bindingFailureConditions")
+MOST_CONDITIONS = 4
+"""The most conditions of either kind that the binding of a device depends on."""
 VALUE_LENGTH = 64
 _MOST_NAMES = 32
 ATTRIBUTE_KINDS = ("string", "int", "bool", "version")
@@ -58,6 +61,12 @@ def devices_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem]:
         found.append(problem((*where, "allowMultipleAllocations"), f"is {shown(shared)}", "write true or false"))
     elif shared and isinstance(raw.get("capacity"), Mapping):
         found += milli_problems((*where, "capacity"), raw["capacity"])
+    if raw.get("bindsToNode") is not None and not isinstance(raw["bindsToNode"], bool):
+        found.append(problem((*where, "bindsToNode"), f"is {shown(raw['bindsToNode'])}", "write true or false"))
+    for key in _CONDITIONS:
+        if raw.get(key) is not None:
+            found += condition_problems((*where, key), raw[key])
+    found += binding_problems(where, raw)
     if raw.get("migProfiles"):
         found += profile_problems((*where, "migProfiles"), raw)
     if names > _MOST_NAMES - len(PER_DEVICE):
@@ -125,6 +134,36 @@ def profile_problems(where: Where, devices: Mapping[str, object]) -> list[Proble
         return [problem((*where[:-1], "capacity"), "has no memory for MIG devices to have parts of", "write memory")]
     if devices.get("allowMultipleAllocations"):
         return [partly_problem((*where[:-1], "allowMultipleAllocations"))]
+    return []
+
+
+def condition_problems(where: Where, raw: object) -> list[Problem]:
+    """Whether a value is a list of types of conditions, at most four and each once."""
+    remedy = "write a list of types of conditions, such as [FabricDeviceReady]"
+    if not isinstance(raw, list | tuple) or not all(isinstance(each, str) for each in raw):
+        return [problem(where, f"is {shown(raw)}", remedy)]
+    mistakes = ((index, each, label_key_mistake(each)) for index, each in enumerate(raw))
+    wrong = [problem((*where, index), f"{shown(each)} {why.message}", remedy) for index, each, why in mistakes if why]
+    if wrong:
+        return wrong
+    if len(set(raw)) < len(raw) or len(raw) > MOST_CONDITIONS:
+        message = f"has {len(raw)} conditions, {len(set(raw))} of them different"
+        return [problem(where, message, f"write each once, and at most {MOST_CONDITIONS}")]
+    return []
+
+
+def binding_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem]:
+    """Problems between both kinds of conditions of binding: neither without the other, and no condition in both."""
+    ready, failed = (raw.get(key) or () for key in _CONDITIONS)
+    if condition_problems(where, ready) or condition_problems(where, failed):
+        # Reported with their own field.
+        return []
+    if bool(ready) != bool(failed):
+        key, other = _CONDITIONS if failed else _CONDITIONS[::-1]
+        return [problem((*where, key), f"is missing, and there are {other}", f"write {key}, or leave both out")]
+    if both := sorted({*ready} & {*failed}):
+        message = f"has {both[0]}, which {_CONDITIONS[0]} has, too"
+        return [problem((*where, _CONDITIONS[1]), message, "write it in one of the two")]
     return []
 
 

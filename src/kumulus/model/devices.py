@@ -6,7 +6,7 @@ Frozen dataclasses, as in `pools`: the provider plugin imports this file. `slice
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, cast
 
 from kumulus.model.plain import plain
@@ -16,6 +16,7 @@ NVIDIA_DRIVER = "gpu.nvidia.com"
 SLICES_KEYS = (
     *("driver", "count", "attributes", "capacity", "pcieRoots", "numaNodes"),
     *("allowMultipleAllocations", "migProfiles"),
+    *("bindsToNode", "bindingConditions", "bindingFailureConditions"),
 )
 """The keys of the plain form, in its order."""
 
@@ -37,6 +38,10 @@ Attribute = Mapping[str, str | int | bool]
 """A device attribute as the API writes it: one of string, int, bool and version, and its value."""
 
 
+_ALWAYS = ("driver", "count", "attributes", "capacity")
+"""The fields that the plain form has even where they are empty."""
+
+
 @dataclass(frozen=True)
 class Devices:
     """The devices of every node of a pool, all alike but for what tells them apart.
@@ -51,6 +56,9 @@ class Devices:
         allow_multiple_allocations: whether several claims may have parts of one device (consumable capacity, KEP-5075).
         mig_profiles: names of the MIG profiles that each device can be divided into as well, in the order of
             `kumulus.model.mig.PROFILES` (partitionable devices, KEP-4815); none when it stays whole.
+        binds_to_node: whether whoever shares a claim with a pod has to go to that pod's node.
+        binding_conditions: those that an allocated device needs before a pod is bound (KEP-5007).
+        binding_failure_conditions: those by which it is given back.
     """
 
     driver: str
@@ -61,10 +69,13 @@ class Devices:
     numa_nodes: int = 0
     allow_multiple_allocations: bool = False
     mig_profiles: tuple[str, ...] = ()
+    binds_to_node: bool = False
+    binding_conditions: tuple[str, ...] = ()
+    binding_failure_conditions: tuple[str, ...] = ()
 
     def to_plain(self) -> dict[str, object]:
         """The plain form, JSON-able, with the keys `SLICES_KEYS`; `devices_from` reads it back."""
-        return dict(plain(self, optional=("pcie_roots", "numa_nodes", "allow_multiple_allocations", "mig_profiles")))
+        return dict(plain(self, optional={each.name for each in fields(self) if each.name not in _ALWAYS}))
 
 
 def devices_from(raw: Mapping[str, Any]) -> Devices:
@@ -78,6 +89,9 @@ def devices_from(raw: Mapping[str, Any]) -> Devices:
         numa_nodes=int(raw.get("numaNodes") or 0),
         allow_multiple_allocations=bool(raw.get("allowMultipleAllocations")),
         mig_profiles=tuple(raw.get("migProfiles") or ()),
+        binds_to_node=bool(raw.get("bindsToNode")),
+        binding_conditions=tuple(raw.get("bindingConditions") or ()),
+        binding_failure_conditions=tuple(raw.get("bindingFailureConditions") or ()),
     )
 
 

@@ -43,6 +43,8 @@ PROFILES = (
 )
 """The profiles without media extensions: 1g, 1g with twice the memory, 2g, 3g, 4g, 7g. The catalog has their names."""
 
+_OF_ITS_GPU = ("taints", "bindsToNode", "bindingConditions", "bindingFailureConditions")
+"""What holds for the parts of a GPU as for the whole one."""
 DEVICES_OF_A_GPU = 1 + sum(len(profile.starts) for profile in PROFILES)
 """The whole GPU, and every MIG device that it can have, counted once per placement."""
 
@@ -61,7 +63,7 @@ def partitioned(gpu: Mapping[str, Any], names: tuple[str, ...], memory: int) -> 
         memory: memory of the whole GPU, in MiB.
     """
     yield {**gpu, "consumesCounters": [counter_set_use(gpu["name"], 0, EIGHTHS)]}
-    tainted = {"taints": gpu["taints"]} if "taints" in gpu else {}
+    shared = {key: gpu[key] for key in _OF_ITS_GPU if key in gpu}
     common = {name: value for name, value in gpu["attributes"].items() if name != "uuid"}
     for profile, name in zip(PROFILES, names, strict=True):
         own = {"type": {"string": "mig"}, "profile": {"string": name}, "parentUUID": gpu["attributes"]["uuid"]}
@@ -71,7 +73,7 @@ def partitioned(gpu: Mapping[str, Any], names: tuple[str, ...], memory: int) -> 
                 "attributes": {**common, **own},
                 "capacity": {"memory": {"value": canonical(f"{memory * profile.size // EIGHTHS}Mi")}},
                 "consumesCounters": [counter_set_use(gpu["name"], start, profile.size)],
-                **tainted,
+                **shared,
             }
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 
 from kumulus.model.checks import problem
-from kumulus.model.device_checks import milli_problems, partly_problem
+from kumulus.model.device_checks import binding_problems, milli_problems, partly_problem
 from kumulus.model.devices import GATES, NVIDIA_DRIVER, extended_resource
 from kumulus.model.errors import Problem, Where, path_text, shown
 from kumulus.model.gfd import GPU_PRODUCT_LABEL
@@ -141,6 +141,10 @@ def device_problems(raw: Mapping[str, object]) -> Found:
         if slices.get("allowMultipleAllocations") is True:
             gates[GATES["milli"]] = "allowMultipleAllocations"
             yield from milli_problems((*where, "capacity"), _mapping(slices, "capacity"))
+        yield from binding_problems(where, slices)
+        for key in ("bindingConditions", "bindsToNode"):
+            if slices.get(key):
+                gates["DRADeviceBindingConditions"] = key
         if slices.get("extendedResource") == BY_CLAIMS:
             gates["DRAExtendedResource"] = f"extendedResource: {BY_CLAIMS}"
             if slices.get("deviceClass") == "":
@@ -150,7 +154,9 @@ def device_problems(raw: Mapping[str, object]) -> Found:
             gates[GATES["mig"]] = "partitionable"
             yield from _divided(where, group, slices)
     if some:
-        yield from _served(raw)
+        yield from _served(raw, "the groups' resourceSlices", "groups have resourceSlices")
+    elif _mapping(_mapping(raw, "kwok"), "deviceBindings"):
+        yield from _served(raw, "deviceBindings", "deviceBindings are of its claims")
     for gate, key in gates.items():
         yield from _gated(raw, gate, key)
 
@@ -231,21 +237,21 @@ def _class(where: Where, slices: Mapping[str, object], owners: dict[str, str]) -
         yield problem((*where, "deviceClass"), message, "write another name, or leave it out")
 
 
-def _served(raw: Mapping[str, object]) -> Found:
+def _served(raw: Mapping[str, object], needed_by: str, why: str) -> Found:
     version = _version(raw)
     if version and version < FIRST_VERSION:
         written = shown(raw["kubernetesVersion"])
-        message = f"is {written}, which does not serve resource.k8s.io/v1 for the groups' resourceSlices"
+        message = f"is {written}, which does not serve resource.k8s.io/v1 for {needed_by}"
         yield problem(("kubernetesVersion",), message, 'write "1.34.0" or later, or leave it out')
     kwok = _mapping(raw, "kwok")
     if _mapping(kwok, "featureGates").get(_GATE) is False:
-        message = "is off, but groups have resourceSlices"
+        message = f"is off, but {why}"
         yield problem(("kwok", "featureGates", _GATE), message, "leave it out: it is on by default")
     for key in _API_SWITCHES:
         if _mapping(kwok, "runtimeConfig").get(key) in (False, "false"):
             if key != _API_SWITCHES[0] and _mapping(kwok, "runtimeConfig").get(_API_SWITCHES[0]) in (True, "true"):
                 continue
-            message = "switches resource.k8s.io/v1 off, but groups have resourceSlices"
+            message = f"switches resource.k8s.io/v1 off, but {why}"
             yield problem(("kwok", "runtimeConfig", key), message, "leave it out")
 
 

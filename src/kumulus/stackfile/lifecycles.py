@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from kumulus.model import lifecycles as model
-from kumulus.model.checks import problem
-from kumulus.model.errors import Problem, Where, shown
+from kumulus.model.checks import problem, share_problems
+from kumulus.model.errors import Problem
 from kumulus.model.fields import FORM, DurationField, Section, checked, found, short_label, whole
 from kumulus.stackfile.pod_selection import PodSelector, order_problems
 
 LIFECYCLE_NAME_LENGTH = 40
 _LARGEST_SEED = 2**31 - 1
-
-
-def share_problems(where: Where, raw: object) -> list[Problem]:
-    """Whether a value is a share of pods: a number from 0 to 1."""
-    remedy = "write a number from 0 to 1, such as 0.05 for one pod in twenty"
-    if isinstance(raw, bool) or not isinstance(raw, int | float) or not math.isfinite(raw):
-        return [problem(where, f"is {shown(raw)}, not a share", remedy)]
-    return [] if 0 <= raw <= 1 else [problem(where, f"is {shown(raw)}, not between 0 and 1", remedy)]
 
 
 class Failure(Section):

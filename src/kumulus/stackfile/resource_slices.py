@@ -9,7 +9,7 @@ from pydantic import Field
 
 from kumulus.model import device_checks as checks
 from kumulus.model.devices import NVIDIA_DRIVER, Attribute, Devices, attribute, extended_resource
-from kumulus.model.fields import Section, checked, text, whole, whole_form
+from kumulus.model.fields import DriverName, Section, checked, text, whole, whole_form
 from kumulus.model.gfd import GPU_PRODUCT_LABEL, GpuProduct, family
 from kumulus.model.mig import MIG_CLASS
 from kumulus.model.names import Mistake, dns_subdomain_mistake
@@ -25,7 +25,6 @@ def _class_mistake(name: str) -> Mistake | None:
     return dns_subdomain_mistake(name) if name else None
 
 
-DriverName = Annotated[str, checked(checks.driver_problems, str, form="driver")]
 DeviceCount = Annotated[int, checked(checks.count_problems, int, form=whole_form(1, checks.MOST_DEVICES))]
 DeviceAttributes = Annotated[
     dict[str, dict[str, Any]], checked(checks.attribute_problems, _attributes, form="deviceAttributes")
@@ -33,6 +32,7 @@ DeviceAttributes = Annotated[
 DeviceCapacity = Annotated[
     dict[str, str], checked(checks.device_capacity_problems, canonical_resources, form="deviceCapacity")
 ]
+Conditions = Annotated[tuple[str, ...], checked(checks.condition_problems, tuple, form="conditionTypes")]
 ClassName = Annotated[str, text(_class_mistake, form="subdomainOrEmpty")]
 
 
@@ -61,6 +61,13 @@ class ResourceSlices(Section):
     partitionable: bool = Field(default=False, examples=["true"])
     """Whether each GPU can also be claimed in parts: as any MIG devices of its product that fit on it together. Before
     Kubernetes 1.36 it needs the feature gate DRAPartitionableDevices."""
+    bindingConditions: Conditions = Field(default=(), examples=["[FabricDeviceReady]"])
+    """Conditions that an allocated device needs before its pod is bound; `kwok.deviceBindings` sets them. Before
+    Kubernetes 1.36 they need the feature gate DRADeviceBindingConditions."""
+    bindingFailureConditions: Conditions = Field(default=(), examples=["[FabricDeviceFailed]"])
+    """Conditions by which it is given back; needed with `bindingConditions`."""
+    bindsToNode: bool = Field(default=False, examples=["true"])
+    """Whether an allocation with the device is for the chosen node only."""
     extendedResource: bool | Literal["dra"] = Field(default=True, examples=["false"])
     """Whether nodes also offer the devices as the extended resource nvidia.com/gpu. With `dra` they do not, and pods
     that request it get claims, by `extendedResourceName` of the DeviceClass; before Kubernetes 1.36 this needs the
@@ -121,6 +128,9 @@ def devices_of(slices: ResourceSlices | None, capacity: Mapping[str, str], label
         numa_nodes=slices.numaNodes or 0,
         allow_multiple_allocations=slices.allowMultipleAllocations,
         mig_profiles=mig_profiles().get(product.name, ()) if slices.partitionable and product else (),
+        binds_to_node=slices.bindsToNode,
+        binding_conditions=slices.bindingConditions,
+        binding_failure_conditions=slices.bindingFailureConditions,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kumulus.kwok.claim_stages import claim_stages
 from kumulus.model.active_faults import ActiveFault, faults_of
 from kumulus.model.consequences import consequences
 from kumulus.model.devices import Devices
@@ -19,6 +20,7 @@ from kumulus.model.pools import Pool
 from kumulus.model.slices import Part, device_class_spec, device_uuid, parts_of, slice_manifest, slice_spec
 from kumulus.model.totals import totals
 from kumulus.nodes.catalog.instances import gpu_products
+from kumulus.runtimes.kwok.section import Options
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.model import ClusterSpec
 from kumulus.stackfile.resource_slices import device_classes, extended_names
@@ -223,6 +225,9 @@ def test_every_product_of_the_catalog_can_be_published(product: str) -> None:
 # --- what is refused -------------------------------------------------------------------------------------------------
 
 
+FAILS = {"bindingFailureConditions": ["Failed"]}
+
+
 @pytest.mark.parametrize(
     ("slices", "path", "told"),
     [
@@ -248,6 +253,14 @@ def test_every_product_of_the_catalog_can_be_published(product: str) -> None:
         ({"capacity": {"a b": "1"}}, 'capacity["a b"]', "write a_b"),
         ({"capacity": {"milli": "5"}, "allowMultipleAllocations": True}, "capacity.milli", "Kumulus sets it itself"),
         ({"allowMultipleAllocations": "yes"}, "allowMultipleAllocations", "not true or false"),
+        ({"bindsToNode": "yes"}, "bindsToNode", "not true or false"),
+        ({"bindingConditions": "Ready"}, "bindingConditions", "write a list of types of conditions"),
+        ({"bindingConditions": ["a b"], **FAILS}, "bindingConditions[0]", "is not a qualified name"),
+        ({"bindingConditions": ["A", "A"], **FAILS}, "bindingConditions", "write each once, and at most 4"),
+        ({"bindingConditions": [*"ABCDE"], **FAILS}, "bindingConditions", "write each once, and at most 4"),
+        ({"bindingConditions": ["A"]}, "bindingFailureConditions", "is missing, and there are bindingConditions"),
+        (FAILS, "bindingConditions", "is missing, and there are bindingFailureConditions"),
+        ({"bindingConditions": ["Failed"], **FAILS}, "bindingFailureConditions", "has Failed, which bindingConditions"),
         ({"pcieRoots": 0}, "pcieRoots", "is 0, less than 1"),
         ({"deviceClass": "My Class"}, "deviceClass", "write my-class"),
         ({"driver": "x.example.com", "count": 1, "extendedResource": False}, "extendedResource", "says nothing"),
@@ -292,6 +305,39 @@ def test_a_kubernetes_without_the_api_is_refused(version: str) -> None:
 )
 def test_a_cluster_with_the_api_off_is_refused(kwok: dict[str, object], path: str) -> None:
     assert "groups have resourceSlices; leave it out" in problems({}, kwok=kwok)[path]
+    with pytest.raises(SpecError, match="deviceBindings are of its claims"):
+        cluster(kwok={**kwok, "deviceBindings": {"gpu.nvidia.com": {}}})
+
+
+def test_how_devices_are_made_ready_reaches_kwok_as_the_file_says() -> None:
+    bindings = {"gpu.nvidia.com": {"after": "1m30s", "failures": 0.25}, "gpu.acme.example": {"after": 0}}
+    options = cluster(kwok={"deviceBindings": bindings}).kwok.options()
+    # The plugin checks them once more.
+    assert Options.model_validate(options).options() == options
+    stages = {each["metadata"]["name"]: each["spec"] for each in claim_stages(options["deviceBindings"])}
+    assert {name: each["weight"] for name, each in stages.items()} == {
+        "device-ready-gpu.nvidia.com": 750,
+        "device-failed-gpu.nvidia.com": 250,
+        "device-ready-gpu.acme.example": 1000,
+    }
+    assert "(90.0) as $seconds" in stages["device-failed-gpu.nvidia.com"]["delay"]["durationFrom"]["jq"]["expression"]
+
+
+def test_devices_are_bound_by_conditions_where_the_gate_is_on_and_parts_of_a_gpu_as_it_is() -> None:
+    path = "kwok.featureGates.DRADeviceBindingConditions"
+    bound: dict[str, Any] = {"bindingConditions": ["Ready"], **FAILS, "bindsToNode": True}
+    told = problems(bound, kubernetesVersion="1.35.4")
+    assert told[path].startswith("is off, but groups have resourceSlices with bind")
+    (found, *_) = published(bound)["spec"]["devices"]
+    assert {key: found[key] for key in bound} == bound
+    divided = published({**bound, "partitionable": True})["spec"]["devices"]
+    assert {"gpu", "mig"} == {each["attributes"]["type"]["string"] for each in divided}
+    assert all({key: each[key] for key in bound} == bound for each in divided)
+    assert pool_from_properties(pool_to_properties(pool(bound))) == pool(bound)
+    plain = pool_to_properties(pool({}))
+    plain["resourceSlices"] |= {"bindingConditions": ["Ready"]}  # type: ignore[operator]
+    with pytest.raises(SpecError, match="bindingFailureConditions"):
+        pool_from_properties(plain)
 
 
 def test_devices_are_shared_where_the_gate_is_on() -> None:

@@ -28,7 +28,9 @@ def test_of_a_claim_only_devices_of_a_struck_node_are_told_and_parts_of_a_gpu_ar
 
 def test_a_container_is_told_of_the_claims_and_requests_that_it_names() -> None:
     claims = {
-        "p-gpus-1": _of_claim(claim(result("gpu-1", request="large/one"), result("gpu-0", request="small")), HEALTH)
+        ("here", "p-gpus-1"): _of_claim(
+            claim(result("gpu-1", request="large/one"), result("gpu-0", request="small")), HEALTH
+        )
     }
     containers = [
         {"name": "all", "resources": {"claims": [{"name": "gpus"}]}},
@@ -37,6 +39,7 @@ def test_a_container_is_told_of_the_claims_and_requests_that_it_names() -> None:
         {"name": "unborn", "resources": {"claims": [{"name": "gpus"}]}},
     ]
     pod = {
+        "metadata": {"name": "p", "namespace": "here"},
         "spec": {"containers": containers, "resourceClaims": [{"name": "gpus", "resourceClaimTemplateName": "t"}]},
         "status": {
             "resourceClaimStatuses": [{"name": "gpus", "resourceClaimName": "p-gpus-1"}],
@@ -48,3 +51,4 @@ def test_a_container_is_told_of_the_claims_and_requests_that_it_names() -> None:
     assert [each["health"] for each in told["large"][0]["resources"]] == ["Unhealthy"]
     assert [each["health"] for each in told["all"][0]["resources"]] == ["Unhealthy", "Healthy"]
     assert set(told) == {"all", "large"}
+    assert _statuses({**pod, "metadata": {"name": "p", "namespace": "there"}}, claims) == []

@@ -120,6 +120,11 @@ STACK_MISTAKES: Mapping[str, tuple[Place, object]] = {
     "a share as a load": ((*_C, "podUsage", 0, "cpu"), {"load": "80%"}),
     "a quota of what no quota knows": ((*_C, "tenants", 0, "quota", "jobs"), "5"),
     "a namespace of Kubernetes' own": ((*_C, "tenants", 0, "namespace"), "kube-system"),
+    "a share of devices that fail that is none": ((*_C, "kwok", "deviceBindings"), {"gpu.nvidia.com": {"failures": 2}}),
+    "conditions that devices have twice": (
+        (*_G, "resourceSlices"),
+        {"bindingConditions": ["A", "A"], "bindingFailureConditions": ["B"]},
+    ),
     "a port that only root may have": ((*_C, "kwok", "apiServerPort"), 80),
     "workloads of nobody": ((*_C, "kwok", "workloads"), "kueue"),
     "a feature gate that is a text": ((*_C, "kwok", "featureGates", "SomeGate"), "true"),

@@ -29,7 +29,7 @@ Key = tuple[str, str]
 
 def is_made(claim: Mapping[str, Any]) -> bool:
     """Whether the cluster's own controller makes a captured object, of a template."""
-    return claim["kind"] == "ResourceClaim" and "pod" in claim
+    return claim["kind"] == "ResourceClaim" and bool(_made_for(claim))
 
 
 async def allocate(client: Client, captured: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -72,11 +72,15 @@ async def _give(client: Client, path: str, claim: Mapping[str, Any], pods: Mappi
     if has := (found.get("status") or {}).get("allocation"):
         return "" if _devices(has) == _devices(allocation) else "it has other devices"
     name = found["metadata"]["name"]
-    users = [
-        {"resource": "pods", "name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"]}
-        for (namespace, _), pod in pods.items()
-        if namespace == found["metadata"]["namespace"] and pod["spec"].get("nodeName") and name in _used(pod)
-    ]
+    users = (
+        _group(found)
+        if "podGroup" in claim
+        else [
+            {"resource": "pods", "name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"]}
+            for (namespace, _), pod in pods.items()
+            if namespace == found["metadata"]["namespace"] and pod["spec"].get("nodeName") and name in _used(pod)
+        ]
+    )
     results = [
         {**each, "shareID": str(uuid.uuid4())} if "consumedCapacity" in each else each
         for each in allocation["devices"]["results"]
@@ -111,9 +115,35 @@ async def _pods(client: Client, wanted: list[Mapping[str, Any]]) -> dict[Key, Ma
         await asyncio.sleep(_EVERY)
 
 
+def _made_for(claim: Mapping[str, Any]) -> Mapping[str, str]:
+    """The name of the pod or group that a claim was made for, and under which name this knows it; empty if for none."""
+    return claim.get("pod") or claim.get("podGroup") or {}
+
+
+def _group(claim: Mapping[str, Any]) -> list[dict[str, str]]:
+    """The group that owns a claim of the clone, as whom its devices are reserved for."""
+    return [
+        {
+            "apiGroup": each["apiVersion"].partition("/")[0],
+            "resource": "podgroups",
+            "name": each["name"],
+            "uid": each["uid"],
+        }
+        for each in claim["metadata"]["ownerReferences"]
+    ]
+
+
+def _having(claim: Mapping[str, Any], pods: Mapping[Key, Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The clone's pods for which a claim is made of a template."""
+    namespace, name = claim["metadata"]["namespace"], _made_for(claim)["name"]
+    if "pod" in claim:
+        return [pods[namespace, name]] if (namespace, name) in pods else []
+    members = (pod for (there, _), pod in pods.items() if there == namespace)
+    return [pod for pod in members if (pod["spec"].get("schedulingGroup") or {}).get("podGroupName") == name]
+
+
 def _on_node(claim: Mapping[str, Any], pods: Mapping[Key, Mapping[str, Any]]) -> bool:
-    pod = pods.get((claim["metadata"]["namespace"], claim["pod"]["name"]))
-    return pod is not None and bool(pod["spec"].get("nodeName"))
+    return any(pod["spec"].get("nodeName") for pod in _having(claim, pods))
 
 
 def _name(claim: Mapping[str, Any], pods: Mapping[Key, Mapping[str, Any]]) -> str:
@@ -121,8 +151,8 @@ def _name(claim: Mapping[str, Any], pods: Mapping[Key, Mapping[str, Any]]) -> st
     metadata = claim["metadata"]
     if not is_made(claim):
         return str(metadata["name"])
-    pod = pods.get((metadata["namespace"], claim["pod"]["name"]))
-    return _of_templates(pod).get(claim["pod"]["claim"], "") if pod else ""
+    names = (_of_templates(pod).get(_made_for(claim)["claim"], "") for pod in _having(claim, pods))
+    return next((name for name in names if name), "")
 
 
 def _used(pod: Mapping[str, Any]) -> set[str]:

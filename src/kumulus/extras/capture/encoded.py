@@ -34,7 +34,9 @@ _ALWAYS = """
     PersistentVolumeClaimSpec.storageClassName PersistentVolumeClaimSpec.volumeMode
     PersistentVolumeClaimVolumeSource.claimName PersistentVolumeSpec.volumeMode PodAffinityTerm.topologyKey
     PodDisruptionBudgetSpec.unhealthyPodEvictionPolicy PodGroupSpec.parentCompositePodGroupName
-    PodGroupSpec.preemptionPolicy PodResourceClaim.name PodResourceClaim.resourceClaimName
+    PodGroupResourceClaim.name PodGroupResourceClaim.resourceClaimName
+    PodGroupResourceClaim.resourceClaimTemplateName PodGroupSpec.preemptionPolicy PodResourceClaim.name
+    PodResourceClaim.resourceClaimName
     PodResourceClaim.resourceClaimTemplateName PodSchedulingGate.name PodSchedulingGroup.podGroupName
     PodSpec.preemptionPolicy PodSpec.priority PodSpec.runtimeClassName PreferredSchedulingTerm.weight
     PriorityClass.preemptionPolicy PriorityClass.value ResourcePool.generation ResourcePool.name

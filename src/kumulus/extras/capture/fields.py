@@ -201,6 +201,7 @@ _OF_GROUPS: dict[str, Form] = {
 POD_GROUP: dict[str, Form] = {
     **_OF_GROUPS,
     "schedulingPolicy": {"basic": Selecting({}), "gang": {"minCount": WORD}},
+    "resourceClaims": [{"name": NAME, "resourceClaimName": NAME, "resourceClaimTemplateName": NAME}],
 }
 """The spec of a PodGroup of Kubernetes' own; one of Volcano has other fields."""
 
@@ -245,12 +246,13 @@ OBJECTS: dict[str, dict[str, Form]] = {
     },
     "ResourceSlice": {"metadata": BARE, "spec": _SLICE},
     "ResourceClaimTemplate": {"metadata": META, "spec": {"metadata": {"labels": LABELS}, "spec": _DEVICES_ASKED}},
-    # One that was made of a template has the pod that it was made for, and under which name that pod knows it.
+    # One that was made of a template has the pod or group that it was made for, and under which name this knows it.
     "ResourceClaim": {
         "metadata": META,
         "spec": _DEVICES_ASKED,
         "status": {"allocation": _DEVICES_GIVEN},
         "pod": {"name": NAME, "claim": NAME},
+        "podGroup": {"name": NAME, "claim": NAME},
     },
     "ResourceFlavor": {
         "metadata": BARE,
@@ -353,7 +355,7 @@ UNSEEN = {
     "pods that have ended": "they hold nothing",
     "images on nodes": "read only for ImageLocality's score, which is 0 everywhere in a clone",
     "Services' and ReplicaSets' selectors": "read only for the score of the default topology spread",
-    "ResourceClaims made for extended resources, or for PodGroups": "in a clone their devices are free",
+    "ResourceClaims made for extended resources": "in a clone their devices are free",
     "configuration and derived attributes in ResourceClaims": "parameters of drivers; an alpha feature",
     "Workloads of scheduling.k8s.io": "templates; kube-scheduler reads the groups that were made of them",
     "configuration in DeviceClasses": "parameters of drivers; no scheduler reads them",

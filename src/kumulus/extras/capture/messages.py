@@ -102,7 +102,9 @@ STORED = tables_of(
     PodGroup: metadata 1 ObjectMeta, spec 2 PodGroupSpec
     PodGroupSpec: parentCompositePodGroupName 1 string, workloadRef 2 WorkloadReference,
         schedulingPolicy 3 PodGroupSchedulingPolicy, schedulingConstraints 4 GroupSchedulingConstraints,
-        disruptionMode 6 DisruptionMode, priorityClassName 7 string, preemptionPolicy 9 string
+        resourceClaims 5 *PodGroupResourceClaim, disruptionMode 6 DisruptionMode, priorityClassName 7 string,
+        preemptionPolicy 9 string
+    PodGroupResourceClaim: name 1 string, resourceClaimName 2 string, resourceClaimTemplateName 3 string
     WorkloadReference: workloadName 1 string, templateName 2 string
     PodGroupSchedulingPolicy: basic 1 Empty, gang 2 GangSchedulingPolicy
     GangSchedulingPolicy: minCount 1 int32

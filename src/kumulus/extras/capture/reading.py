@@ -131,7 +131,7 @@ def _template(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _claim(raw: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What is kept of a claim: of one that was made of a template, which devices its pod has by it.
+    """What is kept of a claim: of one that was made of a template, which devices its pod or group has by it.
 
     Its own name is drawn, so another stands for it, which no object can have.
     """
@@ -141,11 +141,14 @@ def _claim(raw: Mapping[str, Any]) -> dict[str, Any] | None:
     if owner is None:
         return _object("ResourceClaim", whole, DEVICE_API)
     name = (metadata.get("annotations") or {}).get(POD_CLAIM)
-    if owner.get("kind") != "Pod" or not name or not (raw.get("status") or {}).get("allocation"):
+    owned_by = {"Pod": "pod", "PodGroup": "podGroup"}.get(str(owner.get("kind")))
+    if owned_by is None or not name or not (raw.get("status") or {}).get("allocation"):
         return None
     place = {"namespace": metadata["namespace"], "name": f"{owner['name']}/{name}"}
-    pod = {"name": owner["name"], "claim": name}
-    return _object("ResourceClaim", {"metadata": place, "status": raw["status"], "pod": pod}, DEVICE_API)
+    if owned_by == "podGroup":
+        place["name"] += "/group"
+    made_for = {owned_by: {"name": owner["name"], "claim": name}}
+    return _object("ResourceClaim", {"metadata": place, "status": raw["status"], **made_for}, DEVICE_API)
 
 
 def _object(kind: str, raw: Mapping[str, Any], api_version: str) -> dict[str, Any] | None:

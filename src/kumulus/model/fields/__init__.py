@@ -15,6 +15,7 @@ from pydantic_core import CoreSchema, PydanticCustomError
 
 from kumulus.model import checks
 from kumulus.model.checks import problem
+from kumulus.model.device_checks import driver_problems
 from kumulus.model.distributions import Distribution, distribution_of, distribution_problems
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.names import LABEL_LENGTH, Mistake, dns_label_mistake, dns_subdomain_mistake, label_value_mistake
@@ -149,5 +150,6 @@ Capacity = Annotated[dict[str, str], checked(capacity_problems, canonical_resour
 Allocatable = Annotated[dict[str, str], checked(checks.resource_problems, canonical_resources, form="resources")]
 NodeInfoFields = Annotated[dict[str, str], checked(checks.node_info_problems, _node_info, form="nodeInfo")]
 Replicas = Annotated[int, checked(checks.replicas_problems, int, form=whole_form(0, checks.MOST_REPLICAS))]
+DriverName = Annotated[str, checked(driver_problems, str, form="driver")]
 DurationField = Annotated[Distribution, checked(distribution_problems, distribution_of, form="distribution")]
 QuantityText = Annotated[str, checked(checks.quantity_problems, str, form="quantity")]

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 from kumulus.kube.bulk import for_all
 from kumulus.kube.errors import tolerating
 from kumulus.kube.media import STRATEGIC_MERGE_PATCH
+from kumulus.kube.pods import path_of
 from kumulus.model.mig import gpu_of
 from kumulus.model.slices import RESOURCE_API, published
+from kumulus.nodes.faults import pods
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -28,23 +30,21 @@ async def report(client: Client, steps: Sequence[NodeStep]) -> None:
     health = {device: each for step in steps for device, each in _changed(step)}
     if not health:
         return
-    pods: dict[str, dict[str, list[dict[str, str]]]] = {}
+    claims: dict[tuple[str, str], list[dict[str, str]]] = {}
     async for page in client.pages(_CLAIMS):
         for claim in page:
             if resources := _of_claim(claim, health):
-                namespace, name = claim["metadata"]["namespace"], claim["metadata"]["name"]
-                for user in claim["status"].get("reservedFor") or ():
-                    if user["resource"] == "pods":
-                        pods.setdefault(f"/api/v1/namespaces/{namespace}/pods/{user['name']}", {})[name] = resources
+                claims[claim["metadata"]["namespace"], claim["metadata"]["name"]] = resources
 
-    async def write(path: str) -> None:
-        with tolerating(404):
-            statuses = _statuses(await client.get(path), pods[path])
+    async def write(pod: dict[str, Any]) -> None:
+        if statuses := _statuses(pod, claims):
             patch = {"status": {"containerStatuses": statuses}}
-            if statuses:
-                await client.write("PATCH", f"{path}/status", patch, content_type=STRATEGIC_MERGE_PATCH)
+            with tolerating(404):
+                await client.write("PATCH", f"{path_of(pod)}/status", patch, content_type=STRATEGIC_MERGE_PATCH)
 
-    await for_all(pods, write, workers=client.connections)
+    # By their own spec: a claim of a PodGroup is not reserved for its pods, but for the group.
+    having = await pods.on(client, {node for _, node, _ in health}) if claims else []
+    await for_all(having, write, workers=client.connections)
 
 
 def _changed(step: NodeStep) -> Iterator[tuple[tuple[str, str, str], str]]:
@@ -71,8 +71,13 @@ def _of_claim(claim: Mapping[str, Any], health: Health) -> list[dict[str, str]]:
     ]
 
 
-def _statuses(pod: Mapping[str, Any], claims: Mapping[str, list[dict[str, str]]]) -> list[dict[str, Any]]:
-    """The change of a pod's container statuses: by container, what it has of each claim that it names."""
+def _statuses(pod: Mapping[str, Any], claims: Mapping[tuple[str, str], list[dict[str, str]]]) -> list[dict[str, Any]]:
+    """The change of a pod's container statuses: by container, what it has of each claim that it names.
+
+    Args:
+        claims: devices whose health has changed, by the namespace and name of the claim.
+    """
+    namespace = pod["metadata"]["namespace"]
     made = {each["name"]: each.get("resourceClaimName") for each in pod["status"].get("resourceClaimStatuses") or ()}
     named = {each["name"]: each.get("resourceClaimName") for each in pod["spec"].get("resourceClaims") or ()} | made
     there = {each["name"] for each in pod["status"].get("containerStatuses") or ()}
@@ -83,7 +88,7 @@ def _statuses(pod: Mapping[str, Any], claims: Mapping[str, list[dict[str, str]]]
             request = used.get("request", "")
             devices = [
                 {"resourceID": each["resourceID"], "health": each["health"]}
-                for each in claims.get(named.get(used["name"]) or "", ())
+                for each in claims.get((namespace, named.get(used["name"]) or ""), ())
                 if request in ("", each["request"].partition("/")[0])
             ]
             if devices:

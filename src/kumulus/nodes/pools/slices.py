@@ -10,7 +10,7 @@ import asyncio
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kumulus.kube import ApiError, objects
 from kumulus.kube.bulk import Outcome, for_each
@@ -29,6 +29,28 @@ SLICES = f"/apis/{RESOURCE_API}/resourceslices"
 _PAGE = 250
 # Up to this many slices that were not listed with the pool's label are looked up by name, as altered or missing.
 _ASK_SINGLY = 50
+
+
+class _Gated(NamedTuple):
+    """What an API server keeps of a slice only while a feature gate is on."""
+
+    attribute: str
+    """Of :class:`Devices`."""
+    field: str
+    """Of a device in the slice."""
+    gate: str
+    written: str
+    """What the stack file calls it."""
+
+
+_GATED = (
+    _Gated("mig_profiles", "consumesCounters", "DRAPartitionableDevices", "partitionable"),
+    _Gated(
+        "allow_multiple_allocations", "allowMultipleAllocations", "DRAConsumableCapacity", "allowMultipleAllocations"
+    ),
+    _Gated("binding_conditions", "bindingConditions", "DRADeviceBindingConditions", "bindingConditions"),
+    _Gated("binds_to_node", "bindsToNode", "DRADeviceBindingConditions", "bindsToNode"),
+)
 
 
 class NotServed(Exception):
@@ -192,20 +214,19 @@ async def _require_kept(client: Client, path: str, devices: Devices) -> None:
     """Check that the API server kept what was posted: without a feature, it silently drops the fields.
 
     Raises:
-        NotServed: it has dropped that devices are shared, or what each takes of its GPU.
+        NotServed: it has dropped some.
     """
-    wanted, gate, written = ("allowMultipleAllocations", "DRAConsumableCapacity", "allowMultipleAllocations")
-    if devices.mig_profiles:
-        wanted, gate, written = ("consumesCounters", "DRAPartitionableDevices", "partitionable")
-    elif not devices.allow_multiple_allocations:
+    asked = [each for each in _GATED if getattr(devices, each.attribute)]
+    if not asked:
         return
     there = await objects.find(client, path)
     published = there["spec"].get("devices") if there else None
-    if published and not published[0].get(wanted):
-        raise NotServed(
-            f"the cluster's API server drops {wanted} of resourceSlices: switch the feature gate {gate} on, in the "
-            f"scheduler, too, or leave {written} out"
-        )
+    for each in asked:
+        if published and not published[0].get(each.field):
+            raise NotServed(
+                f"the cluster's API server drops {each.field} of resourceSlices: switch the feature gate {each.gate} "
+                f"on, in the scheduler, too, or leave {each.written} out"
+            )
 
 
 def _explained(error: ApiError) -> Exception:

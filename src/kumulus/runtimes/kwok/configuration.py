@@ -8,6 +8,7 @@ from typing import Any
 from kumulus import toolchain
 from kumulus.kwok import node_metrics
 from kumulus.kwok.base_stages import stages
+from kumulus.kwok.claim_stages import claim_stages
 from kumulus.kwok.volume_stages import volume_stages
 from kumulus.runtimes.base import Wanted
 from kumulus.runtimes.kwok import access, addition, components, gates, logs, objects, sizing
@@ -82,7 +83,8 @@ def custom_resources(options: Mapping[str, Any]) -> list[str]:
 def base_stages(options: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The stages of every cluster with these options, whatever else the stack declares."""
     own = stages(events=options.get("events") == "kubelet")
-    return [*own, *volume_stages(), *(stage for each in addition.every() for stage in each.stages(options))]
+    own += [*volume_stages(), *claim_stages(options.get("deviceBindings") or {})]
+    return [*own, *(stage for each in addition.every() for stage in each.stages(options))]
 
 
 def controller_documents(options: Mapping[str, Any], nodes: int | None = None) -> list[dict[str, Any]]:

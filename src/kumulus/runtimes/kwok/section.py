@@ -10,9 +10,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator
 
 from kumulus.kwok.node_metrics import Kind
-from kumulus.model.checks import of_mapping, problem
+from kumulus.model.checks import of_mapping, problem, share_problems
+from kumulus.model.durations import duration_problems
 from kumulus.model.errors import Problem, Where, shown
-from kumulus.model.fields import QuantityText, Section, checked, found, whole
+from kumulus.model.fields import DriverName, QuantityText, Section, checked, found, whole
 from kumulus.model.observability import Observability, observability_from, observability_problems
 from kumulus.model.quantity import parse
 from kumulus.runtimes.section import RuntimeSection
@@ -33,8 +34,18 @@ def _as_texts(raw: Mapping[str, bool | str]) -> dict[str, str]:
 
 Switches = Annotated[dict[str, str], checked(_switches_problems, _as_texts, form="switches")]
 
-
 _IMAGE = r"^[a-z0-9][a-z0-9._-]*(:[0-9]+)?(/[a-z0-9._-]+)*$"
+
+
+class DeviceBinding(Section):
+    """What becomes of devices with `bindingConditions`, once they are allocated."""
+
+    after: Annotated[str, checked(duration_problems, lambda raw: raw or "0s", form="duration")] = Field(
+        default="0s", examples=["20s"]
+    )
+    """How long it takes until the claim has the conditions; kube-scheduler looks every 5 s."""
+    failures: Annotated[float, checked(share_problems, float, form="share")] = Field(default=0, examples=["0.1"])
+    """The share of allocations that get the `bindingFailureConditions` instead; kube-scheduler tries again."""
 
 
 class Kwok(RuntimeSection):
@@ -55,6 +66,11 @@ class Kwok(RuntimeSection):
     events: Literal["kubelet"] | None = Field(default=None, examples=["kubelet"])
     """`kubelet`: pods without a lifecycle get the events that a kubelet writes: Pulled, Created, Started, Killing. Four
     more objects for each pod."""
+    deviceBindings: dict[DriverName, DeviceBinding] = Field(
+        default_factory=dict, examples=["{gpu.nvidia.com: {after: 20s, failures: 0.1}}"]
+    )
+    """By DRA driver, what its controller does with devices that have to be made ready for a node (docs/dra.md). Those
+    of a driver left out wait for a controller of yours."""
     etcdFsync: bool | None = Field(default=None, examples=["false"])
     """Whether etcd waits for the disk at every write. If not, writes are faster, but a crash of the machine (not of a
     process) can lose the cluster."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from kumulus.model import quotas
 from kumulus.model.checks import EFFECTS, NATIVE_RESOURCES
-from kumulus.model.device_checks import DRIVER_LENGTH
+from kumulus.model.device_checks import DRIVER_LENGTH, MOST_CONDITIONS
 from kumulus.model.fields import FORM
 from kumulus.model.names import LABEL_LENGTH, NODE_NAME_LENGTH, SUBDOMAIN_LENGTH
 from kumulus.model.node_effects import KUBELETS
@@ -128,6 +128,12 @@ def _mappings() -> dict[str, Schema]:
 def _lists() -> dict[str, Schema]:
     return {
         "taints": {"type": "array", "items": {FORM: "taint"}},
+        "conditionTypes": {
+            "type": "array",
+            "items": text(patterns.LABEL_KEY),
+            "maxItems": MOST_CONDITIONS,
+            "uniqueItems": True,
+        },
         "nodeNames": {"type": "array", "items": text(patterns.NODE_NAME)},
         "namedNodes": {
             "type": "array",

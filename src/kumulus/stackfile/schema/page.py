@@ -38,6 +38,7 @@ _WORDS = {
     "conditions": "mapping by condition type",
     "nodeNames": "list of node names",
     "namespaces": "list of DNS-1123 labels",
+    "conditionTypes": "list of types of conditions",
     "ownerKinds": "list of kinds",
     "texts": "list of texts",
     "place": "place or label key",

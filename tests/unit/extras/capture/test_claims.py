@@ -92,8 +92,13 @@ def test_a_claim_made_of_a_template_is_kept_as_the_devices_of_its_pod(tmp_path: 
     assert "spec" not in kept
     assert is_made(kept)
     assert not is_made(claim())
-    others = ({**made, "status": {}}, of_pod(BY_SCHEDULER), of_pod(MADE, kind="PodGroup"))
+    others = ({**made, "status": {}}, of_pod(BY_SCHEDULER), of_pod(MADE, kind="Kingdom"))
     assert [captured("ResourceClaim", each, API) for each in others] == [None, None, None]
+    group = captured("ResourceClaim", of_pod(MADE, kind="PodGroup"), API)
+    assert group is not None
+    assert is_made(group)
+    assert (group["podGroup"], "pod" in group) == ({"name": "train-0", "claim": "gpus"}, False)
+    assert group["metadata"]["name"] != kept["metadata"]["name"]
 
 
 def test_under_words_claims_name_what_they_named(tmp_path: Path) -> None:

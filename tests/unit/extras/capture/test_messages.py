@@ -22,7 +22,7 @@ assert isinstance(POD_SPEC, Mapping)
 FORMS: dict[str, Form] = {
     **{kind: OBJECTS[kind] for kind in BUILT_IN},
     # Beside what is stored, a capture says of which pod a claim is.
-    "ResourceClaim": {key: form for key, form in OBJECTS["ResourceClaim"].items() if key != "pod"},
+    "ResourceClaim": {key: form for key, form in OBJECTS["ResourceClaim"].items() if key not in ("pod", "podGroup")},
     "Node": NODE,
     "PodGroup": {"metadata": BARE, "spec": POD_GROUP},
     "Pod": {"spec": {**POD_SPEC, "nodeName": Leaf.NAME}},
