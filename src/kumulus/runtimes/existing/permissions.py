@@ -90,6 +90,8 @@ def _usage() -> Iterator[Access]:
 def _devices() -> Iterator[Access]:
     yield from _verbs(_RESOURCE_GROUP, "resourceslices", "get list create patch delete")
     yield from _verbs(_RESOURCE_GROUP, "deviceclasses", _OWNED)
+    # Which pods have a device that a fault taints.
+    yield from _verbs(_RESOURCE_GROUP, "resourceclaims", "list")
 
 
 def _hypernodes() -> Iterator[Access]:
