@@ -307,6 +307,8 @@ def test_a_cluster_with_the_api_off_is_refused(kwok: dict[str, object], path: st
     assert "groups have resourceSlices; leave it out" in problems({}, kwok=kwok)[path]
     with pytest.raises(SpecError, match="deviceBindings are of its claims"):
         cluster(kwok={**kwok, "deviceBindings": {"gpu.nvidia.com": {}}})
+    with pytest.raises(SpecError, match=r'deviceBindings\.GPU: "GPU" is not a DNS-1123 name; write gpu$'):
+        cluster(kwok={"deviceBindings": {"GPU": {}}})
 
 
 def test_how_devices_are_made_ready_reaches_kwok_as_the_file_says() -> None:

@@ -84,6 +84,8 @@ def _natural(path: str) -> list[tuple[int, str]]:
 def _problems(
     kind: str, where: tuple[int | str, ...], value: object, context: Mapping[str, Any], model: type[BaseModel]
 ) -> list[Problem]:
+    # Pydantic's own last part of the place of a key that is wrong.
+    where = where[:-1] if where[-1:] == ("[key]",) else where
     path = path_text(where)
     if kind == "problems":
         inner: list[Problem] = context["problems"]
