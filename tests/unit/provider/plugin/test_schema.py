@@ -25,7 +25,8 @@ from kumulus.provider.resources.registry import CLASSES, resources
 
 SCHEMA = package()
 COMPONENTS = {token for token, each in SCHEMA["resources"].items() if each.get("isComponent")}
-# What is anybody's: a runtime's options, a chart's values, what is by driver, quantities as texts or numbers, what a refresh may find.
+# What is anybody's: a runtime's options, what is by driver, a chart's values, quantities as texts or numbers, what a
+# refresh may find.
 OPEN = {
     "Autoscaler.autoscaler",
     "Cluster.options",
