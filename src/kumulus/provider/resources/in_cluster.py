@@ -140,6 +140,16 @@ class InCluster(Resource, Generic[Wanted]):
         except UNASKED as error:
             raise self.failed(properties, error) from None
 
+    @contextmanager
+    def previewing_name(self, op: Operation, inputs: Properties, remedy: str) -> Iterator[None]:
+        """Run a preview's look at who has the name: another owner's object is refused; nobody to ask is a warning."""
+        try:
+            yield
+        except NotOurs as error:
+            raise ProviderError(f"{error}; {remedy}") from None
+        except UNASKED as error:
+            op.report.warn(f"{self.title(inputs)}: whether its name is free is not known: {error}")
+
     def decode(self, inputs: Properties) -> Wanted:
         """The inputs as :meth:`make` takes them, once for a request: no other code checks them again."""
         return cast(Wanted, inputs)

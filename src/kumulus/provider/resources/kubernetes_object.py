@@ -12,7 +12,6 @@ from kumulus.nodes import owned_objects
 from kumulus.nodes.errors import PartialFailure, ProviderError
 from kumulus.nodes.owned_objects import FIXED, Address, Owned
 from kumulus.nodes.ownership import NotOurs
-from kumulus.provider.connections import UNASKED
 from kumulus.provider.properties import OBJECT, STRINGS, Property
 from kumulus.provider.resources.base import Checked, Failure, Operation, Properties, known, mark_failures
 from kumulus.provider.resources.diffing import Difference, Kind, covers
@@ -95,13 +94,9 @@ class KubernetesObject(InCluster[Properties]):
         if contains_unknown(inputs):
             return outputs
         wanted = self._wanted(op, inputs, old)
-        try:
+        with self.previewing_name(op, inputs, _REMEDY):
             client = await self.client(inputs, LOOK_PATIENCE)
             await owned_objects.look(client, wanted, await owned_objects.path_of(client, wanted))
-        except NotOurs as error:
-            raise ProviderError(f"{error}; {_REMEDY}") from None
-        except UNASKED as error:
-            op.report.warn(f"{self.title(inputs)}: whether its name is free is not known: {error}")
         return outputs
 
     async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:

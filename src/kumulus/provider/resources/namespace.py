@@ -9,7 +9,6 @@ from kumulus.model.names import dns_label_mistake
 from kumulus.nodes import namespaces
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.ownership import NotOurs
-from kumulus.provider.connections import UNASKED
 from kumulus.provider.properties import STRING, STRINGS, Property
 from kumulus.provider.resources.base import Checked, Failure, Operation, Properties, known, mark_failures
 from kumulus.provider.resources.in_cluster import (
@@ -90,13 +89,9 @@ class Namespace(InCluster[Properties]):
         """See :meth:`InCluster.previewed`: refuses another owner's namespace here too, once there is a cluster."""
         if contains_unknown(inputs):
             return inputs
-        try:
+        with self.previewing_name(op, inputs, _REMEDY):
             client = await self.client(inputs, LOOK_PATIENCE)
             await namespaces.look(client, _wanted(inputs, old), _recorded(old))
-        except NotOurs as error:
-            raise ProviderError(f"{error}; {_REMEDY}") from None
-        except UNASKED as error:
-            op.report.warn(f"{self.title(inputs)}: whether its name is free is not known: {error}")
         return inputs
 
 
