@@ -15,6 +15,7 @@ from kumulus.extras.processes.egress import SOCKET
 from kumulus.host import files
 from kumulus.host.ports import Claims
 from kumulus.kube import objects
+from kumulus.kube.errors import tolerating
 from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes.kwok import components
 from kumulus.runtimes.kwok.addition import Addition, Options
@@ -89,8 +90,10 @@ class Processes(Addition):
             return
         ours = objects.labelled(MARK)
         for path in (*(f"{_ADMISSION}/{kind}" for kind in reversed(_POLICIES)), "/api/v1/nodes"):
-            for name in await objects.names(client, path, ours):
-                await objects.remove(client, f"{path}/{name}")
+            # Kubernetes before 1.36 has no such policies.
+            with tolerating(404):
+                for name in await objects.names(client, path, ours):
+                    await objects.remove(client, f"{path}/{name}")
 
 
 def _with_proxy(settings: dict[str, Any], file: str | None) -> dict[str, Any]:
