@@ -28,6 +28,7 @@ from kumulus.model.pool_form import pool_from_properties
 from kumulus.model.pools import POOL_LABEL, Pool
 from kumulus.nodes.errors import PartialFailure
 from kumulus.nodes.faults.leases import HOLDER, LEASES
+from kumulus.nodes.faults.new_pods import BEHIND_S
 from kumulus.nodes.pools.single import Bodies, create_node
 from kumulus.nodes.pools.through_storage import FEWEST, Post, Writer, writer
 from kumulus.provider.connections import Connections
@@ -227,14 +228,21 @@ async def test_a_written_node_has_its_lease_at_once(plane: Plane, pools: Pools) 
 async def test_pods_that_are_bound_the_moment_a_node_is_there_run(
     plane: Plane, pools: Pools, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While kwok-controller is behind, as it is with thousands of nodes: it hears of a node and of its pod at once."""
+    """While kwok-controller is behind, as it is with thousands of nodes: it hears of a node and of its pod at once.
+
+    It does so after we have looked at the pods several times.
+    """
     inputs, bound, binding = pools.inputs(300), f"bound-{uuid.uuid4().hex[:8]}", list[asyncio.Task[Any]]()
     create, leases, controller = OwnEtcd.create, OwnEtcd.leases, plane.processes()["kwok-controller"][0]
+    done, every = list[str](), asyncio.Event()
     async with Client(load_kubeconfig(plane.observed.kubeconfig)) as client:
 
         async def bind(name: str) -> None:
             metadata = {"name": f"{bound}-{name}", "labels": {"test": bound}}
             await client.create(PODS, {"metadata": metadata, "spec": {**POD, "nodeName": name}})
+            done.append(name)
+            if len(done) == 300 - LEARNED:
+                every.set()
 
         async def creates(self: OwnEtcd, *objects: tuple[bytes, bytes]) -> bool:
             created = await create(self, *objects)
@@ -249,12 +257,22 @@ async def test_pods_that_are_bound_the_moment_a_node_is_there_run(
 
         monkeypatch.setattr(OwnEtcd, "create", creates)
         monkeypatch.setattr(OwnEtcd, "leases", learns)
-        try:
-            await pools.create(inputs)
-            await asyncio.gather(*binding)
+
+        async def goes_on() -> None:
+            await every.wait()
+            await asyncio.sleep(5 * BEHIND_S)
             assert psutil.Process(controller).status() == psutil.STATUS_STOPPED
+            os.kill(controller, signal.SIGCONT)
+
+        going_on = asyncio.ensure_future(goes_on())
+        # Otherwise so many nodes are not waited for.
+        waits = {"metadata": {"name": bound}, "spec": {**POD, "nodeSelector": {"nobody": "has"}}}
+        await client.create(PODS, waits)
+        try:
+            await asyncio.gather(pools.create(inputs), going_on)
         finally:
             os.kill(controller, signal.SIGCONT)
+            await client.delete(f"{PODS}/{bound}")
     assert len(binding) == 300 - LEARNED
     try:
         plane.api.until(

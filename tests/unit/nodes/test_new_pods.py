@@ -101,7 +101,16 @@ async def test_one_that_kwok_passes_over_again_is_shown_again(cluster: Cluster, 
     cluster.add("never", "n-1", passed_over=99)
     cluster.add("elsewhere", "another", passed_over=0)
     assert await new_pods.wait_until_managed(client, NODES) == ""
-    assert cluster.shown == ["once", "never", "once", "never", "never"]
+    assert cluster.shown == ["once", "never", "once", *["never"] * 5]
+
+
+async def test_a_kwok_that_acts_on_no_pod_is_given_longer(cluster: Cluster, client: Client) -> None:
+    cluster.add("waits", "n-0", passed_over=4)
+    assert await new_pods.wait_until_managed(client, NODES) == ""
+    assert cluster.pods["waits"]["runs"]
+    cluster.add("never", "n-1", passed_over=99)
+    assert await new_pods.wait_until_managed(client, NODES) == ""
+    assert cluster.shown == ["waits"] * 5 + ["never"] * 5
 
 
 async def test_where_no_pod_waits_a_pod_that_comes_next_finds_the_nodes_taken(cluster: Cluster, client: Client) -> None:

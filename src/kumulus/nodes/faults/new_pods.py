@@ -29,7 +29,9 @@ BEHIND_S = 0.3
 _STANDSTILL = 60.0
 # Likewise, where there may be no KWOK, or none for some of the nodes.
 _MAYBE_S = 5.0
-_LOOKS = 3
+# The pauses between looks at the pods, as multiples of BEHIND_S. A KWOK that acts on none of them is behind, as on a
+# busy machine, and is given the longer ones.
+_LOOKS, _MORE = (1, 1, 1), (3, 7)
 _NODES = "/api/v1/nodes"
 # Up to this many leases are read one by one, as a cluster may have tens of thousands.
 _ASK_SINGLY = 40
@@ -104,9 +106,16 @@ async def _show(client: Client, nodes: Collection[str], stop: asyncio.Event) -> 
     if not nodes:
         return
     shown: set[str] = set()
-    for look in range(_LOOKS):
-        await asyncio.sleep(BEHIND_S)
-        waiting = [pod for pod in await _waiting(client, nodes) if not look or pod["metadata"]["uid"] in shown]
+    pauses, behind = [*_LOOKS, *_MORE], True
+    while pauses:
+        await asyncio.sleep(pauses.pop(0) * BEHIND_S)
+        waiting = await _waiting(client, nodes)
+        again = [pod for pod in waiting if pod["metadata"]["uid"] in shown]
+        if behind and len(again) < len(shown):
+            pauses, behind = [*_LOOKS], False
+        if not behind:
+            # Pods that are bound now find their node taken.
+            waiting = again
         if not waiting or stop.is_set():
             return
         await pods.resume(client, waiting)
