@@ -28,9 +28,11 @@ _PATTERNS = tuple(
         (r"\s+", r"\s+"),
     )
 )
-# Lines that show progress where it takes a while: Pulumi's, and an experiment's.
-_PROGRESS = re.compile(
+# Lines that are written now and then: the progress of Pulumi and of an experiment where it takes a while, and kubectl's
+# word that the watch which it has just ended has ended.
+_NOW_AND_THEN = re.compile(
     r"^@ (updating|previewing|destroying|refreshing)\b.*\.\.\.\.+$|^the run is over; removing its pods: "
+    r"|^[IW]\d{4} .* reflector\.go:.*context canceled"
 )
 
 
@@ -43,7 +45,7 @@ def differences(printed: str, written: str, unordered: bool = False) -> list[str
     Returns:
         One sentence for the first difference found; none when they agree.
     """
-    wanted, found = _lines(printed), [line for line in _lines(written) if not _PROGRESS.match(line.strip())]
+    wanted, found = _lines(printed), [line for line in _lines(written) if not _NOW_AND_THEN.match(line.strip())]
     return _in_any_order(wanted, found) if unordered else _in_order(wanted, found)
 
 
