@@ -581,6 +581,21 @@ async def test_controllers_that_gave_up_waiting_for_a_slow_api_server_are_starte
         await runtime.delete(Recorded.of(asked, observed), Said())
 
 
+async def test_a_create_that_was_cut_off_after_kwoks_kinds_were_defined_goes_on(tmp_path: Path) -> None:
+    with_stages, runtime = wanted(tmp_path / "home", "cut", stageObjects=True), KwokRuntime()
+    observed = await runtime.create(with_stages, Said(), asyncio.Event())
+    try:
+        layout = Layout.of(with_stages.home, with_stages.name)
+        settings = layout.settings()
+        layout.write_settings({**settings, "options": {**settings["options"], "enableCRDs": ["Stage"]}})
+        processes.kill(processes.components(Path(with_stages.home))["cut/kwok-controller"])
+        repaired = await runtime.repair(with_stages, observed.identity, Said())
+        assert set(repaired.components.values()) == {"running"}
+        assert "enableCRDs" not in layout.settings()["options"]
+    finally:
+        await runtime.delete(Recorded.of(with_stages, observed), Said())
+
+
 def leftover(home: Path, name: str, owner: str) -> subprocess.Popen[bytes]:
     """What a create that was killed leaves: a note, half of the files, and a component that runs."""
     directory = home / "clusters" / name

@@ -72,7 +72,7 @@ async def define(client: Client, layout: Layout, wanted: Wanted) -> None:
 
 def defined(layout: Layout) -> None:
     """Note that KWOK's definitions exist: kwokctl would fail to create them again."""
-    if objects.is_defining(settings := layout.settings()):
+    if objects.to_define(settings := layout.settings()):
         layout.write_settings(objects.defined(settings))
 
 

@@ -40,9 +40,9 @@ def with_kinds(settings: dict[str, Any], kinds: Sequence[str], undefined: Sequen
     return {**settings, "options": options, "components": components}
 
 
-def is_defining(settings: dict[str, Any]) -> bool:
-    """Whether kwokctl is yet to create definitions of KWOK's kinds."""
-    return bool((settings.get("options") or {}).get(_TO_DEFINE))
+def to_define(settings: dict[str, Any]) -> list[str]:
+    """The kinds of KWOK's whose definitions kwokctl is yet to create."""
+    return list((settings.get("options") or {}).get(_TO_DEFINE) or ())
 
 
 def defined(settings: dict[str, Any]) -> dict[str, Any]:

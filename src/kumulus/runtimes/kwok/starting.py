@@ -110,9 +110,8 @@ async def start_components(layout: Layout) -> None:
     kwokctl.correct_pid_files(layout.directory, processes.running(layout.directory))
     # On an existing cluster, `create` starts the missing components and adds KWOK's definitions. It does not check the
     # runtime of that cluster: where Docker answers, it would take it for one of containers.
-    defining = objects.is_defining(layout.settings())
     create = ["create", "cluster", "--kubeconfig", "", "--runtime", "binary"]
-    command = create if defining else ["start", "cluster"]
+    command = create if objects.to_define(layout.settings()) else ["start", "cluster"]
     await _start(layout, *command)
     priority.lower(layout.directory)
     additions.defined(layout)
@@ -125,6 +124,24 @@ async def _start(layout: Layout, *command: str) -> None:
     except kwokctl.ComponentEnded as ended:
         if ended.component in api.SERVING:
             raise
+    except ProviderError:
+        if not await _has_definitions(layout):
+            raise
+
+
+async def _has_definitions(layout: Layout) -> bool:
+    """Whether the definitions that kwokctl was to create were there, as after a run that was cut off.
+
+    Then it fails after all is started: it cannot change a definition (v0.8.0, pkg/kwokctl/snapshot/load.go).
+    """
+    kinds = objects.to_define(layout.settings())
+    if not kinds or dead(layout):
+        return False
+    try:
+        async with api.client(layout) as client:
+            return not await objects.undefined(client, kinds)
+    except (ApiError, Unreachable):
+        return False
 
 
 async def all_running(layout: Layout, report: Reporter) -> str:

@@ -32,8 +32,8 @@ def test_kinds_are_given_to_the_controller_alone_and_defined_once() -> None:
         {"name": "kwok-controller", "args": ["--config=kwok.yaml", "--enable-crds=Stage,Metric"]},
     ]
     assert settings["options"] == {**SETTINGS["options"], "enableCRDs": ["Stage"]}
-    assert objects.is_defining(settings)
-    assert not objects.is_defining(objects.defined(settings))
+    assert objects.to_define(settings) == ["Stage"]
+    assert not objects.to_define(objects.defined(settings))
     assert before == SETTINGS
 
 
