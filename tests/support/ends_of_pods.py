@@ -28,19 +28,19 @@ RECORDED = Path(__file__).parents[1] / "data" / "kubelet" / "ends-of-pods.json"
 _DIFFERENT = (
     *("lastTransitionTime", "startedAt", "finishedAt", "startTime", "hostIP", "hostIPs", "podIP", "podIPs"),
     *("containerID", "image", "imageID", "observedGeneration", "resources", "allocatedResources"),
+    "volumeMounts",
 )
 """Fields of a status that another pod has others of."""
 NOT_EMULATED = {
     # No program of Kubernetes but the kubelet itself reads these.
     "containerStatuses[].containerID",
     "containerStatuses[].state.terminated.containerID",
-    "containerStatuses[].volumeMounts",
     # What the containers sum up to; where a pod has resources of its own, they are there.
     "allocatedResources",
     "resources",
 }
 """Fields that a kubelet writes, and KWOK's stages do not."""
-_WHOLE = NOT_EMULATED | {"containerStatuses[].allocatedResources", "containerStatuses[].resources"}
+_WHOLE = NOT_EMULATED | {f"containerStatuses[].{each}" for each in ("allocatedResources", "resources", "volumeMounts")}
 _KEPT = "example.com/kubelets-word"
 
 

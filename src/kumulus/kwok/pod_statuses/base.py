@@ -185,6 +185,11 @@ phase: {{ if $succeeded }}Succeeded{{ else }}Failed{{ end }}
 - {type: {{ $type }}, status: "False", reason: {{ $reason }}, message: null, lastTransitionTime: {{ $since | Quote }},
   OBSERVED}
 {{ end }}
+{{ range $root.status.conditions }}
+{{ if or (eq .type "PodScheduled") (and (eq .type "Initialized") (not $succeeded)) }}
+- {type: {{ .type }}, OBSERVED}
+{{ end }}
+{{ end }}
 {{ if $succeeded }}
 - {type: Initialized, status: "True", reason: PodCompleted, OBSERVED}
 {{ end }}

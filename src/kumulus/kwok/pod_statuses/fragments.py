@@ -132,6 +132,17 @@ CONTAINER = """\
 {{ with .resources.requests }}
   allocatedResources: {{ . | toJson }}
 {{ end }}
+{{ with .volumeMounts }}
+  volumeMounts:
+{{ range . }}
+  - name: {{ .name | Quote }}
+    mountPath: {{ .mountPath | Quote }}
+{{ if .readOnly }}
+    readOnly: true
+    recursiveReadOnly: {{ if eq (or .recursiveReadOnly "Disabled") "Disabled" }}Disabled{{ else }}Enabled{{ end }}
+{{ end }}
+{{ end }}
+{{ end }}
 """
 
 _WAITS = (
