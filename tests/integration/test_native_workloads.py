@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from kumulus.extras.capture import mark, putting, writing
+from kumulus.extras.capture.day.importing import import_day
 from kumulus.extras.capture.fit import fit
 from kumulus.extras.capture.live import Reader
 from kumulus.extras.capture.probe import Probe
@@ -25,9 +26,10 @@ from kumulus.extras.watch.history.document import load
 from kumulus.kube import Client, load_kubeconfig
 from kumulus.model.pools import GROUP_LABEL
 from tests.integration.conftest import NODES, PODS, Faults, Plane, Pools, plane_at
-from tests.integration.test_resource_slices import CLAIMS, CLASSES, TEMPLATES, WITHOUT_GPUS, devices
+from tests.integration.test_resource_slices import CLAIMS, CLASSES, RESOURCE, TEMPLATES, WITHOUT_GPUS, devices
 from tests.support import runs
 from tests.support.api import Object
+from tests.support.recorded_day import audited
 
 pytestmark = pytest.mark.integration
 ZONE = "topology.kubernetes.io/zone"
@@ -212,6 +214,35 @@ class TestWithNativeWorkloads:
         (group,) = plane.api.list(OWN_GROUPS)
         reserved = {"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": name}
         assert after["status"]["reservedFor"] == [{**reserved, "uid": group["metadata"]["uid"]}]
+        plane.api.delete(f"{PODS}?gracePeriodSeconds=0")
+
+    async def test_a_recorded_group_has_a_claim_of_its_own_in_a_replay(
+        self, plane: Plane, pools: Pools, workloads: Callable[[str, Object], Object], tmp_path: Path
+    ) -> None:
+        log, file = tmp_path / "audit.log", tmp_path / "day.yaml"
+        audited(plane.directory, log, plane.api)
+        await share(plane, pools, workloads, gpus=2)
+        found = import_day([log], file, "test")
+        file.write_text(yaml.safe_dump(yaml.safe_load(file.read_text()) | {"settle": "2s", "timeout": "60s"}))
+        seen: list[tuple[Object, list[str]]] = []
+
+        def look(_: object) -> None:
+            claims = [each for each in plane.api.list(f"{RESOURCE}/resourceclaims") if "allocation" in each["status"]]
+            names = [each for each in claims if each["metadata"]["namespace"] != "default"]
+            pods = plane.api.list("/api/v1/pods", labelSelector=JOB_LABEL)
+            seen.extend((each["status"], [pod["status"]["phase"] for pod in pods]) for each in names)
+
+        report, _ = await runs.run(plane.observed.kubeconfig, file, on_sample=look)
+        assert Counter(step.job.partition("/")[0] for step in found.day.steps) == {
+            "ResourceClaimTemplate": 1,
+            "PodGroup": 1,
+            "Pod": 3,
+        }
+        beside = report.results.tests[0].details.replays["recorded"]
+        assert (beside.refused, beside.all.now.scheduled) == (0, 3), beside.refusals
+        status, phases = seen[-1]
+        assert phases == ["Running"] * 3
+        assert [each["resource"] for each in status["reservedFor"]] == ["podgroups"]
         plane.api.delete(f"{PODS}?gracePeriodSeconds=0")
 
     async def test_a_captured_gang_is_the_same_in_a_clone(self, plane: Plane, pools: Pools, tmp_path: Path) -> None:

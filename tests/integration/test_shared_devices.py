@@ -17,11 +17,13 @@ import pytest
 from kumulus.nodes.errors import PartialFailure
 from tests.integration.conftest import PODS, Faults, Plane, Pools, plane_at, pod
 from tests.integration.test_resource_slices import CLAIMS, CLASSES, SLICES, TEMPLATES, WITHOUT_GPUS, devices, slices
+from tests.support import versions
 from tests.support.pods import are_judged
 
 pytestmark = pytest.mark.integration
 DIVIDED, SHARED = "DRAPartitionableDevices", "DRAConsumableCapacity"
 BINDING = "DRADeviceBindingConditions"
+EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 READY, FAILED = "FabricDeviceReady", "FabricDeviceFailed"
 PROFILES = ["1g.10gb", "1g.20gb", "2g.20gb", "3g.40gb", "4g.40gb", "7g.80gb"]
 CLASS = 'device.driver == "gpu.nvidia.com"'
@@ -137,19 +139,30 @@ class TestWithTheGates:
 
 
 class TestWithBindingConditions:
-    """Devices that have to be made ready for a node: of one driver they are, of another never, of a third by a test."""
+    """Devices that have to be made ready for a node: of one driver they are, of another never, of a third by a test, of
+    a fourth in half of the cases."""
 
-    @pytest.fixture(scope="class")
+    @pytest.fixture(
+        scope="class", params=[pytest.param(each, marks=versions.needs(each)) for each in versions.on_offer()]
+    )
     @staticmethod
-    def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
-        bindings = {"gpu.nvidia.com": {"after": "4s"}, "gpu.acme.example": {"failures": 1.0}}
-        with plane_at(tmp_path_factory.mktemp("bound"), deviceBindings=bindings) as made:
+    def plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
+        bindings = {
+            "gpu.nvidia.com": {"after": "4s"},
+            "gpu.acme.example": {"failures": 1.0},
+            "gpu.flaky.example": {"failures": 0.5},
+        }
+        gates = {BINDING: True}
+        home = tmp_path_factory.mktemp("bound")
+        with plane_at(home, request.param, deviceBindings=bindings, featureGates=gates) as made:
             yield made
 
-    async def waiting(self, plane: Plane, pools: Pools, driver: str) -> tuple[str, Callable[[], dict[str, Any]]]:
-        """A pod that claims the only device of a driver's: its name, and what finds its claim."""
+    async def waiting(
+        self, plane: Plane, pools: Pools, driver: str, pods: int = 1
+    ) -> tuple[str, Callable[[], dict[str, Any]]]:
+        """As many pods as a driver has devices, with a claim each: the name of the first, and what finds its claim."""
         conditions = {"bindingConditions": [READY], "bindingFailureConditions": [FAILED], "bindsToNode": True}
-        slices = {"driver": driver, "count": 1, **conditions}
+        slices = {"driver": driver, "count": pods, **conditions}
         inputs = pools.inputs(1, resourceSlices=slices, capacity=WITHOUT_GPUS)
         await pools.create(inputs)
         assert await pools.drift(inputs) == {}
@@ -157,11 +170,12 @@ class TestWithBindingConditions:
         selectors = [{"cel": {"expression": f'device.driver == "{driver}"'}}]
         plane.api.create(CLASSES, {"metadata": {"name": name}, "spec": {"selectors": selectors}})
         spec = {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": name}}]}}
-        plane.api.create(CLAIMS, {"metadata": {"name": name}, "spec": spec})
-        body: dict[str, Any] = pod(name, name, cpu="10m")
-        body["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": name}]
-        body["spec"]["containers"][0]["resources"]["claims"] = [{"name": "gpu"}]
-        plane.api.create(PODS, body)
+        for each in (name, *(f"{name}-{number}" for number in range(1, pods))):
+            plane.api.create(CLAIMS, {"metadata": {"name": each}, "spec": spec})
+            body: dict[str, Any] = pod(each, name, cpu="10m")
+            body["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": each}]
+            body["spec"]["containers"][0]["resources"]["claims"] = [{"name": "gpu"}]
+            plane.api.create(PODS, body)
         return name, lambda: plane.api.get(f"{CLAIMS}/{name}").get("status", {})
 
     async def test_a_pod_is_bound_once_its_device_is_ready(self, plane: Plane, pools: Pools) -> None:
@@ -184,10 +198,26 @@ class TestWithBindingConditions:
             mine = [each for each in found.values() if each["regarding"]["name"] == name]
             begun = [each for each in mine if each["reason"] == "BindingConditionsPending"]
             times = sum((each.get("series") or {}).get("count", 1) for each in begun)
-            return times > 1 and any("device binding failed" in each.get("note", "") for each in mine)
+            return times > 1 and any("binding failed" in each.get("note", "") for each in mine)
 
-        plane.api.until("/apis/events.k8s.io/v1/namespaces/default/events", tried_again, timeout=90)
+        plane.api.until(EVENTS, tried_again, timeout=90)
         assert "nodeName" not in plane.api.get(f"{PODS}/{name}")["spec"]
+
+    async def test_some_devices_are_ready_at_once_and_others_when_it_was_tried_again(
+        self, plane: Plane, pools: Pools
+    ) -> None:
+        name, _ = await self.waiting(plane, pools, "gpu.flaky.example", pods=20)
+        mine = {name, *(f"{name}-{number}" for number in range(1, 20))}
+        plane.api.until(
+            PODS, lambda found: {found[each]["status"]["phase"] for each in mine} == {"Running"}, timeout=180
+        )
+        failed = {
+            each["regarding"]["name"]
+            for each in plane.api.list(EVENTS)
+            if "binding failed" in each.get("note", "") and each["regarding"]["name"] in mine
+        }
+        # By chance it is none of twenty, or all of them, in two of a million runs.
+        assert 0 < len(failed) < 20
 
     async def test_devices_of_a_driver_that_nothing_is_said_of_wait_for_its_own_controller(
         self, plane: Plane, pools: Pools

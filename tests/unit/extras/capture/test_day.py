@@ -168,6 +168,68 @@ def test_a_gang_is_one_again_and_the_groups_that_a_job_makes_are_the_jobs(tmp_pa
     }
 
 
+CLAIMS = [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}, {"name": "nic", "resourceClaimName": "nic"}]
+ASKED = {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.nvidia.com"}}]}}
+
+
+def claim(resource: str, name: str, owner: str = "", **more: Any) -> dict[str, Any]:
+    """The creation of a claim, or of a template of claims; as v1beta1 has it, if it is of that version."""
+    kind = {"resourceclaims": "ResourceClaim", "resourceclaimtemplates": "ResourceClaimTemplate"}[resource]
+    body = thing(kind, name, ("Pod", owner) if owner else None)
+    body["spec"] = ASKED if kind == "ResourceClaim" else {"spec": ASKED}
+    body["status"] = {"allocation": {"devices": {"results": []}}}
+    asked = event("create", resource, name, **{"second": 0.5, "body": body, **more})
+    asked["objectRef"] |= {"apiGroup": "resource.k8s.io"}
+    return asked
+
+
+def test_claims_are_asked_for_again_with_the_pods_and_groups_that_name_them(tmp_path: Path) -> None:
+    container = {**SPEC["containers"][0], "resources": {"requests": {"cpu": "2"}, "claims": [{"name": "gpu"}]}}
+    template = {"metadata": {}, "spec": {"containers": [container], "resourceClaims": CLAIMS}}
+    job = event("create", "jobs", "train", body=thing("Job", "train", template=template))
+    group = event("create", "podgroups", "g", body=thing("PodGroup", "g", resourceClaims=CLAIMS[:1]))
+    group["objectRef"] |= {"apiGroup": "scheduling.k8s.io", "apiVersion": "v1beta1"}
+    log = [job, group, claim("resourceclaimtemplates", "one-gpu"), claim("resourceclaims", "nic")]
+    file = tmp_path / "audit.log"
+    # That of the template is made again.
+    made = [*log, claim("resourceclaims", "train-x", owner="train-y")]
+    file.write_text("".join(json.dumps(each) + "\n" for each in made))
+    found = import_day([file], tmp_path / "day.yaml", "mine")
+    objects = {step.job: step.what["object"] for step in found.day.steps}
+    assert objects.keys() == {
+        "Job/shop/train",
+        "PodGroup/shop/g",
+        "ResourceClaimTemplate/shop/one-gpu",
+        "ResourceClaim/shop/nic",
+    }
+    spec = objects["Job/shop/train"]["spec"]["template"]["spec"]
+    assert spec["resourceClaims"] == CLAIMS
+    assert spec["containers"][0]["resources"]["claims"] == [{"name": "gpu"}]
+    assert objects["PodGroup/shop/g"]["spec"]["resourceClaims"] == CLAIMS[:1]
+    assert objects["ResourceClaim/shop/nic"]["spec"] == ASKED
+    assert objects["ResourceClaimTemplate/shop/one-gpu"]["spec"] == {"spec": ASKED}
+    assert all("status" not in each for each in objects.values())
+    assert found.day.left_out == {}
+    assert len(load(tmp_path / "day.yaml").recordings["recorded"].steps) == 4
+
+
+def test_claims_and_groups_that_were_there_before_the_log_are_left_out_of_pods(tmp_path: Path) -> None:
+    container = {**SPEC["containers"][0], "resources": {"claims": [{"name": "gpu"}, {"name": "nic"}]}}
+    body = thing("Pod", "a", containers=[container], resourceClaims=CLAIMS, schedulingGroup={"podGroupName": "old"})
+    log = [event("create", "pods", "a", body=body), claim("resourceclaims", "nic")]
+    file = tmp_path / "audit.log"
+    file.write_text("".join(json.dumps(each) + "\n" for each in log))
+    found = import_day([file], tmp_path / "day.yaml", "mine")
+    spec = found.day.steps[0].what["object"]["spec"]
+    assert spec["resourceClaims"] == CLAIMS[1:]
+    assert spec["containers"][0]["resources"]["claims"] == [{"name": "nic"}]
+    assert "schedulingGroup" not in spec
+    assert found.day.left_out == {
+        f"{what} that were there before the log: pods are replayed without them": 1
+        for what in ("groups", "resource claims")
+    }
+
+
 def test_what_failed_was_tried_only_or_changes_nothing_counts_for_nothing(tmp_path: Path) -> None:
     same = event("update", "deployments", "web", 2, body=thing("Deployment", "web", replicas=2))
     failed = event("delete", "deployments", "web", 3, code=403)

@@ -67,6 +67,37 @@ def test_what_differs_between_two_captures_was_asked_for_in_between(tmp_path: Pa
     assert (found.lasted, found.counted.entries, found.counted.bad) == (60, 3, [])
 
 
+def test_claims_and_groups_are_made_once_in_front_of_the_pods_that_name_them(tmp_path: Path) -> None:
+    claims = [{"name": "gpu", "resourceClaimTemplateName": "one"}]
+    asks = {"spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]}}}
+    more: dict[str, tuple[str, dict[str, Any]]] = {
+        "ResourceClaimTemplate": ("resource.k8s.io/v1", asks),
+        "PodGroup": ("scheduling.k8s.io/v1beta1", {"schedulingPolicy": {"basic": {}}, "resourceClaims": claims}),
+    }
+    for at in ("20261122T090000Z", "20261122T090030Z"):
+        directory = tmp_path / "day" / at
+        directory.mkdir(parents=True)
+        spool = Spool(directory, "test")
+        waits = pod("job-1")
+        waits["spec"] |= {"resourceClaims": claims, "schedulingGroup": {"podGroupName": "one"}}
+        spool.add("Pod", [kept for kept in [captured("Pod", waits, "v1")] if kept], "")
+        for kind, (version, spec) in more.items():
+            raw = {"metadata": {"namespace": "shop", "name": "one"}, "spec": spec}
+            spool.add(kind, [kept for kept in [captured(kind, raw, version)] if kept], "")
+        writing.write(spool, directory, None)
+        spool.remove()
+    found = import_day([tmp_path / "day"], tmp_path / "day.yaml", "mine")
+    assert sorted(steps(found)) == [
+        (0, "create", f"{kind}/shop/{name}")
+        for kind, name in (("Pod", "job-1"), ("PodGroup", "one"), ("ResourceClaimTemplate", "one"))
+    ]
+    made = {step.what["object"]["kind"]: step.what["object"]["spec"] for step in found.day.steps}
+    assert made["ResourceClaimTemplate"] == asks
+    assert [made[kind]["resourceClaims"] for kind in ("Pod", "PodGroup")] == [claims, claims]
+    assert made["Pod"]["schedulingGroup"] == {"podGroupName": "one"}
+    assert found.day.left_out == {}
+
+
 def test_when_pods_got_their_nodes_and_were_gone_is_known(tmp_path: Path) -> None:
     found = import_day([series(tmp_path / "day")], tmp_path / "day.yaml", "mine")
     began = found.day.steps[0].at

@@ -47,6 +47,7 @@ rules:
       - {group: scheduling.k8s.io}
       - {group: kueue.x-k8s.io}
       - {group: scheduling.volcano.sh}
+      - {group: resource.k8s.io, resources: [resourceclaims, resourceclaimtemplates]}
   - level: Metadata
     verbs: [delete, deletecollection]
     resources:
@@ -54,12 +55,13 @@ rules:
       - {group: apps}
       - {group: batch}
       - {group: policy}
+      - {group: scheduling.k8s.io}
+      - {group: resource.k8s.io, resources: [resourceclaims, resourceclaimtemplates]}
   - level: Metadata
     verbs: [create]
     resources:
       - {group: autoscaling}
       - {group: "", resources: [persistentvolumeclaims]}
-      - {group: resource.k8s.io, resources: [resourceclaimtemplates]}
   - level: None
 """
 

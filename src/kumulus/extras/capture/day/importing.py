@@ -63,6 +63,7 @@ def import_day(
     # Sorted, since each API server of a cluster writes its own log, with a line when it has answered.
     for request in sorted(filter(counts, _requests(sources, counted)), key=lambda each: each.at):
         day.take(request)
+    day.end()
     if not any(step.do == "create" for step in day.steps):
         bad = f"; {counted.bad[0]}" if counted.bad else ""
         first = f"; {next(iter(day.left_out))}" if day.left_out else ""

@@ -57,6 +57,7 @@ class Day:
         self._there: dict[tuple[str, str, str], _There] = {}
         self._deleted_owners: set[tuple[str, str, str]] = set()
         self._numbers: Counter[str] = Counter()
+        self._made: set[tuple[str, str, str]] = set()
         self._cordons = Cordons()
 
     def take(self, request: Request) -> None:
@@ -83,6 +84,14 @@ class Day:
             self._workload(request)
         elif request.verb == "create" and not request.subresource and request.resource in _REPORTED:
             self.left_out[_REPORTED[request.resource]] += 1
+
+    def end(self) -> None:
+        """Leave out claims and groups of which the log has no creation, which is known once all requests are taken."""
+        for step in self.steps:
+            namespace = step.job.split("/")[1] if step.do in ("create", "change") else ""
+            made = step.what.get("object") or step.what
+            for what in kept.without_unknown(made, namespace, self._made):
+                self.left_out[f"{what} that were there before the log: pods are replayed without them"] += 1
 
     def _workload(self, request: Request) -> None:
         key = (kept.GROUPS[request.group, request.resource], request.namespace, request.name)
@@ -121,6 +130,9 @@ class Day:
             return
         if kind == "Pod" and any(each.get("kind") == "Node" for each in metadata.get("ownerReferences") or ()):
             return
+        if kind == "ResourceClaim" and owner is not None:
+            # Made of a template, or by a scheduler for extended resources: it is made again.
+            return
         whole = {**raw, "metadata": {**metadata, "name": name, "namespace": namespace}}
         found = kept.workload(kind, whole, request.api_version)
         if found is None:
@@ -128,6 +140,7 @@ class Day:
             return
         for what in kept.lost(raw):
             self.left_out[what] += 1
+        self._made.add((kind, namespace, name))
         job, queue = f"{kind}/{namespace}/{name}", kept.queue_of(found)
         self._numbers[job] += 1
         job = job if self._numbers[job] == 1 else f"{job}#{self._numbers[job]}"
@@ -152,7 +165,7 @@ class Day:
             return
         there = self._there.get(key)
         if there is None or not there.replayed or kind not in kept.CONTROLLED:
-            if there is None and not by_control(request):
+            if there is None and kind in kept.CONTROLLED and not by_control(request):
                 self.left_out[f"changes of {kind}s that were there before the log; their new pods are replayed"] += 1
             return
         try:
@@ -314,5 +327,4 @@ _REPORTED = {
     "cronjobs": "CronJobs: the Jobs that they made are replayed instead",
     "horizontalpodautoscalers": "autoscalers: what they scaled is replayed instead",
     "persistentvolumeclaims": "claims: nobody provisions volumes in a replay",
-    "resourceclaimtemplates": "resource claims: what they claim is not recorded",
 }

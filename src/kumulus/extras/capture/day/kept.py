@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
+from kumulus.extras.capture.devices import CLAIM_KINDS, DEVICE_API, claim_as_v1
 from kumulus.extras.capture.fields import META, OBJECTS, POD_GROUP, QUEUE_ANNOTATIONS, SELECTOR, WORD
 from kumulus.extras.capture.grammar import Form, Leaf, reduced
 from kumulus.extras.capture.reading import captured_pod
 from kumulus.extras.lab.file.recording import IMAGE
+from kumulus.extras.schedulers.manifests import pod_templates
 
 TEMPLATE_ANNOTATION = "kumulus.io/recorded-template"
 """Distinguishes a template from the previous one if schedulers see no difference: a new image is a rollout, too."""
@@ -47,6 +49,8 @@ GROUPS = {
     ("scheduling.volcano.sh", "podgroups"): "PodGroup",
     ("scheduling.k8s.io", "podgroups"): "PodGroup",
     ("scheduling.k8s.io", "compositepodgroups"): "CompositePodGroup",
+    ("resource.k8s.io", "resourceclaims"): "ResourceClaim",
+    ("resource.k8s.io", "resourceclaimtemplates"): "ResourceClaimTemplate",
 }
 """By API group and resource, the kind of objects that are replayed."""
 QUEUE_LABELS = ("kueue.x-k8s.io/queue-name", "kai.scheduler/queue", "queue")
@@ -69,6 +73,8 @@ def workload(kind: str, raw: Mapping[str, Any], api_version: str) -> dict[str, A
         found = None if template is None else {**template, "metadata": _metadata(raw, template)}
     elif kind in _SPECS:
         found = _controlled(kind, raw)
+    elif kind in CLAIM_KINDS:
+        found, api_version = _claim(kind, raw), DEVICE_API
     else:
         found = reduced(OBJECTS[kind], raw)
     if not found or not found.get("metadata", {}).get("name"):
@@ -93,7 +99,7 @@ def spec_of(kind: str, raw: Any) -> dict[str, Any]:
 
 
 def pod_template(raw: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Metadata and spec of a pod template, without names, claims and the scheduler's name; None without containers."""
+    """Metadata and spec of a pod template, without names, volumes and the scheduler's name; None without containers."""
     metadata, spec = raw.get("metadata"), raw.get("spec")
     metadata = metadata if isinstance(metadata, Mapping) else {}
     if not isinstance(spec, Mapping):
@@ -102,7 +108,7 @@ def pod_template(raw: Mapping[str, Any]) -> dict[str, Any] | None:
     if pod is None or not pod.get("spec", {}).get("containers"):
         return None
     kept = dict(pod["spec"])
-    for key in ("volumes", "resourceClaims", "schedulerName", "nodeName"):
+    for key in ("volumes", "schedulerName", "nodeName"):
         kept.pop(key, None)
     if kept.get("priorityClassName"):
         # Admission sets both from the class.
@@ -111,7 +117,6 @@ def pod_template(raw: Mapping[str, Any]) -> dict[str, Any] | None:
     for containers in ("containers", "initContainers"):
         for container in kept.get(containers, ()):
             container["image"] = IMAGE
-            container.get("resources", {}).pop("claims", None)
     if spec.get("restartPolicy") in ("Never", "OnFailure"):
         kept["restartPolicy"] = spec["restartPolicy"]
     labels = {key: value for key, value in (pod.get("labels") or {}).items() if key not in _OF_THE_JOB}
@@ -140,14 +145,57 @@ def lost(raw: Mapping[str, Any]) -> list[str]:
     inner = spec.get("template")
     pod = inner.get("spec") if isinstance(inner, Mapping) else spec
     pod = pod if isinstance(pod, Mapping) else {}
-    found = []
     if spec.get("volumeClaimTemplates") or any(
         isinstance(each, Mapping) and ("persistentVolumeClaim" in each or "ephemeral" in each)
         for each in pod.get("volumes") or ()
     ):
-        found.append("volumes: nobody provisions them in a replay, so where they are does not count")
-    if pod.get("resourceClaims"):
-        found.append("resource claims: what they claim is not recorded")
+        return ["volumes: nobody provisions them in a replay, so where they are does not count"]
+    return []
+
+
+def without_unknown(made: dict[str, Any], namespace: str, known: Set[tuple[str, str, str]]) -> set[str]:
+    """Take out of an object the claims and groups that are not there, for which pods would wait; returns what that was.
+
+    Args:
+        known: the kind, namespace and name of each claim, template of claims and group that is there.
+    """
+
+    def has(kind: str, name: str) -> bool:
+        return (kind, namespace, name) in known
+
+    lost: set[str] = set()
+    for spec in _naming(made):
+        if (group := spec.get("schedulingGroup")) and not has("PodGroup", group.get("podGroupName", "")):
+            del spec["schedulingGroup"]
+            lost.add("groups")
+        claims = spec.get("resourceClaims") or []
+        kept = [each for each in claims if any(has(kind, each.get(key, "")) for key, kind in _NAMED_BY.items())]
+        if len(kept) == len(claims):
+            continue
+        lost.add("resource claims")
+        spec["resourceClaims"], names = kept, {each["name"] for each in kept}
+        for container in (*spec.get("containers", ()), *spec.get("initContainers", ())):
+            if needs := container.get("resources"):
+                needs["claims"] = [each for each in needs.get("claims", ()) if each["name"] in names]
+    return lost
+
+
+_NAMED_BY = {"resourceClaimName": "ResourceClaim", "resourceClaimTemplateName": "ResourceClaimTemplate"}
+
+
+def _naming(made: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The specs in an object that name claims or groups: of a group, and of pods."""
+    if made.get("kind") == "PodGroup":
+        yield made.get("spec", {})
+    for template in pod_templates(made):
+        yield template["spec"]
+
+
+def _claim(kind: str, raw: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What is kept of a claim or of a template of claims; the devices that a claim has are a scheduler's decision."""
+    spec = raw.get("spec") or {}
+    whole = {**spec, "spec": claim_as_v1(spec.get("spec") or {})} if "Template" in kind else claim_as_v1(spec)
+    found: dict[str, Any] | None = reduced(OBJECTS[kind], {"metadata": raw["metadata"], "spec": whole})
     return found
 
 

@@ -18,23 +18,15 @@ from typing import IO, Any, cast
 
 import yaml
 
-from kumulus.extras.capture import putting
-from kumulus.extras.capture.day import exports
+from kumulus.extras.capture import claims, putting
+from kumulus.extras.capture.day import exports, kept
 from kumulus.extras.capture.day.requests import Counted, Request, Unusable
 from kumulus.extras.capture.dumps import Refused, documents
 from kumulus.extras.capture.workload import SHAPE, manifest, pods
 from kumulus.extras.capture.writing import WORKLOAD
 
 _VERBS = {"create": "create", "patch": "patch", "delete": "delete"}
-_RESOURCES = {
-    "Pod": "pods",
-    "Deployment": "deployments",
-    "ReplicaSet": "replicasets",
-    "StatefulSet": "statefulsets",
-    "DaemonSet": "daemonsets",
-    "Job": "jobs",
-    "PriorityClass": "priorityclasses",
-}
+_RESOURCES = {"PriorityClass": "priorityclasses", **{kind: resource for (_, resource), kind in kept.GROUPS.items()}}
 
 MOST_LINE = 32 * 1024**2
 """Most bytes of a line: an export may be a single line with thousands of events."""
@@ -177,9 +169,16 @@ def between_captures(directory: Path, counted: Counted) -> Iterator[Request]:
     if len(listed) < 2:
         raise Refused(f"{directory} has {len(listed)} captures; what happened is what differs between two")
     before: dict[tuple[str, str], dict[str, Any]] = {}
+    named: set[tuple[str, str, str]] = set()
     for at, capture in listed:
         counted.entries += 1
-        now = {(str(pod["namespace"]), str(pod["name"])): pod for pod in _pods(capture / WORKLOAD)}
+        now: dict[tuple[str, str], dict[str, Any]] = {}
+        for document in putting.read(capture / WORKLOAD):
+            if document["kind"] == SHAPE:
+                now |= {(str(pod["namespace"]), str(pod["name"])): pod for pod in pods(document)}
+            elif (found := _named_by_pods(at, document)) and (found.resource, found.namespace, found.name) not in named:
+                named.add((found.resource, found.namespace, found.name))
+                yield found
         gone = {key for key, pod in before.items() if key not in now or _is_another(pod, now[key])}
         for key in sorted(gone):
             # Twice, as in a log: the first one requests the end of the pod, the second one completes it.
@@ -198,10 +197,13 @@ def _is_another(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
     return bool(before.get("node")) and before["node"] != now.get("node")
 
 
-def _pods(file: Path) -> Iterator[dict[str, Any]]:
-    for document in putting.read(file):
-        if document["kind"] == SHAPE:
-            yield from pods(document)
+def _named_by_pods(at: float, document: Mapping[str, Any]) -> Request | None:
+    """The creation of what pods name and could not be placed without: Kubernetes' own groups, and claims of devices."""
+    group = str(document["apiVersion"]).rpartition("/")[0]
+    if group not in ("scheduling.k8s.io", "resource.k8s.io") or claims.is_made(document):
+        return None
+    found = request(document, at)
+    return found if found and (found.group, found.resource) in kept.GROUPS else None
 
 
 def _request(at: float, verb: str, key: tuple[str, str], body: dict[str, Any] | None = None) -> Request:

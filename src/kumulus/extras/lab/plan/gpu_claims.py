@@ -117,7 +117,8 @@ def _eighths(exactly: Mapping[str, Any]) -> int:
 
 def demands(objects: Iterable[Mapping[str, Any]]) -> dict[str, Demand]:
     """What each ResourceClaimTemplate among some objects requests, by name."""
-    return {each["metadata"].get("name", ""): demand(each["spec"]["spec"]) for each in objects if each["kind"] == KIND}
+    templates = (each for each in objects if each["kind"] == KIND)
+    return {each["metadata"].get("name", ""): demand(each["spec"].get("spec") or {}) for each in templates}
 
 
 def claimed(spec: Mapping[str, Any], known: Mapping[str, Demand]) -> Demand:
