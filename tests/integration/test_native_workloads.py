@@ -311,6 +311,7 @@ async def test_kueue_admits_a_job_that_has_to_be_in_one_zone_when_a_zone_has_roo
     assert zones == {"fits": {"b": 4}, "never": {}}
 
 
+@pytest.mark.every_version
 async def test_a_cluster_without_them_is_told_of_before_anything_is_created(plane: Plane, tmp_path: Path) -> None:
     with pytest.raises(LabError, match=r"does not serve scheduling.k8s.io/v1beta1\n  Write kwok: {workloads: native}"):
         await run(plane, tmp_path, [{"name": "fits", "workers": 4, **GANG}])

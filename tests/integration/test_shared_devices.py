@@ -21,6 +21,7 @@ from tests.support import versions
 from tests.support.pods import are_judged
 
 pytestmark = pytest.mark.integration
+OLDEST = versions.on_offer()[-1]
 DIVIDED, SHARED = "DRAPartitionableDevices", "DRAConsumableCapacity"
 BINDING = "DRADeviceBindingConditions"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
@@ -152,7 +153,7 @@ class TestWithBindingConditions:
             "gpu.acme.example": {"failures": 1.0},
             "gpu.flaky.example": {"failures": 0.5},
         }
-        gates = {BINDING: True}
+        gates = {BINDING: True, "DRADeviceTaints": True, "ResourceHealthStatus": True}
         home = tmp_path_factory.mktemp("bound")
         with plane_at(home, request.param, deviceBindings=bindings, featureGates=gates) as made:
             yield made
@@ -190,6 +191,30 @@ class TestWithBindingConditions:
         (scheduled,) = (each for each in found[name]["status"]["conditions"] if each["type"] == "PodScheduled")
         assert (ready - since).total_seconds() >= 3
         assert datetime.fromisoformat(scheduled["lastTransitionTime"]) >= ready.replace(microsecond=0)
+
+    async def test_a_pod_is_told_of_its_device_s_health(self, plane: Plane, pools: Pools, faults: Faults) -> None:
+        name, _ = await self.waiting(plane, pools, "gpu.nvidia.com")
+        plane.api.until(PODS, lambda found: found[name]["status"]["phase"] == "Running", timeout=60)
+        taint: dict[str, Any] = {"capacity": {"nvidia.com/gpu": "-1"}, "devices": "taint"}
+        await faults.begin(faults.inputs("ill", {name: "0"}, **taint))
+
+        def told() -> list[Any]:
+            statuses = plane.api.get(f"{PODS}/{name}")["status"]["containerStatuses"]
+            return [each.get("allocatedResourcesStatus") for each in statuses]
+
+        def of_it(health: str) -> list[Any]:
+            return [
+                [
+                    {
+                        "name": "claim:gpu",
+                        "resources": [{"resourceID": f"gpu.nvidia.com/{name}-0/gpu-0", "health": health}],
+                    }
+                ]
+            ]
+
+        assert told() == of_it("Unhealthy")
+        await faults.end("ill")
+        assert told() == of_it("Healthy")
 
     async def test_a_device_that_cannot_be_made_ready_is_given_back(self, plane: Plane, pools: Pools) -> None:
         name, _ = await self.waiting(plane, pools, "gpu.acme.example")
@@ -234,6 +259,17 @@ class TestWithBindingConditions:
         status = {"status": {"devices": [{**told, "conditions": conditions}]}}
         plane.api.merge(f"{CLAIMS}/{name}/status", status)
         plane.api.until(PODS, lambda found: found[name]["status"]["phase"] == "Running", timeout=60)
+
+
+@pytest.mark.parametrize("plane", [pytest.param(OLDEST, marks=versions.needs(OLDEST))], indirect=True, scope="session")
+async def test_a_version_that_drops_taints_of_devices_is_told_of(plane: Plane, pools: Pools, faults: Faults) -> None:
+    inputs = pools.inputs(1, resourceSlices=devices(2))
+    await pools.create(inputs)
+    taint: dict[str, Any] = {"capacity": {"nvidia.com/gpu": "-1"}, "devices": "taint"}
+    with pytest.raises(
+        PartialFailure, match=r"take Kubernetes 1.36 or later, switch the feature gate DRADeviceTaints on"
+    ):
+        await faults.begin(faults.inputs("ill", {inputs["name"]: "0"}, **taint))
 
 
 class TestWithoutTheGates:

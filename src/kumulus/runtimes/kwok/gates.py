@@ -34,8 +34,9 @@ ENDED = {"scheduling.k8s.io/v1alpha1": (1, 36), "scheduling.k8s.io/v1alpha2": (1
 Of no other group has one ended between the versions on offer (CHANGELOG-1.36.md and CHANGELOG-1.37.md of
 k8s.io/kubernetes). Checked against Kubernetes 1.35 to 1.37.
 """
-_MUTATING_POLICIES = (1, 36)
-"""The Kubernetes version since which every cluster has MutatingAdmissionPolicies; one puts pods on the node `local`."""
+# Since which Kubernetes version there is what an option needs: MutatingAdmissionPolicies, of which one puts pods on the
+# node `local`; the gates and API versions above.
+_SINCE = {"processes": (1, 36), "workloads": (1, 37)}
 # In the line with which a program of Kubernetes ends (component-base/cli).
 _FAILED = re.compile(r'"command failed" err="((?:[^"\\]|\\.)*)"')
 # Seconds for an API server to look at its flags.
@@ -69,8 +70,12 @@ async def require_known(layout: Layout, wanted: Wanted) -> None:
     refused = f"Kubernetes {wanted.kubernetes_version} does not start with the options of cluster {wanted.name}"
     if gone := sorted(set(_switched_on(wanted.options)) & set(ended(wanted.kubernetes_version))):
         raise ProviderError(f"{refused}: it has no {gone[0]}; change runtimeConfig or kubernetesVersion")
-    if wanted.options.get("processes") and numbers(wanted.kubernetes_version)[:2] < _MUTATING_POLICIES:
-        raise ProviderError(f"{refused}: kwok.processes is for Kubernetes 1.36 and later; change kubernetesVersion")
+    for option, since in _SINCE.items():
+        if wanted.options.get(option) and numbers(wanted.kubernetes_version)[:2] < since:
+            least = ".".join(map(str, since))
+            raise ProviderError(
+                f"{refused}: kwok.{option} is for Kubernetes {least} and later; change kubernetesVersion"
+            )
     gates, settings = feature_gates(wanted.options), layout.settings()
     made = str((settings.get("options") or {}).get("kubeVersion") or "").removeprefix("v")
     runs = made == wanted.kubernetes_version.removeprefix("v") and gates == _flag(settings)

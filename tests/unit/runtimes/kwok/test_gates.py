@@ -122,10 +122,20 @@ async def test_a_version_that_is_not_there_is_not_asked(tmp_path: Path, monkeypa
     await gates.require_known(Layout.of(str(tmp_path), "none"), wanted("v1.37.2", Old=True))
 
 
-async def test_pods_that_are_processes_need_a_kubernetes_that_has_mutating_policies(tmp_path: Path) -> None:
-    layout, options = Layout(tmp_path / "none"), {"processes": {"example.com/tool": "./tool"}}
-    with pytest.raises(
-        ProviderError, match=r"kwok.processes is for Kubernetes 1.36 and later; change kubernetesVersion"
-    ):
-        await gates.require_known(layout, Wanted("dev", "me", "/home", "v1.35.4", options))
-    await gates.require_known(layout, Wanted("dev", "me", "/home", "v1.36.3", options))
+@pytest.mark.parametrize(
+    ("options", "before", "since"),
+    [
+        ({"processes": {"example.com/tool": "./tool"}}, "v1.35.4", "v1.36.3"),
+        ({"workloads": "native"}, "v1.36.3", "v1.37.2"),
+    ],
+)
+async def test_an_option_of_a_later_kubernetes_is_refused_by_its_name(
+    asked: Path, tmp_path: Path, options: dict[str, Any], before: str, since: str
+) -> None:
+    layout, (option,) = Layout(tmp_path / "none"), options
+    needed = since.removeprefix("v").rpartition(".")[0]
+    said = f"kwok.{option} is for Kubernetes {needed} and later; change kubernetesVersion"
+    with pytest.raises(ProviderError, match=said):
+        await gates.require_known(layout, Wanted("dev", "me", "/home", before, options))
+    assert calls(asked) == set()
+    await gates.require_known(layout, Wanted("dev", "me", "/home", since, options))
