@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from pathlib import Path
 
@@ -120,8 +121,17 @@ async def run(layout: Layout, *arguments: str, timeout: float = 180.0) -> None:
             process.kill()
             await process.wait()
     if process.returncode:
-        tail = "\n".join("    " + line[:300] for line in output.decode(errors="replace").splitlines()[-6:])
+        tail = "\n".join("    " + _said(line)[:300] for line in output.decode(errors="replace").splitlines()[-6:])
         raise ProviderError(f"kwokctl {' '.join(arguments[:2])} failed (exit code {process.returncode}):\n{tail}")
+
+
+def _said(line: str) -> str:
+    """What a line of kwokctl's log says, without the time and the place in its source that it begins with."""
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return line
+    return ": ".join(str(found[key]) for key in ("msg", "err") if key in found) if isinstance(found, dict) else line
 
 
 async def _finished(communicating: asyncio.Task[tuple[bytes, bytes]], layout: Layout) -> None:

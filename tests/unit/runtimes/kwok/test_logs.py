@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from kumulus import toolchain
 from kumulus.host import inotify
-from kumulus.runtimes.kwok import logs
+from kumulus.nodes.errors import ProviderError
+from kumulus.runtimes.kwok import kwokctl, logs
 from kumulus.runtimes.kwok.layout import Layout
 
 
@@ -92,3 +94,25 @@ def test_what_to_do_without_inotify_instances_comes_before_them(
     assert "`sudo sysctl fs.inotify.max_user_instances=1024`" in remedy
     monkeypatch.setattr(inotify, "limit", lambda: 2000)
     assert "fs.inotify.max_user_instances=4000`" in logs.with_log("kueue ended", layout, "kueue")
+
+
+async def test_an_error_of_kwokctl_has_the_words_of_its_log(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = f'"time":"2026-11-29T00:58:48Z","source":{{"function":"{"f" * 300}"}}'
+    program = layout.home / "kwokctl"
+    program.write_text(f"""#!/bin/sh
+        echo '{{{source},"level":"INFO","msg":"Cluster is starting"}}'
+        echo '{{{source},"level":"ERROR","msg":"Execute exit","err":"no such thing"}}'
+        echo 'a panic'
+        exit 1
+    """)
+    program.chmod(0o755)
+    monkeypatch.setattr(toolchain, "find", lambda name: program)
+    with pytest.raises(ProviderError) as failed:
+        await kwokctl.run(layout, "start", "cluster")
+    told = (
+        "kwokctl start cluster failed (exit code 1):",
+        "Cluster is starting",
+        "Execute exit: no such thing",
+        "a panic",
+    )
+    assert [each.strip() for each in str(failed.value).splitlines()] == list(told)
