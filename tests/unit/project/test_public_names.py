@@ -47,7 +47,8 @@ def test_a_name_of_an_extra_whose_packages_are_not_there_says_how_to_get_them() 
     """As in a new clone, whose .venv has the core's packages only."""
     script = "import sys; sys.modules['numpy'] = None; from kumulus import KwokCluster; from kumulus import Experiment"
     environment = {"PYTHONPATH": str(ROOT / "src")}
-    answer = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", script]
+    answer = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert answer.stderr.splitlines()[-2:] == [
         "ModuleNotFoundError: kumulus.Experiment needs the package numpy",
         "  To get it: ./kumulus venv --with lab",

@@ -159,7 +159,7 @@ class Run:
         # A user without the right to read leases does not wait.
         with suppress(ApiError):
             taken = await wait_until_all_are_managed(self._client, self._options.stop)
-        if (waited := time.monotonic() - begun) > _WORTH_A_LINE:
+        if (waited := time.monotonic() - begun) > _WORTH_A_LINE and taken:
             self._options.say(f"waited {waited:.0f} s for KWOK to take {taken:,} new nodes")
 
     @asynccontextmanager
