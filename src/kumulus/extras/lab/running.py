@@ -245,11 +245,7 @@ class Run:
             repetition = self._cleaning.pop()
             telling = asyncio.create_task(self._tell_what_is_left(repetition))
             try:
-                try:
-                    await repetition.clean()
-                except Unreachable:
-                    # Removing thousands of objects can keep a small machine busy for longer than the client waits.
-                    await repetition.clean()
+                await repetition.clean()
             except (LabError, JournalError, ApiError, Unreachable) as error:
                 self._options.say(f"not everything could be removed, the next command will: {error}")
             finally:
