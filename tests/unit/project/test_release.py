@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from kumulus import toolchain
 from kumulus.host import published
 from kumulus.host.version import EARLIER, VERSION
 from tests.support import release
@@ -65,7 +66,7 @@ def test_the_sdk_for_dotnet_is_written_by_the_engine_as_our_own_generator_has_no
     for name, does in programs.items():
         (tmp_path / name).write_text(f"#!/bin/sh\n{does}\n")
         (tmp_path / name).chmod(0o755)
-    monkeypatch.setattr(release.toolchain, "find", lambda name: tmp_path / name)
+    monkeypatch.setattr(toolchain, "find", lambda name: tmp_path / name)
     release.generate("dotnet", tmp_path / release.SCHEMA, tmp_path / "sdk")
     assert [(each.name, each.read_text()) for each in (tmp_path / "sdk").iterdir()] == [("Kumulus.csproj", "dotnet\n")]
     with pytest.raises(SystemExit, match="pulumi-gen-sdk"):

@@ -259,8 +259,8 @@ class Groups:
     def measures(self, pods: Iterable[PodRecord]) -> dict[str, Measured]:
         """The measures of the groups that an experiment's pods name; none if they name none.
 
-        Nor are there any if pods have nodes and no group's condition says a word: Kubernetes makes a group for each Job,
-        and another scheduler places its pods without looking at it.
+        Nor are there any if pods have nodes and no group's condition says a word: Kubernetes makes a group for each
+        Job, and another scheduler places its pods without looking at it.
         """
         placed: Counter[str] = Counter()
         preempted = set[str]()

@@ -147,7 +147,7 @@ class Repetition:
         Raises:
             Unreachable: nothing answers, or there are as many pods as after the go before.
         """
-        left = None
+        left: int | None = None
         while True:
             try:
                 return await self._remove()
