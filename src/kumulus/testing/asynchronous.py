@@ -305,9 +305,9 @@ class AsyncCluster:
             ClusterError: it is wrong, or cannot be run; or what experiments need is not installed.
         """
         try:
-            from kumulus import Experiment
+            from kumulus.extras.lab.experiment import Experiment
         except ImportError as error:
-            raise ClusterError(str(error)) from None
+            raise ClusterError(f"experiments need more packages ({error}); pip install 'kumulus[lab]'") from None
         results, kubeconfig = self._up.folder / EXPERIMENTS, self.kubeconfig
         try:
             found = Experiment(description)
