@@ -65,6 +65,14 @@ def __getattr__(name: str) -> object:
         from kumulus.components.engine import user_error
 
         raise user_error(str(error)) from None
+    except ModuleNotFoundError as error:
+        module, package = _WHEN_ASKED_FOR[name].split("."), (error.name or "").partition(".")[0]
+        if module[1] != "extras" or package == __name__:
+            raise
+        from kumulus.host.installation import way_to_add
+
+        why = f"kumulus.{name} needs the package {package}\n  To get it: {way_to_add(module[2])}"
+        raise ModuleNotFoundError(why, name=package) from None
     globals()[name] = found
     return found
 

@@ -8,8 +8,8 @@
 
 The files are in dist/, or in the folder that RELEASE_DIST names. Where to publish is what each client reads of its
 environment: UV_PUBLISH_URL, NPM_CONFIG_REGISTRY, git's remote `origin`, NUGET_SOURCE, IMAGE_REPOSITORY.
-tests/e2e/test_release.py and test_container_image.py run all of it against stand-ins on this machine, but for .NET,
-whose tools are not here.
+tests/e2e/test_release.py and test_container_image.py run all of it against stand-ins on this machine, but for packing
+the SDK for .NET and uploading it, which takes dotnet.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from kumulus import toolchain
@@ -99,16 +100,20 @@ def sdks(dist: Path) -> None:
 
 
 def generate(language: str, schema: Path, target: Path) -> None:
-    """Write an SDK's source: by pulumi-gen-sdk if it was built, otherwise by the engine and its language host."""
-    try:
-        run([str(toolchain.find("pulumi-gen-sdk")), language, str(schema), str(target)])
-    except toolchain.ToolMissing:
-        options = ["--language", language, "--out", str(target)]
-        run([str(toolchain.find("pulumi")), "package", "gen-sdk", str(schema), *options])
-        # The engine puts each language into a folder of its name.
-        if (below := target / language).is_dir():
-            shutil.copytree(below, target, dirs_exist_ok=True)
-            shutil.rmtree(below)
+    """Write an SDK's source: by pulumi-gen-sdk if it was built, otherwise by the engine and its language host.
+
+    For .NET it is always the host, which Pulumi's own releases have: no module with its generator is published.
+    """
+    if language != "dotnet":
+        with suppress(toolchain.ToolMissing):
+            run([str(toolchain.find("pulumi-gen-sdk")), language, str(schema), str(target)])
+            return
+    options = ["--language", language, "--out", str(target)]
+    run([str(toolchain.find("pulumi")), "package", "gen-sdk", str(schema), *options])
+    # The engine puts each language into a folder of its name.
+    if (below := target / language).is_dir():
+        shutil.copytree(below, target, dirs_exist_ok=True)
+        shutil.rmtree(below)
 
 
 def _npm_pack(sdk: Path, dist: Path) -> None:
@@ -129,7 +134,9 @@ def _go_module(sdk: Path, dist: Path) -> None:
 
 
 def _nuget_pack(sdk: Path, dist: Path) -> None:
-    run(["dotnet", "pack", "--configuration", "Release", f"-p:Version={VERSION}", "--output", str(dist.resolve())], sdk)
+    # A project of Pulumi's packs itself when it is built, and is then not built when it is packed.
+    options = ["--configuration", "Release", f"-p:Version={VERSION}", "-p:GeneratePackageOnBuild=false"]
+    run(["dotnet", "pack", *options, "--output", str(dist.resolve())], sdk)
 
 
 _PACKED: Mapping[str, Callable[[Path, Path], None]] = {
@@ -183,8 +190,8 @@ def publish_go(dist: Path) -> None:
 def publish_nuget(dist: Path) -> None:
     """Upload the SDK for .NET."""
     options = ["--source", os.environ["NUGET_SOURCE"], "--api-key", os.environ["NUGET_TOKEN"]]
-    for archive in dist.glob("*.nupkg"):
-        run(["dotnet", "nuget", "push", str(archive), *options])
+    (archive,) = dist.glob("*.nupkg")
+    run(["dotnet", "nuget", "push", str(archive), *options])
 
 
 def publish_image(_: Path) -> None:

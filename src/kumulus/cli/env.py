@@ -46,6 +46,8 @@ def run(args: argparse.Namespace) -> int:
         variables |= {"PULUMI_STACK": args.stack, "KUBECONFIG": str(kubeconfig)}
     if here is not None:
         _prepare(here)
+    if not installation.python().exists():
+        print(f"note: .venv is not there yet\n  To make it: {installation.command()} venv", file=sys.stderr)
     known = pins.load()
     lacking = supply.missing(known, known.required)
     if lacking:

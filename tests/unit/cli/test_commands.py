@@ -143,6 +143,12 @@ def test_doctor_names_what_is_missing_and_how_to_get_it(checkout: Checkout) -> N
     assert summary.endswith("/kumulus tools\n")
 
 
+def test_a_shell_that_is_set_up_before_anything_is_there_is_told_what_to_get(checkout: Checkout) -> None:
+    notes = checkout.run("env").stderr.splitlines()
+    assert notes[:2] == ["note: .venv is not there yet", "  To make it: ../checkout/kumulus venv"]
+    assert notes[2].startswith("note: not there yet: etcd, ")
+
+
 def test_doctor_for_programs_says_the_same(checkout: Checkout) -> None:
     result = checkout.run("doctor", "--json")
     report = json.loads(result.stdout)

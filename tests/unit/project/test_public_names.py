@@ -43,6 +43,18 @@ def test_what_is_not_there_is_told_as_of_any_module() -> None:
         kumulus.Nope  # noqa: B018
 
 
+def test_a_name_of_an_extra_whose_packages_are_not_there_says_how_to_get_them() -> None:
+    """As in a new clone, whose .venv has the core's packages only."""
+    script = "import sys; sys.modules['numpy'] = None; from kumulus import KwokCluster; from kumulus import Experiment"
+    environment = {"PYTHONPATH": str(ROOT / "src")}
+    command = [sys.executable, "-c", script]
+    answer = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert answer.stderr.splitlines()[-2:] == [
+        "ModuleNotFoundError: kumulus.Experiment needs the package numpy",
+        "  To get it: ./kumulus venv --with lab",
+    ]
+
+
 def test_importing_the_package_imports_nothing_else() -> None:
     """The toolchain runs on a bare Python, and a program pays for what it uses only."""
     script = "import sys; before = set(sys.modules); import kumulus; print(sorted(set(sys.modules) - before))"

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 import subprocess
+from pathlib import Path
 
+import pytest
 import yaml
 
+from kumulus import toolchain
 from kumulus.host import published
 from kumulus.host.version import EARLIER, VERSION
 from tests.support import release
@@ -53,3 +56,26 @@ def test_the_workflow_runs_every_step_once_and_may_do_only_what_its_jobs_are_for
     }
     assert jobs["publish"]["needs"] == ["make", "test"]
     assert jobs["publish"]["if"] == "github.ref_type == 'tag'"
+
+
+def test_the_sdk_for_dotnet_is_written_by_the_engine_as_our_own_generator_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the workflow's machine there are both, and dotnet."""
+    programs = {"pulumi": 'mkdir -p "$7/$5"; echo "$5" > "$7/$5/Kumulus.csproj"', "pulumi-gen-sdk": "exit 1"}
+    for name, does in programs.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{does}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setattr(toolchain, "find", lambda name: tmp_path / name)
+    release.generate("dotnet", tmp_path / release.SCHEMA, tmp_path / "sdk")
+    assert [(each.name, each.read_text()) for each in (tmp_path / "sdk").iterdir()] == [("Kumulus.csproj", "dotnet\n")]
+    with pytest.raises(SystemExit, match="pulumi-gen-sdk"):
+        release.generate("nodejs", tmp_path / release.SCHEMA, tmp_path / "sdk")
+
+
+def test_every_sdk_s_tools_are_on_the_machine_that_packs_it() -> None:
+    """Node.js and Go are on every runner; an SDK whose tool is not there would be left out."""
+    jobs = yaml.safe_load(WORKFLOW.read_text())["jobs"]
+    for name, step in (("make", "release sdks"), ("publish", "release publish-nuget")):
+        steps = [each.get("uses", "").partition("@")[0] or each.get("run", "") for each in jobs[name]["steps"]]
+        assert "actions/setup-dotnet" in steps[: next(i for i, each in enumerate(steps) if step in each)]

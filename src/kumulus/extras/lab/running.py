@@ -159,7 +159,7 @@ class Run:
         # A user without the right to read leases does not wait.
         with suppress(ApiError):
             taken = await wait_until_all_are_managed(self._client, self._options.stop)
-        if (waited := time.monotonic() - begun) > _WORTH_A_LINE:
+        if (waited := time.monotonic() - begun) > _WORTH_A_LINE and taken:
             self._options.say(f"waited {waited:.0f} s for KWOK to take {taken:,} new nodes")
 
     @asynccontextmanager
@@ -245,11 +245,7 @@ class Run:
             repetition = self._cleaning.pop()
             telling = asyncio.create_task(self._tell_what_is_left(repetition))
             try:
-                try:
-                    await repetition.clean()
-                except Unreachable:
-                    # Removing thousands of objects can keep a small machine busy for longer than the client waits.
-                    await repetition.clean()
+                await repetition.clean()
             except (LabError, JournalError, ApiError, Unreachable) as error:
                 self._options.say(f"not everything could be removed, the next command will: {error}")
             finally:

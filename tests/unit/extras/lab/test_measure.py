@@ -184,6 +184,20 @@ def test_groups_are_counted_by_their_conditions_and_by_the_pods_that_name_them()
     assert victims(found.pods.values()) == {"a/partly": 1}
 
 
+def test_groups_of_which_the_scheduler_says_nothing_are_not_measured() -> None:
+    """As of Volcano: the Jobs' own groups are there, and it places pods by those that it knows."""
+    found = records()
+    item: dict[str, Any] = {"spec": {"schedulingPolicy": {"basic": {}}}}
+    found.groups.put("a/g", item, 1.0, 1.0)
+    found.put(pod("g", group="a/g"), 1.0)
+    assert found.groups.measures(found.pods.values())["groups.admitted"] == 0
+    found.put(pod("g", node="n0", group="a/g"), 2.0)
+    assert found.groups.measures(found.pods.values()) == {}
+    item["status"] = {"conditions": [{"type": "PodGroupInitiallyScheduled", "status": "False"}]}
+    found.groups.put("a/g", item, 3.0, 3.0)
+    assert found.groups.measures(found.pods.values())["groups.total"] == 1
+
+
 @pytest.mark.parametrize(("counted", "evaluated"), [([3, 10], 7), ([3], None), ([], None), ([10, 3], None)], ids=str)
 async def test_placements_are_counted_over_the_measurement_unless_the_scheduler_was_restarted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, counted: list[int], evaluated: int | None

@@ -28,9 +28,10 @@ from kumulus.extras.lab.report.files import RunDirectory
 from kumulus.extras.lab.report.model import Report
 from kumulus.extras.lab.report.text import lines
 from kumulus.extras.lab.run.ending import Ending
+from kumulus.extras.lab.run.repetition import Repetition
 from kumulus.extras.watch.history.document import History, load
 from kumulus.extras.watch.live.amounts import Amounts
-from kumulus.kube import Connection
+from kumulus.kube import Connection, Unreachable
 from tests.support.apiserver import listening
 from tests.support.clocks import SetClock, until
 from tests.support.measuring import Measuring, measures_of, measuring
@@ -377,3 +378,30 @@ def test_a_recorded_run_has_what_was_not_heard_for_its_page(tmp_path: Path) -> N
 def test_a_report_with_what_was_not_measured_is_read_as_it_was_written() -> None:
     made = unheard()
     assert Report.model_validate_json(made.model_dump_json()) == made
+
+
+# --- a clean-up that is not answered in time ---------------------------------
+
+
+class SlowlyRemoved(Repetition):
+    """A repetition whose removal is not answered in time, each time with so many pods left."""
+
+    def __init__(self, left: list[int]) -> None:
+        self.left = left
+
+    async def pods_left(self) -> int:
+        return self.left.pop(0)
+
+    async def _remove(self) -> None:
+        if self.left:
+            raise Unreachable("https://127.0.0.1", "no answer in time")
+
+
+async def test_thousands_of_pods_are_removed_in_several_goes_while_they_become_fewer() -> None:
+    slowly = SlowlyRemoved([2550, 1705, 400, 0])
+    await slowly.clean()
+    assert slowly.left == []
+    stuck = SlowlyRemoved([2550, 1705, 1705, 400])
+    with pytest.raises(Unreachable):
+        await stuck.clean()
+    assert stuck.left == [400]

@@ -233,6 +233,8 @@ class GroupRecord(Timed):
     """How many of its pods get nodes together or not at all; 1 if it is no gang."""
     bound: float | None = None
     """When its condition said that it was placed; None if it did not."""
+    judged: bool = False
+    """Whether its condition has said that it was placed, or that it was not."""
 
 
 class Groups:
@@ -249,12 +251,17 @@ class Groups:
             record = self._seen[name] = GroupRecord(now, gang.get("minCount", 1))
             record.reach("created", now, since)
         conditions = (found.get("status") or {}).get("conditions") or ()
-        placed = any(each["type"] == _PLACED and each["status"] == "True" for each in conditions)
-        if placed and record.bound is None:
+        said = [each["status"] for each in conditions if each["type"] == _PLACED]
+        record.judged |= bool(said)
+        if "True" in said and record.bound is None:
             record.reach("bound", now, since)
 
     def measures(self, pods: Iterable[PodRecord]) -> dict[str, Measured]:
-        """The measures of the groups that an experiment's pods name; none if they name none."""
+        """The measures of the groups that an experiment's pods name; none if they name none.
+
+        Nor are there any if pods have nodes and no group's condition says a word: Kubernetes makes a group for each
+        Job, and another scheduler places its pods without looking at it.
+        """
         placed: Counter[str] = Counter()
         preempted = set[str]()
         for pod in pods:
@@ -262,9 +269,9 @@ class Groups:
                 placed[pod.group] += pod.bound is not None and (pod.ended is None or pod.phase == "Succeeded")
                 if pod.disrupted == PREEMPTED:
                     preempted.add(pod.group)
-        if not placed:
-            return {}
         groups = {name: self._seen[name] for name in placed}
+        if not groups or (placed.total() and not any(group.judged for group in groups.values())):
+            return {}
         took = Times()
         for group in groups.values():
             took.add(group.between("created", "bound"))

@@ -140,7 +140,23 @@ class Repetition:
         return left
 
     async def clean(self) -> None:
-        """Remove everything that was created."""
+        """Remove everything that was created, in several goes where pods become fewer with each.
+
+        Removing thousands of them can keep a small machine busy for longer than the client waits for an answer.
+
+        Raises:
+            Unreachable: nothing answers, or there are as many pods as after the go before.
+        """
+        left: int | None = None
+        while True:
+            try:
+                return await self._remove()
+            except Unreachable:
+                before, left = left, await self.pods_left()
+                if before is not None and left >= before:
+                    raise
+
+    async def _remove(self) -> None:
         journal = self._bench.journal
         collections = [*self._creator.collections, *(path for each in self._replayers for path in each.collections)]
         for each in (*self._within.others, self._name):
