@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.e2e
 
 TEMPLATE = {"capacity": {"cpu": "8", "memory": "32Gi", "pods": "110"}}
 GROUP = {"name": "g", "placement": [{"availabilityZone": "z", "replicas": 3}], "nodeTemplate": TEMPLATE}
-COMMANDS = (("preview",), ("up", "--yes", "--skip-preview"), ("refresh", "--yes", "--skip-preview"))
+COMMANDS = (("preview",), *((command, "--yes", "--skip-preview") for command in ("up", "refresh", "destroy")))
 
 
 @pytest.fixture(scope="module")
@@ -82,66 +83,6 @@ def only_those(found: dict[str, list[int]], before: dict[str, list[int]]) -> boo
     return {pid for pids in found.values() for pid in pids} <= {pid for pids in before.values() for pid in pids}
 
 
-def test_a_moved_project_says_where_it_was_and_moved_back_it_goes_on(whole: Project, tmp_path: Path) -> None:
-    original, moved = whole.directory, tmp_path / "moved"
-    nodes, running = whole.node_uids(), whole.processes()
-    original.rename(moved)
-    at(whole, moved)
-    for command in COMMANDS:
-        refused(whole.pulumi(*command), f"this project was at {original}")
-    assert only_those(whole.processes(), running)
-    moved.rename(original)
-    at(whole, original)
-    whole.up()
-    assert whole.node_uids() == nodes
-    whole.preview("--refresh", "--expect-no-changes")
-
-
-def test_a_moved_project_is_made_anew_by_the_users_word_and_the_old_programs_end(
-    whole: Project, tmp_path: Path
-) -> None:
-    original, moved = whole.directory, tmp_path / "moved"
-    original.rename(moved)
-    at(whole, moved)
-    whole.write_stack({"nodeGroups": [GROUP]}, moveHere=True)
-    brought_up = whole.up()
-    assert "is made again here, without the pods, Jobs" in brought_up.text
-    assert whole.processes() == {}
-    assert not original.exists()
-    whole.home = moved / ".kumulus"
-    assert len(whole.node_uids()) == 3
-    whole.destroy()
-    assert whole.processes() == {}
-
-
-@pytest.mark.parametrize("word", [False, True], ids=["", "moveHere"])
-def test_a_copy_touches_nothing_of_the_originals_whatever_the_user_says(
-    whole: Project, tmp_path: Path, word: bool
-) -> None:
-    original, copy = whole.directory, tmp_path / "copy"
-    nodes, running = whole.node_uids(), whole.processes()
-    shutil.copytree(original, copy, symlinks=True)
-    at(whole, copy)
-    whole.write_stack({"nodeGroups": [GROUP]}, moveHere=word)
-    for command in (*COMMANDS, ("destroy", "--yes", "--skip-preview")):
-        refused(whole.pulumi(*command), f"this project is a copy of the one at {original}")
-        assert (whole.node_uids(), whole.processes()) == (nodes, running), command
-    # As it says: a cluster of its own.
-    for name in (".pulumi-state", ".kumulus"):
-        shutil.rmtree(copy / name)
-    (copy / ".pulumi-state").mkdir()
-    whole.write_stack({"nodeGroups": [GROUP]})
-    whole._known.clear()
-    whole.up()
-    whole.destroy()
-    at(whole, original)
-    whole.up()
-    assert (whole.node_uids(), whole.processes()) == (nodes, running)
-
-
-# --- at ten points of its life ---------------------------------------------------------------------------------------
-
-
 class Life:
     """A project that is moved away, copied and restored from time to time, and goes on where it was."""
 
@@ -149,9 +90,9 @@ class Life:
         self.project, self.folder = project, folder
         self.original = project.directory
 
-    def declare(self, replicas: int) -> None:
+    def declare(self, replicas: int, **config: Any) -> None:
         placement = [{"availabilityZone": "z", "replicas": replicas}]
-        self.project.write_stack({"nodeGroups": [{**GROUP, "placement": placement}]})
+        self.project.write_stack({"nodeGroups": [{**GROUP, "placement": placement}]}, **config)
 
     def up(self, *arguments: str) -> dict[str, str]:
         """Bring it up; the nodes that are there, as the stack file has them."""
@@ -191,6 +132,18 @@ class Life:
             shutil.rmtree(copy)
             at(self.project, self.original)
 
+    def begun_alone(self) -> None:
+        """A copy without the original's state and files: it has a cluster of its own."""
+        for name in (".pulumi-state", ".kumulus"):
+            shutil.rmtree(self.project.directory / name)
+        (self.project.directory / ".pulumi-state").mkdir()
+        running = self.project.processes()
+        self.declare(1)
+        self.project._known.clear()
+        self.project.up()
+        self.project.destroy()
+        assert self.project.processes() == running
+
     def backed_up(self, name: str) -> Path:
         """A backup, taken while nothing runs: what is copied of a database at work is none."""
         backup = self.folder / name
@@ -217,30 +170,38 @@ def life(whole: Project, tmp_path: Path) -> Life:
     return Life(whole, tmp_path)
 
 
-PREVIEW, UP, REFRESH = COMMANDS
+PREVIEW, UP, REFRESH, DESTROY = COMMANDS
 
 
 @pytest.mark.timeout(1200)
 def test_at_any_point_of_its_life_a_moved_or_copied_project_refuses_and_back_again_goes_on(life: Life) -> None:
-    nodes = life.up()
+    nodes = life.project.node_uids()
+    was, copied = (f"this project {words} {life.original}" for words in ("was at", "is a copy of the one at"))
     # 1: up, and nothing to do.
     with life.moved():
-        life.refused(PREVIEW, f"this project was at {life.original}")
+        for command in (PREVIEW, UP, REFRESH):
+            life.refused(command, was)
     assert life.up() == nodes
+    life.project.preview("--refresh", "--expect-no-changes")
     # 2: with a change in its file that is not made yet.
     life.declare(4)
     with life.copied():
-        life.refused(UP, f"this project is a copy of the one at {life.original}")
+        life.refused(DESTROY, copied)
+        life.refused(UP, copied)
+        life.declare(4, moveHere=True)
+        for command in COMMANDS:
+            life.refused(command, copied)
+        life.begun_alone()
     assert life.project.node_uids() == nodes
     grown = life.up()
     assert nodes.items() <= grown.items()
     # 3: after a restart of the machine.
     life.end_components()
     with life.moved():
-        life.refused(UP, f"this project was at {life.original}")
+        life.refused(UP, was)
         assert life.project.processes() == {}
     with life.copied():
-        life.refused(REFRESH, f"this project is a copy of the one at {life.original}")
+        life.refused(REFRESH, copied)
     assert life.up() == grown
     # 4: killed amid an update, whose lock is there.
     life.declare(40)
@@ -250,22 +211,28 @@ def test_at_any_point_of_its_life_a_moved_or_copied_project_refuses_and_back_aga
     processes.kill([under_way.process.pid, plugin])
     under_way.result()
     with life.moved():
-        life.refused(PREVIEW, f"this project was at {life.original}")
+        life.refused(PREVIEW, was)
     assert life.project.pulumi("cancel", "--yes").code == 0
     assert grown.items() <= life.up().items()
-    # 5: destroyed, it is free to go, and begins anew wherever it is.
-    life.project.destroy()
+    # 5: by the user's word it is made anew where it is, and the old programs end.
     with life.moved():
-        life.declare(2)
+        life.declare(2, moveHere=True)
+        brought_up = life.project.up()
+        assert "is made again here, without the pods, Jobs" in brought_up.text
+        assert life.project.processes() == {}
         life.project.home = life.project.directory / ".kumulus"
-        life.up()
+        assert len(life.project.node_uids()) == 2
         life.project.destroy()
         assert life.project.processes() == {}
+    # 6: destroyed, it is free to go, and begins anew wherever it is.
+    life.project.home = life.original / ".kumulus"
+    life.declare(3)
+    life.up()
 
 
 @pytest.mark.timeout(1200)
 def test_at_any_point_of_its_life_a_project_that_is_restored_from_a_backup_goes_on_as_it_was_then(life: Life) -> None:
-    nodes = life.up()
+    nodes = life.project.node_uids()
     life.end_components()
     three = life.backed_up("three")
     # 1: after a restart of the machine.

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -38,6 +39,10 @@ _PASSPHRASE = "PULUMI_CONFIG_PASSPHRASE"
 _INITIAL: dict[str, str] = {}
 # Where the first project has its provider.
 _PROVIDER: list[Path] = []
+_LISTS = tempfile.TemporaryDirectory(prefix="kumulus-pip-")
+
+PACKAGES_LISTED_ONCE = {"PYTHONPATH": str(ROOT / "tests" / "support" / "once"), "PIP_LISTS": _LISTS.name}
+"""Variables by which pulumi's commands ask pip for an environment's packages once in a run, not each time."""
 
 
 @dataclass(frozen=True)
@@ -149,6 +154,7 @@ class Project:
         kept = {key: value for key, value in os.environ.items() if not key.startswith(_PRIVATE)}
         self.environment = {
             **environment.complete(kept),
+            **PACKAGES_LISTED_ONCE,
             "PULUMI_HOME": str(self.pulumi_home),
             processes.HOME_VARIABLE: str(self.home),
             # Independent of the terminal: tests compare plain text.
