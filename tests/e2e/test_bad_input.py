@@ -178,7 +178,7 @@ def test_a_component_that_does_not_start_is_told_with_its_log_and_at_once(projec
     assert "unrecognized feature gate: NoSuchGate" in said
     # One that runs and does not answer would be waited for 90 s.
     assert result.seconds < 80, "it is not waited for what has ended"
-    processes.await_that(lambda: processes.helpers(project.home) == {}, 10, "nothing is left of the commands")
+    processes.await_that(lambda: processes.helpers(project.home) == {}, 10, "nothing is left of the commands", 0.2)
     calm(project)
 
 

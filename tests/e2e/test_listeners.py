@@ -159,7 +159,6 @@ def translate(rig: Rig) -> None:
 
 
 def experiment(rig: Rig) -> None:
-    rig.run("experiment", "run", rig.write("plain.yaml", {"name": "plain", "workloads": [JOB]}), "-s", "dev")
     # A scheduler beside the cluster's own, and a policy that it asks.
     beside = {"name": "beside", "workloads": [JOB], "policy": "BestFit", "timeout": "60s"}
     rig.run("experiment", "run", rig.write("beside.yaml", beside), "-s", "dev")

@@ -202,7 +202,8 @@ def test_every_choice_above_a_dashboard_has_values(seen: Seen) -> None:
 def test_every_target_answers_and_every_rule_can_be_evaluated(seen: Seen) -> None:
     prometheus = seen.prometheus
     # Prometheus finds the nodes' endpoints only some seconds after it has started.
-    processes.await_that(lambda: len(prometheus.values('up{job="kubelet"}')) == 7, 60, "every node was read once")
+    read = 'up{job="kubelet"}'
+    processes.await_that(lambda: len(prometheus.values(read)) == 7, 60, "every node was read once", 0.5)
     targets = prometheus.api("targets")["activeTargets"]
     assert {target["lastError"] for target in targets if target["health"] != "up"} == set()
     jobs = {target["labels"]["job"] for target in targets}
@@ -349,6 +350,7 @@ def test_ports_that_others_took_meanwhile_are_left_to_them_and_everything_is_mea
             lambda: {each["health"] for each in seen.prometheus.api("targets")["activeTargets"]} == {"up"},
             90,
             "every target answers",
+            0.5,
         )
 
 

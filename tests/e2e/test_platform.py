@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,7 +57,7 @@ def test_a_teams_stack_uses_the_platforms_cluster_with_what_it_was_given(platfor
         lambda pods: [pod["status"].get("phase") for pod in pods.values()] == ["Running"],
         timeout=60,
     )
-    assert team.outputs() == {"job": job}
+    assert json.loads(team.pulumi("stack", "output", "--json").stdout) == {"job": job}
     team.preview("--expect-no-changes")
     tokens = [line for line in _kubeconfig(platform).splitlines() if "token:" in line]
     assert tokens

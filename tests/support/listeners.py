@@ -25,6 +25,8 @@ _HEADING = "## Every listener\n"
 _EVERY_SECONDS = 0.05
 # As /proc/net/tcp names them: a listener; of UDP, a socket without another end.
 _STATES = {"tcp": "0A", "tcp6": "0A", "udp": "07", "udp6": "07"}
+# The kernel lists listeners before connections, of which a busy machine has a thousand: they would take it 4 ms a look.
+_LISTENERS_FIRST = ("tcp", "tcp6")
 
 
 class Listener(NamedTuple):
@@ -135,11 +137,15 @@ def _sockets() -> dict[int, tuple[str, str, int]]:
 
 
 def _rows(protocol: str) -> Iterator[tuple[int, tuple[str, str, int]]]:
-    for line in Path("/proc/net", protocol).read_text().splitlines()[1:]:
-        _, local, _, state, *_, inode = line.split()[:10]
-        if state == _STATES[protocol]:
-            digits, _, port = local.partition(":")
-            yield int(inode), (protocol[:3], _address(digits), int(port, 16))
+    with Path("/proc/net", protocol).open() as rows:
+        next(rows)
+        for row in rows:
+            _, local, _, state, *_, inode = row.split()[:10]
+            if state == _STATES[protocol]:
+                digits, _, port = local.partition(":")
+                yield int(inode), (protocol[:3], _address(digits), int(port, 16))
+            elif protocol in _LISTENERS_FIRST:
+                return
 
 
 def _address(digits: str) -> str:
