@@ -213,20 +213,23 @@ def test_claims_are_asked_for_again_with_the_pods_and_groups_that_name_them(tmp_
     assert len(load(tmp_path / "day.yaml").recordings["recorded"].steps) == 4
 
 
-def test_claims_and_groups_that_were_there_before_the_log_are_left_out_of_pods(tmp_path: Path) -> None:
+def test_claims_and_groups_that_were_there_before_the_log_are_left_out_of_what_names_them(tmp_path: Path) -> None:
     container = {**SPEC["containers"][0], "resources": {"claims": [{"name": "gpu"}, {"name": "nic"}]}}
     body = thing("Pod", "a", containers=[container], resourceClaims=CLAIMS, schedulingGroup={"podGroupName": "old"})
-    log = [event("create", "pods", "a", body=body), claim("resourceclaims", "nic")]
+    group = event("create", "podgroups", "g", 1.0, body=thing("PodGroup", "g", parentCompositePodGroupName="all"))
+    group["objectRef"] |= {"apiGroup": "scheduling.k8s.io", "apiVersion": "v1beta1"}
+    log = [event("create", "pods", "a", body=body), claim("resourceclaims", "nic"), group]
     file = tmp_path / "audit.log"
     file.write_text("".join(json.dumps(each) + "\n" for each in log))
     found = import_day([file], tmp_path / "day.yaml", "mine")
+    assert "parentCompositePodGroupName" not in found.day.steps[2].what["object"]["spec"]
     spec = found.day.steps[0].what["object"]["spec"]
     assert spec["resourceClaims"] == CLAIMS[1:]
     assert spec["containers"][0]["resources"]["claims"] == [{"name": "nic"}]
     assert "schedulingGroup" not in spec
     assert found.day.left_out == {
-        f"{what} that were there before the log: pods are replayed without them": 1
-        for what in ("groups", "resource claims")
+        f"{what} that were there before the log: what names them is replayed without": 1
+        for what in ("groups", "groups of groups", "resource claims")
     }
 
 

@@ -91,7 +91,7 @@ class Day:
             namespace = step.job.split("/")[1] if step.do in ("create", "change") else ""
             made = step.what.get("object") or step.what
             for what in kept.without_unknown(made, namespace, self._made):
-                self.left_out[f"{what} that were there before the log: pods are replayed without them"] += 1
+                self.left_out[f"{what} that were there before the log: what names them is replayed without"] += 1
 
     def _workload(self, request: Request) -> None:
         key = (kept.GROUPS[request.group, request.resource], request.namespace, request.name)

@@ -168,6 +168,9 @@ def without_unknown(made: dict[str, Any], namespace: str, known: Set[tuple[str, 
         if (group := spec.get("schedulingGroup")) and not has("PodGroup", group.get("podGroupName", "")):
             del spec["schedulingGroup"]
             lost.add("groups")
+        if (parent := spec.get(_PARENT)) and not has("CompositePodGroup", parent):
+            del spec[_PARENT]
+            lost.add("groups of groups")
         claims = spec.get("resourceClaims") or []
         kept = [each for each in claims if any(has(kind, each.get(key, "")) for key, kind in _NAMED_BY.items())]
         if len(kept) == len(claims):
@@ -180,12 +183,13 @@ def without_unknown(made: dict[str, Any], namespace: str, known: Set[tuple[str, 
     return lost
 
 
+_PARENT = "parentCompositePodGroupName"
 _NAMED_BY = {"resourceClaimName": "ResourceClaim", "resourceClaimTemplateName": "ResourceClaimTemplate"}
 
 
 def _naming(made: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The specs in an object that name claims or groups: of a group, and of pods."""
-    if made.get("kind") == "PodGroup":
+    """The specs in an object that name claims or groups: of groups, and of pods."""
+    if made.get("kind") in ("PodGroup", "CompositePodGroup"):
         yield made.get("spec", {})
     for template in pod_templates(made):
         yield template["spec"]
