@@ -5,7 +5,6 @@ Whatever Kumulus keeps for a later run is written here: a cluster's files, journ
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import fcntl
 import io
@@ -166,6 +165,9 @@ async def take_lock(file: Path) -> tuple[int, bool]:
     Returns:
         the descriptor to close in the end, and whether there was another holder meanwhile.
     """
+    # A third of what a command takes to start that waits for nothing, such as --help.
+    import asyncio
+
     waited = False
     while True:
         try:

@@ -72,3 +72,13 @@ def test_the_folder_at_the_top_has_the_classes_of_the_package_and_no_copies() ->
 
     assert [*components.__all__, "Experiment"] == sorted(PUBLIC, key=lambda name: name == "Experiment")
     assert all(getattr(components, name) is getattr(kumulus, name) for name in components.__all__)
+
+
+def test_help_does_not_load_what_only_waiting_takes() -> None:
+    """Every command begins with these imports, and a Tab in the shell is one."""
+    script = "import sys; from kumulus.cli.main import main; main(['--help'])"
+    script = f"import atexit, sys; atexit.register(lambda: print('asyncio' in sys.modules)); {script}"
+    environment = {"PYTHONPATH": str(ROOT / "src")}
+    answer = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    assert answer.stdout.splitlines()[0].startswith("usage: ")
+    assert answer.stdout.splitlines()[-1] == "False"
