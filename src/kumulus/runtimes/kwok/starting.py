@@ -112,21 +112,28 @@ async def start_components(layout: Layout) -> None:
     # runtime of that cluster: where Docker answers, it would take it for one of containers.
     create = ["create", "cluster", "--kubeconfig", "", "--runtime", "binary"]
     command = create if objects.to_define(layout.settings()) else ["start", "cluster"]
-    await _start(layout, *command)
+    completed = await _start(layout, *command)
     priority.lower(layout.directory)
-    additions.defined(layout)
+    if completed:
+        additions.defined(layout)
 
 
-async def _start(layout: Layout, *command: str) -> None:
-    """Run kwokctl; components that exit because of a slow API server are left to :func:`all_running`."""
+async def _start(layout: Layout, *command: str) -> bool:
+    """Run kwokctl; components that exit because of a slow API server are left to :func:`all_running`.
+
+    Returns:
+        Whether kwokctl did all that it was to do.
+    """
     try:
         await kwokctl.run(layout, *command, "--timeout", "90s")
     except kwokctl.ComponentEnded as ended:
         if ended.component in api.SERVING:
             raise
+        return False
     except ProviderError:
         if not await _has_definitions(layout):
             raise
+    return True
 
 
 async def _has_definitions(layout: Layout) -> bool:
