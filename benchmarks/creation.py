@@ -1,7 +1,5 @@
 """How fast nodes are created: against kwokctl, against the limit, and from 2,550 to 10,000."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import statistics

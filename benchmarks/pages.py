@@ -1,7 +1,5 @@
 """``python -m benchmarks.pages``: write the tables of the docs that follow from the code; tests compare them."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What the site does that the pages as files do not need: the repository, for links to what is not in it."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from typing import Any

@@ -4,8 +4,6 @@ The hosts of the other languages are optional tools: ./kumulus tools --with lang
 another language, too: it declares the components as remote ones, as every generated SDK does.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

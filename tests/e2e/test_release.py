@@ -4,8 +4,6 @@ The next release is rehearsed, too: what the last one brought up is gone on with
 wheel below is that one's, from the index that pip asks.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

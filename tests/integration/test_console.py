@@ -1,7 +1,5 @@
 """The live views on a real control plane: what they count, and what they say when the API server goes."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

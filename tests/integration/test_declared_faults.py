@@ -1,7 +1,5 @@
 """Faults on a real control plane: nodes show them, the scheduler heeds them, and afterwards all is as before."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable

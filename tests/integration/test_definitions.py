@@ -1,7 +1,5 @@
 """The kinds that KWOK's charts bring: they go with the stack that has brought them, unless somebody else needs them."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterator
 
 import pytest

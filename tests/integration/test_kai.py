@@ -3,8 +3,6 @@
 It is skipped where KAI's programs are not on PATH: they are images, which Kumulus takes by digest.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping

@@ -1,7 +1,5 @@
 """The kwok runtime on this machine: what it opens, what it brings back, what it refuses, what it leaves behind."""
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 import fcntl

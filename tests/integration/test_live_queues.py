@@ -1,7 +1,5 @@
 """Jobs and queues as the page has them, of schedulers that run; where pods may go by the word of kube-scheduler."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path

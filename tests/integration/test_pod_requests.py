@@ -1,7 +1,5 @@
 """What a pod requests, against Kubernetes' own helper, compiled: over a thousand drawn pods in one go."""
 
-from __future__ import annotations
-
 import json
 import random
 import subprocess

@@ -1,7 +1,5 @@
 """Dynamic Resource Allocation on a real control plane: slices that live with their pool, and claims on them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

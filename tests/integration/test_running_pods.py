@@ -1,7 +1,5 @@
 """What becomes of a pod while it runs on an emulated node, on each Kubernetes version: as a kubelet would have it."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable
 from datetime import datetime
 from functools import partial

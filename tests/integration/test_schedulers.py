@@ -3,8 +3,6 @@
 A scheduler that is not built is skipped: ./kumulus tools --with schedulers builds them all.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

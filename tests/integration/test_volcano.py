@@ -3,8 +3,6 @@
 It is skipped where Volcano is not built: ./kumulus tools --with volcano
 """
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

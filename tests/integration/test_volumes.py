@@ -1,7 +1,5 @@
 """Volumes of a StorageClass of ours, on each Kubernetes version: made, bound, attached and removed."""
 
-from __future__ import annotations
-
 import pytest
 
 from kumulus.kwok.volume_stages import PROVISIONER

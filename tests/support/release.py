@@ -12,8 +12,6 @@ tests/e2e/test_release.py and test_container_image.py run all of it against stan
 the SDK for .NET and uploading it, which takes dotnet.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -5,8 +5,6 @@
 the folder and prints what differs from tests/data/upstream-e2e.yaml.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -3,8 +3,6 @@
 By the time these are called the command runs where the packages are, and the directory of the backend is there.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 import shlex

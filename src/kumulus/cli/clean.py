@@ -3,8 +3,6 @@
 It is refused while a cluster is up, or a command, such as an experiment, runs in .venv.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

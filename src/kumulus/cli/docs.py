@@ -7,8 +7,6 @@
 Texts of commands name pages as docs/PAGE.md.
 """
 
-from __future__ import annotations
-
 import argparse
 import sysconfig
 from pathlib import Path

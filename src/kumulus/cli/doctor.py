@@ -7,8 +7,6 @@
 The exit code is 0 if everything needed is installed, or, of a stack or file, can be fetched; else 1. Changes nothing.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

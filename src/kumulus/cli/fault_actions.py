@@ -1,7 +1,5 @@
 """What `kumulus fault` does in a live cluster."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

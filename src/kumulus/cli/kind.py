@@ -4,8 +4,6 @@ Everything after the command's name goes to kind, such as
 kumulus kind load docker-image my:tag --name gcp-small-kind
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -7,8 +7,6 @@ Clusters that run are found in the process table, whichever project they are of;
 Docker or elsewhere, are found in the directory of the current project.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

@@ -6,8 +6,6 @@
 A model of measured figures gives the answer: docs/scale.md says how accurate it is and how to go beyond one machine.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

@@ -4,8 +4,6 @@ It is the user's: the one that the current directory is in. The `./kumulus` of a
 there is no other.
 """
 
-from __future__ import annotations
-
 import difflib
 import os
 import sys

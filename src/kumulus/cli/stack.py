@@ -1,7 +1,5 @@
 """What up, preview and down share: making everything ready and running pulumi on one stack."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

@@ -10,8 +10,6 @@ They are downloaded, or built if that is not possible: docs/tools.md. An interru
 was.
 """
 
-from __future__ import annotations
-
 import argparse
 
 from kumulus.cli import needs

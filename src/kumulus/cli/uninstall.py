@@ -7,8 +7,6 @@ These are the tools and charts, the journals of runs, this machine's number, and
 It is refused while a cluster is up. What is in a project stays: clusters' directories, results and the stacks' state.
 """
 
-from __future__ import annotations
-
 import argparse
 import shutil
 import sys

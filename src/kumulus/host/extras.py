@@ -7,8 +7,6 @@ The core asks here what there is, and imports no extra itself. Whatever an :clas
 Only the standard library is needed here, as the command lists its subcommands before anything is installed.
 """
 
-from __future__ import annotations
-
 import functools
 import tomllib
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """How Kumulus is installed: as a checkout of its repository, or in a Python environment."""
 
-from __future__ import annotations
-
 import functools
 import os
 import shutil

@@ -6,8 +6,6 @@ last one to use a version determines the Python. A plugin on PATH would work too
 command. See docs/decisions/finding-the-plugin.md.
 """
 
-from __future__ import annotations
-
 import os
 import pwd
 import shlex

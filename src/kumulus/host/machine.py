@@ -3,8 +3,6 @@
 See docs/decisions/machine.md.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -1,7 +1,5 @@
 """How much memory there is: the machine's, or as much of it as a container's limit allows."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import psutil

@@ -1,7 +1,5 @@
 """Where Kumulus is published. Assumed until it is; a test keeps all other files to these names."""
 
-from __future__ import annotations
-
 REPOSITORY = "https://github.com/kumulus-io/kumulus"
 
 NPM_PACKAGE = "@kumulus/kumulus"

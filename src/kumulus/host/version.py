@@ -3,8 +3,6 @@
 Also the format of what it writes to states and clusters' folders: a version that finds a later format does nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Paths in the API of what a manifest describes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -22,8 +22,6 @@ Where KWOK was installed from its charts, stage-fast has installed KWOK's own st
 one with a weight matches.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any

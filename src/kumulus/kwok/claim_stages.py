@@ -6,8 +6,6 @@ devices back and tries again (KEP-5007; PreBind of k8s.io/kubernetes,
 pkg/scheduler/framework/plugins/dynamicresources).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -5,8 +5,6 @@ configuration. Each controller here reads that, and then its own, which wins: KW
 (kwok v0.8.0, pkg/config/config.go).
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence

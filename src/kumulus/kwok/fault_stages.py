@@ -6,8 +6,6 @@ Which pods are hit, and how much later than the delay, follows from a pod's UID:
 restarted kwok-controller finds the same. A time is anchored to the start of the pod or of its container.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection
 from typing import Any

@@ -8,8 +8,6 @@ and removes the series that the path of the latest request does not have (pkg/kw
 path or series change, KWOK serves the new ones only after a restart (RemoveRoute, server/metrics.go).
 """
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from kumulus.kwok.stages import API_VERSION

@@ -5,8 +5,6 @@ annotation of the claim, binds it, and attaches it to nodes that say that it may
 k8s.io/kubernetes (persistentvolume, attachdetach), and kubernetes-csi.github.io/docs/external-provisioner.html.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from kumulus.kwok.stages import absent, is_in, not_in, stage

@@ -1,7 +1,5 @@
 """What an agent may ask of any cluster: nodes, pods, events, and why a pod is where it is."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any

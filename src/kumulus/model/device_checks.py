@@ -3,8 +3,6 @@
 Source: k8s.io/kubernetes pkg/apis/resource/validation, and the limits in k8s.io/api/resource/v1.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

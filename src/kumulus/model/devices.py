@@ -3,8 +3,6 @@
 Frozen dataclasses, as in `pools`: the provider plugin imports this file. `slices` makes ResourceSlices of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, cast

@@ -7,8 +7,6 @@ counters); KEP-4815. The driver's counters of multiprocessors and engines are le
 devices can coexist.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """How a node differs from its wanted state, as a list of changes that callers show as drift or write as patches."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 

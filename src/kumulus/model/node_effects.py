@@ -1,7 +1,5 @@
 """What a fault does to a node, in plain dataclasses: the provider plugin imports this file."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 

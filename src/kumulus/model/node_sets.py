@@ -1,7 +1,5 @@
 """Sets of nodes in a compact form: ranges of ordinals by pool, `{"a100-use1": "0-99,105"}`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 

@@ -4,8 +4,6 @@ What a kubelet would report is modelled on the kubelet (k8s.io/kubernetes pkg/ku
 KWOK's stage node-initialize, which then has nothing left to do. Of real nodes beside them, how they are selected.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Mapping

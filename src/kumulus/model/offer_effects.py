@@ -1,7 +1,5 @@
 """What a fault does to the machines that a cloud offers an autoscaler; the provider plugin imports this file."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -4,8 +4,6 @@ The figures were measured on two CPUs; tests/unit/model/test_scale.py compares t
 with the curves.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

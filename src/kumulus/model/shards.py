@@ -4,8 +4,6 @@ A node's shard depends only on its name and the number of shards: a resize moves
 removing a pool. The provider plugin imports this file, so it must not import anything slow.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import zlib
 

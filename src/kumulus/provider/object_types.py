@@ -1,7 +1,5 @@
 """The object types of the package's schema, generated from the model's dataclasses: their fields and docstrings."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import re

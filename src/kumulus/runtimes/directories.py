@@ -1,7 +1,5 @@
 """The directories of clusters on this machine: their disk space, their privacy, and what is wrong with a place."""
 
-from __future__ import annotations
-
 import errno
 import os
 import pwd

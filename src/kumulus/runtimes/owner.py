@@ -5,8 +5,6 @@ owners both have an identity, it decides: a moved project or a renamed stack is 
 the same project is another one. If one has none, all the rest has to be the same.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Where a cluster's files are kept on this machine, and the note beside them that says whose it is."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from dataclasses import dataclass

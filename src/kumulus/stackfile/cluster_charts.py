@@ -1,7 +1,5 @@
 """KWOK and Prometheus inside a cluster whose nodes run containers: how their Helm charts are installed."""
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from typing import Annotated

@@ -4,8 +4,6 @@ Each is converted to the form of `kumulus:cluster`, and read and checked in that
 place where they were written.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """From a cluster's description to its node pools: one per group and zone, with all the labels their nodes share."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from kumulus.model.names import SYSTEM_GROUP

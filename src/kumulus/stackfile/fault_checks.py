@@ -1,7 +1,5 @@
 """Checks of single values of a fault: kinds, shares, names of nodes, changes of resources, conditions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A fault that begins now: one of a command line, a page or a timeline, on the pools that a cluster has on record."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The effects of a fault of an autoscaler's offerings, and the problems of how it is written."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

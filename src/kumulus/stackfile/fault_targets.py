@@ -5,8 +5,6 @@ a preview names the same nodes as the update. A count or a share takes the first
 seed and the nodes' names: a pool that grows or shrinks changes as few of them as possible.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Faults in the stack file: which nodes they affect, and what they do to nodes and pods there."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, Literal

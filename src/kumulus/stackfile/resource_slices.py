@@ -1,7 +1,5 @@
 """Devices in the stack file, `nodeGroups[].resourceSlices`, and what a group's nodes publish because of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 

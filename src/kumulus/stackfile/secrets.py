@@ -4,8 +4,6 @@ Pulumi passes a program its configuration in plain text and only reports that a 
 contains a secret. The stack file shows where: each secret is written as `{secure: <ciphertext>}`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``AsyncCluster``: an emulated cluster for as long as a block or a test runs, for programs with an event loop."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 import os

@@ -1,7 +1,5 @@
 """Manifests, from a file, a text or mappings, put into a cluster by server-side apply, as `kubectl apply` does."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path

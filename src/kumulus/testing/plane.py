@@ -1,7 +1,5 @@
 """A control plane with nodes, in a temporary folder of its own: started, filled and removed by the core's own parts."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shutil

@@ -1,7 +1,5 @@
 """What cluster a test asks for: keywords, a mapping or a stack file, read and checked as a stack file is."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Building one tool from its Go module and installing it in one step."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

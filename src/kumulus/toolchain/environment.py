@@ -1,7 +1,5 @@
 """The variables a shell or a child process needs to run the tools as plain `pulumi` and `kubectl`."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from pathlib import Path

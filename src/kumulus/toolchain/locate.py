@@ -1,7 +1,5 @@
 """Where each tool is: on PATH, downloaded or built into the cache, or nowhere yet."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Making tools available: those on PATH or in the cache are used; missing ones are downloaded or built, once."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """What is of Kumulus on a machine: clusters, files outside of projects; and the pages of the documentation."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

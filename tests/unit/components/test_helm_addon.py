@@ -1,7 +1,5 @@
 """Add-ons under Pulumi's mocks: what Helm is told, and what is kept secret."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

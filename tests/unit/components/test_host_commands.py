@@ -1,7 +1,5 @@
 """Host commands and images under Pulumi's mocks: what is declared, in which order, and what is kept secret."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

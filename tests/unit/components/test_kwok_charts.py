@@ -1,7 +1,5 @@
 """KWOK inside a cluster: shares of the nodes, what each controller is told, and the stages above the chart's."""
 
-from __future__ import annotations
-
 import ipaddress
 import json
 from collections import Counter

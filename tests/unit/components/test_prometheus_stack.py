@@ -1,7 +1,5 @@
 """``observability`` where nodes run containers: the chart kube-prometheus-stack, what it is told, and its coming up."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator

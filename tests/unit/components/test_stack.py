@@ -1,7 +1,5 @@
 """The components under Pulumi's mocks: what they register, with which inputs, and how it hangs together."""
 
-from __future__ import annotations
-
 import json
 import runpy
 import signal

@@ -1,7 +1,5 @@
 """Which machine this is: another one, or another user of it, is known to be another."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import os

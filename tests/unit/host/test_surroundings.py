@@ -1,7 +1,5 @@
 """The user's project as its Pulumi.yaml says, and where the engine finds the plugin."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

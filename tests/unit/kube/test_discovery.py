@@ -1,7 +1,5 @@
 """The kinds that an API server has, as a group's versions list them."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 import pytest

@@ -1,7 +1,5 @@
 """Single objects and bound pods against a small HTTP server: what is there or gone already is as good as done."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator
 

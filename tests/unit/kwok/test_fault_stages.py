@@ -1,7 +1,5 @@
 """Faults of pods: which share they hit and when, by the very jq of their stages, over 10,000 pods."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

@@ -1,7 +1,5 @@
 """What groups publish for Dynamic Resource Allocation: `resourceSlices`, its rules, and the slices it makes."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

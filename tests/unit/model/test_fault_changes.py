@@ -1,7 +1,5 @@
 """What faults change on nodes: nodes that change in the same way share one patch, and no other node has it."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The MIG devices of a GPU: what each takes, and which go together."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any

@@ -1,7 +1,5 @@
 """What pods say of the health of their devices, as a kubelet writes it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from kumulus.nodes.faults.device_health import _of_claim, _statuses

@@ -1,7 +1,5 @@
 """Faults and nodes that have a name of a pool and are not its own, and nodes that are made by an earlier request."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Faults that were cut off: what of them is not done yet is done by the next operation, whatever it is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """ResourceSlices compared with what is wanted, and a cluster that knows of none."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

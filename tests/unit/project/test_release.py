@@ -1,7 +1,5 @@
 """What a release's files say agrees; tests/e2e/test_release.py makes one."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

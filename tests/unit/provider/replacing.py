@@ -5,8 +5,6 @@ The order of the requests is that of pkg/resource/deploy/step_generator.go (3.24
 `replaceOnChanges` it asks for the Diff first. Each Update here is a plugin process of its own, as each command has one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A recorded cluster in whose place another stack has made one since then: the update neither starts nor changes it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path

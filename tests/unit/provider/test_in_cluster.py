@@ -1,7 +1,5 @@
 """What the resources in a cluster have in common: their place is checked, and drift is a difference."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The resource NodePool, on an API server that keeps objects in memory."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace

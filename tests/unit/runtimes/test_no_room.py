@@ -1,7 +1,5 @@
 """A cluster's disk that is all but full is named, with the remedy, wherever the cluster fails of it."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Where clusters are kept: what is somebody else's is refused before anything is done, and never removed."""
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 import json

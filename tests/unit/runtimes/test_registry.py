@@ -1,7 +1,5 @@
 """A runtime is a descriptor, in a folder of ours or of an extra: whoever needs to know of them asks the registry."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Where a recorded cluster is: what a state says is compared with this machine, and with where the project is now."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Several clusters in one stack file: what becomes of each, and where mistakes are told."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

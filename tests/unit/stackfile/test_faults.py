@@ -1,7 +1,5 @@
 """Faults in a stack file: what is wrong is reported with its path; what is right always means the same nodes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Stack files of the runtime kind: kind's own configuration, the section `kind`, and room for a fleet's addresses."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

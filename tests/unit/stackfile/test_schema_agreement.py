@@ -1,7 +1,5 @@
 """The JSON schemas and the loaders say the same of the same file: right ones pass both, mistakes fail both."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any

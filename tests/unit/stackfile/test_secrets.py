@@ -1,7 +1,5 @@
 """Secrets of a stack file: where they are, and that nothing quotes them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

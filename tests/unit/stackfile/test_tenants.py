@@ -1,7 +1,5 @@
 """Tenants in a stack file: what a quota can limit, whose a namespace may be, and what rights may not say."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jq

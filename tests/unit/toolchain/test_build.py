@@ -1,7 +1,5 @@
 """Building: what is made, what two processes do to each other, and what an interruption leaves."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """A whole run: its repetitions, one after the other, and its report."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """An autoscaler's permissions in the cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 
 from kumulus.extras.scaling.descriptor import Manifest

@@ -1,7 +1,5 @@
 """``PrometheusStack``: the chart kube-prometheus-stack with the fleet's dashboards and rules."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Required, TypedDict, Unpack, cast

@@ -3,8 +3,6 @@
 Jobs have the same names as in the chart kube-prometheus-stack, so that the same dashboards and rules fit both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

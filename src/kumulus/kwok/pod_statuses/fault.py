@@ -3,8 +3,6 @@
 Modelled on what a kubelet writes (docs: Pod Lifecycle; k8s.io/kubernetes pkg/kubelet/kubelet_pods.go).
 """
 
-from __future__ import annotations
-
 import json
 import re
 

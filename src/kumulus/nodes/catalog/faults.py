@@ -4,8 +4,6 @@ Read only when a stack or a command names a kind. The file is ours and a test ch
 reports malformed ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache

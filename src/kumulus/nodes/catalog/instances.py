@@ -4,8 +4,6 @@ Read only when a stack names an instance type or a GPU product. The files are ou
 nothing here reports malformed ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache

@@ -1,7 +1,5 @@
 """What changes on the nodes that faults come to or leave: computed once for all nodes that change in the same way."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace

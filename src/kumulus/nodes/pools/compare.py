@@ -8,8 +8,6 @@ Why not server-side apply: ``spec.taints`` is an atomic list there, so that one 
 and a fault's taint would conflict with the pool's. See docs/decisions/field-ownership.md.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """Compare a live ResourceSlice with what its pool wants, field by field. Pure functions."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The components that programs in other languages declare, and the conversion of their inputs to our arguments."""
 
-from __future__ import annotations
-
 import importlib
 import re
 from collections.abc import Mapping

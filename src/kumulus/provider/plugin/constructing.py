@@ -1,7 +1,5 @@
 """One request to construct a component, answered with Pulumi's SDK; imported with the first request."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Mapping

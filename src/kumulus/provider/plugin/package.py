@@ -1,7 +1,5 @@
 """The whole package's schema, as Pulumi's registry, `pulumi package` and SDK generators read it."""
 
-from __future__ import annotations
-
 import inspect
 import json
 from collections.abc import Iterable

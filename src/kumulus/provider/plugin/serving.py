@@ -1,7 +1,5 @@
 """Serve the plugin until the engine ends it."""
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 import os

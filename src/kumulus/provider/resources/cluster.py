@@ -1,7 +1,5 @@
 """``kumulus:index:Cluster``: a control plane, provided by one of the runtimes."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Ensures that a cluster is changed only from the machine and project it belongs to, or moved here on request."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Mapping, Sequence

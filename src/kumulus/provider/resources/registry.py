@@ -1,7 +1,5 @@
 """The resources the plugin serves, by type token."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from kumulus.helm.charts import FIND_CHARTS, find_charts

@@ -1,7 +1,5 @@
 """The existing runtime: checks a cluster, and refuses it if it is wrong; makes and removes nothing of it."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any, ClassVar
 

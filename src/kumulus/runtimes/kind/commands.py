@@ -1,7 +1,5 @@
 """Run kind and container tools without a shell, so that none of their processes outlives the call."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -5,8 +5,6 @@ itself, as in some containers and virtual machines, refuses. Only there, `shim/d
 on kind's PATH, and does not ask for the missing one; see docs/decisions/kind-offline.md.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

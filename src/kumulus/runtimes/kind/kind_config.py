@@ -4,8 +4,6 @@ The shapes are those of kind.x-k8s.io/v1alpha4 (sigs.k8s.io/kind, pkg/apis/confi
 strictly: a key that it does not know is an error. Everything else about it is left to kind.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

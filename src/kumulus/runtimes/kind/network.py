@@ -4,8 +4,6 @@ kube-controller-manager cuts a range for each node, including emulated ones, out
 kind's default subnet, a /16, is enough for 256. See docs/decisions/kind.md.
 """
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The kind runtime: create, read, repair and delete a kind cluster."""
 
-from __future__ import annotations
-
 import asyncio
 import tempfile
 import time

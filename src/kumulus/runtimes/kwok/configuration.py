@@ -1,7 +1,5 @@
 """Turn the options of a cluster into the configuration of kwokctl and kwok-controller, and fingerprints of it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -5,8 +5,6 @@ overwritten still takes up space until it is compacted and the file is rewritten
 disarms it (https://etcd.io/docs/v3.6/op-guide/maintenance/).
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path

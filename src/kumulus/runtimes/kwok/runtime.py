@@ -1,7 +1,5 @@
 """The kwok runtime: create, read, repair and delete a local control plane."""
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 import time

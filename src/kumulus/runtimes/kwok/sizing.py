@@ -4,8 +4,6 @@ The size is the one at the cluster's creation: a fleet that grows in place keeps
 Where it is not known, as for a cluster that a program declares by itself, they are those that fit most clusters.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ Forms of mappings and lists become definitions of a schema under their names; th
 they are used. Wherever a form has `FORM: name`, the named form is inserted, with the other keys added to it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import combinations

@@ -1,7 +1,5 @@
 """The section `games`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, ClassVar
 

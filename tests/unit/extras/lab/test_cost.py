@@ -1,7 +1,5 @@
 """What a run's nodes cost: the sum over the meter's events is the integral, whatever happens in between."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Sweeps: what a file may say, which cells it has, what is called a difference, and that nothing is run twice."""
 
-from __future__ import annotations
-
 import csv
 import json
 import random

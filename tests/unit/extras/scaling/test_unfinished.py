@@ -1,7 +1,5 @@
 """Which machines nobody finishes after Karpenter has ended; with Karpenter itself in tests/e2e/test_autoscaler.py."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Gangs and queues in the words of each scheduler."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from functools import partial

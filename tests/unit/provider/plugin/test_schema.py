@@ -1,7 +1,5 @@
 """The package's schema: made from what the resources declare, typed, described, and as the resources behave."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The existing runtime: where a cluster is, whose it is, and what is refused before anything is done there."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """Running kind: which capabilities the engine lacks, and what is asked of it then."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

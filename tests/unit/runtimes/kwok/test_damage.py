@@ -1,7 +1,5 @@
 """Files of a cluster that were cut off, by a full disk or a loss of power: damaged, and never taken for running."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import stat

@@ -1,7 +1,5 @@
 """What a new cluster's components are given for the size of its fleet."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which control planes' storage new nodes are written to, and what is said of the others."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Sequence

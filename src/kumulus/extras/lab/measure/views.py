@@ -4,8 +4,6 @@ So the memory of a run grows by some hundred bytes for each pod. What a pod requ
 by :mod:`kumulus.extras.watch.live`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple

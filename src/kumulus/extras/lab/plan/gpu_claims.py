@@ -6,8 +6,6 @@ a MIG device's share of its GPU, docs.nvidia.com/datacenter/tesla/mig-user-guide
 multiprocessors, and `kumulus.model.mig.PROFILES` has the eighths of the memory.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Makes the report of a run from its outcome."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 import os

@@ -1,7 +1,5 @@
 """The scheduler that an experiment is about, the cluster's own or one that is started beside it: stop and start it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Mapping
 from pathlib import Path

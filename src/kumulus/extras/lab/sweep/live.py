@@ -4,8 +4,6 @@ The cluster is the stack of a project in the sweep's directory. If a sweep is ki
 left of it before anything else.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shutil

@@ -4,8 +4,6 @@ Source: cluster-autoscaler/cloudprovider/externalgrpc/README.md and externalgrpc
 kubernetes/autoscaler: the provider's address, and the certificates by which the two authenticate each other.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

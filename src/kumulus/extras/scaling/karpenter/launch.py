@@ -4,8 +4,6 @@ Sources: sigs.k8s.io/karpenter v1.14.0, pkg/operator/options/options.go, kwok/op
 kwok/cloudprovider/helpers.go.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

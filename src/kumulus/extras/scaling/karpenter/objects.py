@@ -3,8 +3,6 @@
 Its permissions are those of its chart for KWOK: kwok/charts/templates of sigs.k8s.io/karpenter v1.14.0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

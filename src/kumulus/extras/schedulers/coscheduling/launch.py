@@ -1,7 +1,5 @@
 """Coscheduling: a kube-scheduler that is built with the plugin, and a profile that enables it."""
 
-from __future__ import annotations
-
 from kumulus.extras.schedulers import definitions
 from kumulus.extras.schedulers.kube_scheduler import launch
 from kumulus.extras.schedulers.launch.plan import Plan, Request

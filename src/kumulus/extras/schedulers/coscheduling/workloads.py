@@ -3,8 +3,6 @@
 Source: scheduler-plugins.sigs.k8s.io/docs/plugins/coscheduling.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

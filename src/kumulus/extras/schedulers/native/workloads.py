@@ -3,8 +3,6 @@
 Source: k8s.io/api scheduling/v1beta1 and batch/v1 (JobSchedulingConfiguration), of Kubernetes 1.37.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

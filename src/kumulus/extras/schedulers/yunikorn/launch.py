@@ -1,7 +1,5 @@
 """YuniKorn: core and shim in one process, without its web server and its admission controller."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from kumulus.extras.schedulers import registry

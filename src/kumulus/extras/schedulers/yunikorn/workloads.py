@@ -5,8 +5,6 @@ node.
 Source: yunikorn.apache.org/docs/user_guide/gang_scheduling and …/labels_and_annotations_in_yunikorn.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any

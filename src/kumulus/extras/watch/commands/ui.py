@@ -8,8 +8,6 @@ The page is served on 127.0.0.1 only. Its address contains a token, new each tim
 ends it. What the page shows, and its keys: docs/console.md.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 

@@ -1,7 +1,5 @@
 """GPUs by Dynamic Resource Allocation: what nodes publish in ResourceSlices, and what ResourceClaims hold of them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
