@@ -12,7 +12,7 @@ import grimp
 from benchmarks.fidelity.gpus import with_gpus
 from kumulus.components.arguments import Argument, described, outputs
 from kumulus.components.resources import ClusterLike
-from kumulus.model.node_effects import XID_ANNOTATION
+from kumulus.model.fault_effects import XID_ANNOTATION
 from kumulus.model.words import with_part
 from kumulus.nodes.catalog.faults import Kind, kinds
 from kumulus.runtimes import registry

@@ -4,7 +4,7 @@ import posixpath
 import re
 from typing import Any
 
-from kumulus.host.published import REPOSITORY
+from kumulus.host.version import REPOSITORY
 
 _LINK = re.compile(r"\]\((?P<path>[^)#:\s]+)(?P<anchor>#[^)\s]*)?\)")
 

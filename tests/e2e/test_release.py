@@ -16,8 +16,7 @@ import pytest
 from packaging.utils import canonicalize_name
 
 from kumulus import toolchain
-from kumulus.host.published import GO_MODULE, NPM_PACKAGE, REPOSITORY
-from kumulus.host.version import EARLIER, VERSION
+from kumulus.host.version import EARLIER, GO_MODULE, NPM_PACKAGE, REPOSITORY, VERSION
 from tests.support import registries, release
 from tests.support.api import Api
 from tests.support.installed import ROOT, Environment, User, build

@@ -9,7 +9,7 @@ import pytest
 
 from kumulus.kube import Client, load_kubeconfig
 from kumulus.model.active_faults import FAULTS_ANNOTATION
-from kumulus.model.pod_effects import PodEffects
+from kumulus.model.fault_effects import PodEffects
 from kumulus.nodes.catalog.faults import kinds
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.faults import operations, records

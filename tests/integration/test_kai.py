@@ -14,7 +14,7 @@ import pytest
 from kumulus import toolchain
 from kumulus.extras.schedulers import registry, workloads
 from kumulus.extras.schedulers.process import start
-from kumulus.kube import paths
+from kumulus.kube import objects
 from tests.integration.conftest import PODS, Plane, Pools
 from tests.support.api import Object
 
@@ -42,7 +42,7 @@ async def api(plane: Plane, tmp_path: Path) -> AsyncIterator[Any]:
 
 def submit(api: Any, manifests: list[Object]) -> None:
     for manifest in manifests:
-        api.create(paths.collection(manifest), manifest)
+        api.create(objects.collection(manifest), manifest)
 
 
 def pod(name: str, pool: str, gpus: str = "", **metadata: Any) -> Object:

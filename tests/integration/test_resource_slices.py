@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kumulus.model.node_effects import XID_ANNOTATION
+from kumulus.model.fault_effects import XID_ANNOTATION
 from kumulus.model.pools import POOL_LABEL
 from kumulus.provider.resources.base import Properties
 from tests.integration.conftest import NODES, PODS, Faults, Plane, Pools, pod

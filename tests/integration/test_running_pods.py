@@ -10,9 +10,9 @@ import pytest
 
 from kumulus.kwok.fault_stages import pod_stages
 from kumulus.kwok.stages import STAGES
+from kumulus.model.fault_effects import PodEffects
 from kumulus.model.lifecycles import DELAY_ANNOTATION, EMULATED
 from kumulus.model.nodes import node_manifest
-from kumulus.model.pod_effects import PodEffects
 from kumulus.stackfile.expand import pools as pools_of
 from kumulus.stackfile.model import ClusterSpec
 from tests.integration.conftest import JOBS, LEASES, NODES, PODS, Plane, Pools, plane_at

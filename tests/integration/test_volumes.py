@@ -2,7 +2,7 @@
 
 import pytest
 
-from kumulus.kwok.volume_stages import PROVISIONER
+from kumulus.kwok.claim_stages import PROVISIONER
 from tests.integration.conftest import PODS, Plane, Pools
 from tests.integration.test_snapshot import Create
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kumulus.cli.errors import UserError
 from kumulus.host import installation
-from kumulus.host.published import page_address
+from kumulus.host.version import page_address
 from kumulus.model.names import nearest
 
 

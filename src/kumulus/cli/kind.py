@@ -10,7 +10,7 @@ import sys
 from typing import NoReturn
 
 from kumulus import toolchain
-from kumulus.runtimes.kind.environment import environment
+from kumulus.runtimes.kind.commands import environment
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kumulus.cli.errors import UserError
 from kumulus.host import installation, pulumi_project
-from kumulus.host.launcher import pulumi_home
+from kumulus.host.installation import pulumi_home
 from kumulus.host.pulumi_project import PulumiProject
 from kumulus.runtimes import registry
 from kumulus.runtimes.descriptor import KUBECONFIG_FILE

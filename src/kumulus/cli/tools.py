@@ -16,7 +16,7 @@ from kumulus.cli import needs
 from kumulus.cli.doctor_stack import how
 from kumulus.cli.entering import enter_venv
 from kumulus.cli.errors import UserError
-from kumulus.host.launcher import pulumi_home
+from kumulus.host.installation import pulumi_home
 from kumulus.model.words import aligned
 from kumulus.toolchain import images, pins, plugins, releases, supply, versions
 from kumulus.toolchain.locate import Location, locate

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from kumulus.cli import ls
 from kumulus.cli.errors import UserError
-from kumulus.host import installation, launcher, machine
+from kumulus.host import installation, machine
 from kumulus.model.words import aligned
 from kumulus.toolchain import cache
 
@@ -55,7 +55,7 @@ def _left() -> list[Path]:
     places = [
         cache.root().parent,
         machine.state_home() / "kumulus",
-        *sorted((launcher.pulumi_home() / "plugins").glob("resource-kumulus-v*")),
+        *sorted((installation.pulumi_home() / "plugins").glob("resource-kumulus-v*")),
     ]
     return [each for each in places if each.is_dir() and not each.is_symlink()]
 

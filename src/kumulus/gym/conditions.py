@@ -9,7 +9,7 @@ from typing import Any, Self
 from pydantic import Field, model_validator
 
 from kumulus.kube import ApiError
-from kumulus.kube.paths import inside, root
+from kumulus.kube.objects import inside, root
 from kumulus.model.checks import problem
 from kumulus.model.fields import Section, found
 from kumulus.testing.cluster import Api

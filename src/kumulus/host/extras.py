@@ -49,7 +49,7 @@ class Extra:
     runtimes: Mapping[str, str] = field(default_factory=dict)
     """Ways to get a control plane, :class:`kumulus.runtimes.descriptor.Descriptor`, by name."""
     sections: Mapping[str, str] = field(default_factory=dict)
-    """Sections of the stack file's cluster, :class:`kumulus.stackfile.sections.ClusterSection`, by name."""
+    """Sections of the stack file's cluster, :class:`kumulus.stackfile.model.ClusterSection`, by name."""
     sections_in_cluster: Mapping[str, str] = field(default_factory=dict)
     """Functions that declare what a section of the core's means in a cluster whose nodes run containers, by the
     section."""

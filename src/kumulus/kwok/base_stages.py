@@ -53,8 +53,8 @@ from kumulus.kwok.stages import (
     stage,
 )
 from kumulus.model.active_faults import BOOT_ID_ANNOTATION, FAULTS_ANNOTATION, REBOOT_ANNOTATION
+from kumulus.model.fault_effects import RECLAIM_ANNOTATION
 from kumulus.model.nodes import EMULATED, LOCALHOST
-from kumulus.model.offer_effects import RECLAIM_ANNOTATION
 
 _FAULTS = f'.metadata.annotations["{FAULTS_ANNOTATION}"]'
 _RECLAIMED = f'.metadata.annotations["{RECLAIM_ANNOTATION}"]'

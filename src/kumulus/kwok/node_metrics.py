@@ -11,7 +11,7 @@ path or series change, KWOK serves the new ones only after a restart (RemoveRout
 from typing import Any, Literal
 
 from kumulus.kwok.stages import API_VERSION
-from kumulus.model.node_effects import XID_ANNOTATION
+from kumulus.model.fault_effects import XID_ANNOTATION
 
 Kind = Literal["pods", "gpus"]
 GPUS, GPU_BUSY, GPU_FILLED = "gpus", "gpu-busy", "gpu-filled"

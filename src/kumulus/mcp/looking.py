@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from kumulus.kube.paths import inside
+from kumulus.kube.objects import inside
 from kumulus.mcp.held import Held
 from kumulus.model.pools import GROUP_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL
 from kumulus.testing import Node, Pod

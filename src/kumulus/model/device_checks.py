@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from kumulus.model.checks import of_mapping, problem, quantity_problems, unknown_key_problems, whole_problems
-from kumulus.model.devices import MILLI, PER_DEVICE, SLICES_KEYS, WHOLE
+from kumulus.model.devices import MILLI, PER_DEVICE, PROFILES, SLICES_KEYS, WHOLE
 from kumulus.model.errors import Problem, Where, shown
-from kumulus.model.mig import PROFILES
 from kumulus.model.names import dns_subdomain_mistake, is_dns_subdomain, label_key_mistake, suggest
 
 MOST_DEVICES = 128

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterable, Mapping
 
+from kumulus.model.fault_effects import NodeEffects
 from kumulus.model.names import node_name
-from kumulus.model.node_effects import NodeEffects
 from kumulus.model.words import listed
 
 NodeSet = Mapping[str, frozenset[int]]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kumulus.model.active_faults import with_faults
-from kumulus.model.node_effects import Condition
+from kumulus.model.fault_effects import Condition
 from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Pool, Taint
 
 HOSTNAME_LABEL = "kubernetes.io/hostname"

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from kumulus.model.names import SYSTEM_GROUP
 from kumulus.model.pools import ARCH_LABEL, INSTANCE_TYPE_LABEL, OS_LABEL, NodeInfo, Pool
-from kumulus.model.shards import shards_for
+from kumulus.model.scale import shards_for
 from kumulus.stackfile.groups import Flavour, identity_labels, pool_of
 from kumulus.stackfile.model import ClusterSpec
 

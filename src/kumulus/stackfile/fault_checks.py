@@ -5,8 +5,8 @@ from typing import Any
 
 from kumulus.model.checks import mapping_problems, of_mapping, problem, quantity_problems, resource_name_problems
 from kumulus.model.errors import Problem, Where, shown
+from kumulus.model.fault_effects import KUBELETS
 from kumulus.model.names import is_dns_subdomain, label_key_mistake, nearest
-from kumulus.model.node_effects import KUBELETS
 from kumulus.model.node_sets import ordinals
 from kumulus.model.quantity import canonical
 from kumulus.nodes.catalog.faults import names

@@ -5,9 +5,8 @@ from dataclasses import replace
 
 from kumulus.model.errors import SpecError
 from kumulus.model.pools import Pool
-from kumulus.stackfile.fault_offers import offer_effects
 from kumulus.stackfile.fault_targets import ResolvedFault, resolve
-from kumulus.stackfile.faults import Fault
+from kumulus.stackfile.faults import Fault, offer_effects
 
 
 class NoPools(Exception):

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar, overload
 
 from kumulus.kube import ApiError, Client, Unreachable
-from kumulus.kube.paths import inside
+from kumulus.kube.objects import inside
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.pools.live import NODES
 from kumulus.nodes.pools.result import explain

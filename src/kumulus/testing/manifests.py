@@ -9,7 +9,7 @@ import yaml
 
 from kumulus.kube import ApiError, Client, discovery, objects
 from kumulus.kube.media import APPLY_PATCH
-from kumulus.kube.paths import inside, root
+from kumulus.kube.objects import inside, root
 from kumulus.kube.yaml_limits import FAST_LOADER
 from kumulus.testing.errors import ClusterError
 

@@ -32,7 +32,7 @@ from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.priority import CpuYield
 from kumulus.runtimes.kwok.runtime import KwokRuntime
 from kumulus.runtimes.kwok.storage import Storages
-from kumulus.runtimes.owner import owner as owner_of
+from kumulus.runtimes.place import owner as owner_of
 from kumulus.stackfile.fault_targets import ResolvedFault
 from kumulus.stackfile.kwok_options import local_options
 from kumulus.stackfile.load import Loaded

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kumulus.host import installation
-from kumulus.host.launcher import pulumi_home
+from kumulus.host.installation import pulumi_home
 from kumulus.toolchain import cache, pins, plugins
 
 _LANGUAGES = "languages"

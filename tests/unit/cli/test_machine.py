@@ -10,9 +10,8 @@ import pytest
 
 from kumulus.cli import docs, ls
 from kumulus.cli.main import main
-from kumulus.host.published import REPOSITORY, page_address
-from kumulus.runtimes.owner import owner
-from kumulus.runtimes.place import Place
+from kumulus.host.version import REPOSITORY, page_address
+from kumulus.runtimes.place import Place, owner
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -6,7 +6,7 @@ import pytest
 
 from kumulus.kube import ApiError
 from kumulus.kube.discovery import Resource, namespaced
-from kumulus.kube.paths import address
+from kumulus.kube.objects import address
 
 ALL = ["create", "delete", "get", "list", "patch", "update", "watch"]
 

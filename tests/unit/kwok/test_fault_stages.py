@@ -17,7 +17,7 @@ import yaml
 from kumulus.kwok import base_stages
 from kumulus.kwok.fault_stages import pod_stages
 from kumulus.kwok.pod_statuses import fault
-from kumulus.model.pod_effects import ACTIONS, PodEffects, pod_effects_from
+from kumulus.model.fault_effects import ACTIONS, PodEffects, pod_effects_from
 
 COUNT = 10_000
 SINCE = "2026-01-01T00:00:00Z"

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kumulus.nodes.faults.device_health import _of_claim, _statuses
+from kumulus.nodes.faults.devices import _of_claim, _statuses
 
 HEALTH = {("gpu.nvidia.com", "n-0", "gpu-1"): "Unhealthy", ("gpu.nvidia.com", "n-0", "gpu-0"): "Healthy"}
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kumulus.model.applied import posted_node, record_of
+from kumulus.model.fault_effects import node_effects_from
 from kumulus.model.identity import NOBODY, STACK_ID, Owner
-from kumulus.model.node_effects import node_effects_from
 from kumulus.model.pools import POOL_LABEL, Pool
 from kumulus.model.slices import parts_of, slice_manifest
 from kumulus.nodes.faults import operations, records

@@ -10,7 +10,7 @@ from kumulus.kube import Client, Connection
 from kumulus.model.devices import Devices
 from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Pool
 from kumulus.model.slices import Part, slice_manifest
-from kumulus.nodes.pools.slice_compare import live_slice, slice_differences
+from kumulus.nodes.pools.compare import live_slice, slice_differences
 from kumulus.nodes.pools.slices import NotServed, observe_slices, publish
 from tests.support.apiserver import listening
 

@@ -12,7 +12,7 @@ from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Operation
 from kumulus.provider.resources.cluster import Cluster
 from kumulus.runtimes import registry
-from kumulus.runtimes.owner import owner
+from kumulus.runtimes.place import owner
 from tests.support.said import Said
 
 URN = "urn:pulumi:dev::kumulus::kumulus:index:KwokCluster$kumulus:index:Cluster::dev-control-plane"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kumulus.host.machine import Machine
-from kumulus.runtimes.owner import described, identified, identity_of, owner, same
+from kumulus.runtimes.place import described, identified, identity_of, owner, same
 from kumulus.runtimes.whereabouts import Away, Here, away
 
 LAPTOP, SERVER = Machine("a" * 32, "laptop"), Machine("b" * 32, "server")

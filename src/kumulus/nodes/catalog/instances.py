@@ -86,7 +86,7 @@ def gpu_products() -> Mapping[str, GpuProduct]:
 
 @cache
 def mig_profiles() -> Mapping[str, tuple[str, ...]]:
-    """The MIG profile names of every GPU product that has MIG, in the order of `kumulus.model.mig.PROFILES`."""
+    """The MIG profile names of every GPU product that has MIG, in the order of `kumulus.model.devices.PROFILES`."""
     products = _read("gpus")["products"]
     return {name: tuple(entry["mig"]) for name, entry in products.items() if "mig" in entry}
 

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from kumulus.host.published import GO_MODULE, NPM_PACKAGE, NUGET_NAMESPACE, REPOSITORY
+from kumulus.host.version import GO_MODULE, NPM_PACKAGE, NUGET_NAMESPACE, REPOSITORY
 from kumulus.provider import VERSION
 from kumulus.provider.properties import ObjectType, Property
 from kumulus.provider.resources.base import Resource

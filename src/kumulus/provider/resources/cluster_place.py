@@ -18,8 +18,7 @@ from kumulus.provider.resources.diffing import Difference
 from kumulus.provider.settings import Settings
 from kumulus.runtimes import apiserver, directories
 from kumulus.runtimes.base import Observed, Recorded, Runtime
-from kumulus.runtimes.owner import described, same
-from kumulus.runtimes.place import Place
+from kumulus.runtimes.place import Place, described, same
 from kumulus.runtimes.whereabouts import LOST, Away, away
 
 

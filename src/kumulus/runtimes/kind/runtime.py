@@ -18,7 +18,7 @@ from kumulus.runtimes.directories import exclusive
 from kumulus.runtimes.kind import creating, failures
 from kumulus.runtimes.kind.containers import Engine, Node, components
 from kumulus.runtimes.kind.place import KindPlace, forget_claim, making_alone
-from kumulus.runtimes.owner import same
+from kumulus.runtimes.place import same
 
 _API = "kube-apiserver"
 _LOST = "lost"

@@ -7,7 +7,7 @@ import pulumi
 from pydantic import Field
 
 from kumulus import Tenant
-from kumulus.stackfile.sections import ClusterSection
+from kumulus.stackfile.model import ClusterSection
 
 
 class Games(ClusterSection):

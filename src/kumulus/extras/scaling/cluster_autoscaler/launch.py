@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from kumulus.extras.scaling.deploying import READ, Rule, granted, user
 from kumulus.extras.scaling.descriptor import Asked, Manifest, Place
-from kumulus.extras.scaling.roles import READ, Rule, granted, user
 
 PROVIDER = "node-groups"
 _CLOUD, _SETTINGS = "cloud-config.yaml", "node-groups.json"

@@ -9,8 +9,8 @@ from typing import Any
 import yaml
 
 from kumulus import toolchain
+from kumulus.extras.scaling.deploying import READ, Rule, granted, user
 from kumulus.extras.scaling.descriptor import Asked, Manifest
-from kumulus.extras.scaling.roles import READ, Rule, granted, user
 from kumulus.kwok.base_stages import node_initialize, node_reclaimed
 
 USER = "karpenter"

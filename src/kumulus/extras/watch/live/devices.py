@@ -4,8 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
-from kumulus.model.devices import extended_resource
-from kumulus.model.mig import gpu_of
+from kumulus.model.devices import extended_resource, gpu_of
 from kumulus.model.totals import is_gpu
 
 T = TypeVar("T")
