@@ -1,7 +1,5 @@
 """Measure: ``make bench``, or ``python -m benchmarks [SCENARIO ...]`` for some of it; each is written when it ends."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import sys

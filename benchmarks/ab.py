@@ -3,8 +3,6 @@
 Its table is in docs/ci.md.
 """
 
-from __future__ import annotations
-
 import statistics
 from itertools import product
 from pathlib import Path

@@ -1,7 +1,5 @@
 """An API server and its etcd alone, with the flags of controller-runtime's envtest: the least that a start can take."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 import subprocess

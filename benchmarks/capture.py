@@ -6,8 +6,6 @@ in that period. Go's garbage collector works for seconds at a time and at least 
 captures and not others. Five captures are therefore measured as one, against an equally long time without captures.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shutil

@@ -3,8 +3,6 @@
 Single pods are defined in :mod:`tests.support.captured`; this module makes a whole cluster of them.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from itertools import chain, islice

@@ -1,7 +1,5 @@
 """What the live view costs: `kumulus watch` at 10,000 nodes, with pods created and deleted."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import pty

@@ -1,7 +1,5 @@
 """A fresh control plane for each measurement, so that no measurement is affected by the one before."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 import tempfile

@@ -1,7 +1,5 @@
 """How fast nodes are created: against kwokctl, against the limit, and from 2,550 to 10,000."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import statistics
@@ -16,7 +14,7 @@ from benchmarks.usage import until_at_rest
 from kumulus.kube.codecs import JsonCodec
 from kumulus.kube.watch import watch
 from kumulus.nodes.pools.single import MEDIA_TYPE, Bodies
-from kumulus.toolchain import golang
+from kumulus.toolchain import build as golang
 
 FLEET = 2550
 LARGE = 10_000

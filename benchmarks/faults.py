@@ -1,7 +1,5 @@
 """What faults cost at 10,000 nodes: a tenth of them faulted, against as many relabelled; previews with and without."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 import statistics

@@ -4,8 +4,6 @@ It also compares what kube-scheduler says about random pods on the source and on
 feasible, and why none is.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re

@@ -1,7 +1,5 @@
 """Operate a fleet of nine pools through the plugin's own resources, as the engine does, and time it."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Mapping

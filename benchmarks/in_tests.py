@@ -1,7 +1,5 @@
 """Clusters for tests: starts, resets, leases, memory, and many workers at once; episodes of agents on a pool."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import statistics

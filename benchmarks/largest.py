@@ -1,7 +1,5 @@
 """The largest fleet promised for one machine: 50,000 nodes by the real ``pulumi``, and what they cost when idle."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shutil

@@ -4,8 +4,6 @@ A round of these takes 400 s, and several are needed. So both sides have a fifth
 long: as many renewals a second, in less time.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 

@@ -1,7 +1,5 @@
 """Ten small clusters of one stack, made in parallel by the real ``pulumi``: how long it takes and what they use."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 import tempfile

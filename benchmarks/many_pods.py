@@ -5,8 +5,6 @@ KWOK's benchmark binds the pods itself (``nodeName``), starts no scheduler, and 
 Here a scheduler runs, as in every cluster of Kumulus.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from contextlib import aclosing

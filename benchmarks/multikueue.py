@@ -1,7 +1,5 @@
 """MultiKueue: Jobs dispatched to five workers per second, one of them lost meanwhile."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 import tempfile

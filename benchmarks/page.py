@@ -4,8 +4,6 @@
 advanced by hand, so that an hour takes a minute. The page, its server and their memory are the product's.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import random

@@ -1,7 +1,5 @@
 """``python -m benchmarks.pages``: write the tables of the docs that follow from the code; tests compare them."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +12,7 @@ import grimp
 from benchmarks.fidelity.gpus import with_gpus
 from kumulus.components.arguments import Argument, described, outputs
 from kumulus.components.resources import ClusterLike
-from kumulus.model.node_effects import XID_ANNOTATION
+from kumulus.model.fault_effects import XID_ANNOTATION
 from kumulus.model.words import with_part
 from kumulus.nodes.catalog.faults import Kind, kinds
 from kumulus.runtimes import registry

@@ -1,7 +1,5 @@
 """Random pods from a seed, to ask schedulers about: of every size, with and without constraints on nodes."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import time

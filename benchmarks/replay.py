@@ -4,8 +4,6 @@ The day is run on a real cluster within 18 minutes, and the times of its audit l
 the imported log covers three hours.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math

@@ -1,7 +1,5 @@
 """Write the measurements: a JSON file with every figure, and the tables of docs/performance.md."""
 
-from __future__ import annotations
-
 import json
 import platform
 from collections.abc import Iterable

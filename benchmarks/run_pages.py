@@ -4,8 +4,6 @@
 ``python -m benchmarks.run_pages`` renews them all from what they hold themselves, after the page has changed.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

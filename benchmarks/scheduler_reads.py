@@ -4,8 +4,6 @@ The list of fields is written by hand from kube-scheduler's plugins and Kueue's 
 `kumulus.extras.capture`, so that a field that a capture omits is noticed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A full cluster saved and restored."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import os

@@ -3,8 +3,6 @@
 Its table is in docs/sweeps.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path

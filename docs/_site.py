@@ -1,12 +1,10 @@
 """What the site does that the pages as files do not need: the repository, for links to what is not in it."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from typing import Any
 
-from kumulus.host.published import REPOSITORY
+from kumulus.host.version import REPOSITORY
 
 _LINK = re.compile(r"\]\((?P<path>[^)#:\s]+)(?P<anchor>#[^)\s]*)?\)")
 

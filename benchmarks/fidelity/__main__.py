@@ -1,7 +1,5 @@
 """Make docs/fidelity.md: ``python -m benchmarks.fidelity [PART ...]``, of kind, emulated, speed, clone, page."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -1,7 +1,5 @@
 """A kind cluster under load, a clone of its capture, and the same experiment on both."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import subprocess

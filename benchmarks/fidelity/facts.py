@@ -1,7 +1,5 @@
 """What was seen of a situation as plain texts by path, and what differs between two places: pure functions."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence

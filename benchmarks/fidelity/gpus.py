@@ -1,7 +1,5 @@
 """What emulated GPU nodes say of their GPUs beside what NVIDIA's drivers said of real ones, as far as it is public."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Write docs/fidelity.md and its pictures from what was recorded."""
 
-from __future__ import annotations
-
 import json
 import re
 import statistics

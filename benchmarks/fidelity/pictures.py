@@ -1,7 +1,5 @@
 """Draw the pictures of docs/fidelity.md: real against emulated, and the error of a faster replay."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Where situations are carried out: on kind's kubelets, and on emulated nodes of the same shapes."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Carry out a situation in a cluster, and write down what a watch saw of it."""
 
-from __future__ import annotations
-
 import json
 import statistics
 import threading

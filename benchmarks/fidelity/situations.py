@@ -1,7 +1,5 @@
 """The situations of situations.yaml, and the objects that they come to."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What a trace comes to when it is replayed faster than it was: the error of its figures against those at speed 1."""
 
-from __future__ import annotations
-
 import csv
 import json
 import random

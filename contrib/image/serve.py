@@ -8,8 +8,6 @@
 With the argument `healthy`, it says by its exit code whether the API server answers.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

@@ -1,7 +1,5 @@
 """Canaries: made-up secrets that are planted, and looked for wherever a secret must not be."""
 
-from __future__ import annotations
-
 import base64
 import re
 import secrets

@@ -1,7 +1,5 @@
 """A fresh clone of the project: its files as they are here, and nothing that running it leaves behind."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Projects to run pulumi on, and one running fleet for the tests that only change it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A registry of charts on this machine: OCI's distribution protocol as far as pulling needs it, with a password."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

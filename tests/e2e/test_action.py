@@ -1,7 +1,5 @@
 """The steps of the reusable action, as GitHub runs them: a wheel, a real cluster, a missed threshold, nothing left."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

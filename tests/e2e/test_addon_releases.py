@@ -3,8 +3,6 @@
 The tests share one stack and go through its life in their order.
 """
 
-from __future__ import annotations
-
 import shutil
 import time
 from collections.abc import Callable, Iterator

@@ -3,8 +3,6 @@
 The tests share one stack and go through its life in their order.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass

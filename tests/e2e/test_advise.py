@@ -1,7 +1,5 @@
 """`kumulus advise` on real clusters: the pods of one are its workload, and the fleet advised holds it for real."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Karpenter in a stack: nodes come for pods that find none, and go again; what it makes is nobody's drift."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """State that people share: an update locks its stack, on a file backend and on PostgreSQL alike."""
 
-from __future__ import annotations
-
 import signal
 import time
 from collections.abc import Iterator

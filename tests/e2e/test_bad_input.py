@@ -1,7 +1,5 @@
 """Mistakes of every kind: one clear message, no traceback, and nothing that the next up or destroy cannot handle."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """200 secrets of every kind in two stacks: none is in a log, in `ps`, in a readable file, or plain in a state."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

@@ -1,7 +1,5 @@
 """Changes of a stack file: what a preview says they mean, and that nothing else is touched."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`kumulus clone` that is cut off, and clusters that are not taken for the clone of a capture."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import signal

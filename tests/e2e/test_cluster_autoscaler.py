@@ -1,7 +1,5 @@
 """Node groups with bounds: cluster-autoscaler resizes them by its own interface, and that is nobody's drift."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

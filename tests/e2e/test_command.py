@@ -1,7 +1,5 @@
 """`kumulus up`, `preview` and `down` on a real stack: what they say beside what pulumi does."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

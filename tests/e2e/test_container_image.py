@@ -1,7 +1,5 @@
 """contrib/image: built from a base made here, run without root, and used by the examples of docs/testing.md."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

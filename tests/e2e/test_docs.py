@@ -1,7 +1,5 @@
 """The commands of README and docs, run as they are printed, page by page, each page in a shell of its own."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Drift: what others did to the nodes is named, and put right, and nothing else is touched."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.e2e.conftest import Fleet

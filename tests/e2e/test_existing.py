@@ -3,8 +3,6 @@
 The tests go through the life of one stack, in their order.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

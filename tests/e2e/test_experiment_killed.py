@@ -1,7 +1,5 @@
 """A run that is killed: the next ``pulumi up`` puts the cluster back; one that is alive keeps its cluster."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Faults through pulumi: of nodes and of pods, previewed, applied, taken for no drift, and taken away again."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Experiments on a hub and three workers: one is killed, cut off and brought back amid a run, and nothing is lost."""
 
-from __future__ import annotations
-
 import base64
 import json
 import signal

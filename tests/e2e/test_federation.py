@@ -1,7 +1,5 @@
 """Clusters as one: a hub's Jobs run on its workers, one of which is lost and comes back; drift and removal."""
 
-from __future__ import annotations
-
 import base64
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The first `kumulus up` of an installed wheel, on a machine without any of the tools: they come from a mirror."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import sys

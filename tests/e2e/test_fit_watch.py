@@ -3,8 +3,6 @@
 The tests share a source and its clone, in their order.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """The large fleet: 2,550 nodes with 20,400 GPUs, and KEMU's workload on it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any

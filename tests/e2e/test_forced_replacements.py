@@ -1,7 +1,5 @@
 """`pulumi up --replace`, `pulumi state taint` and another name: afterwards a cluster is what the program says."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

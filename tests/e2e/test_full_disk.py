@@ -1,7 +1,5 @@
 """The disk with the clusters fills up amid a create, an update, an experiment: told, and the next command goes on."""
 
-from __future__ import annotations
-
 import re
 import signal
 import subprocess

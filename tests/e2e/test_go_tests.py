@@ -1,7 +1,5 @@
 """The Go module in contrib, built and run: a plain test, the provider for e2e-framework, an operator of others."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

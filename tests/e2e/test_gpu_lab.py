@@ -1,7 +1,5 @@
 """The stack gpu-lab: its five nodes, pods that choose their GPUs, and a topology given to them later."""
 
-from __future__ import annotations
-
 import pytest
 
 from kumulus import toolchain

@@ -3,8 +3,6 @@
 The tests share one stack and go through its life in their order.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A state that was lost: `pulumi import` finds the cluster and its pools again, and nothing is left to change."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

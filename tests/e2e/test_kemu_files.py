@@ -1,7 +1,5 @@
 """KEMU's cluster files, as its own are."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The next Kubernetes version is taken in place, with all that is in the cluster; a replacement needs a word."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from typing import Any

@@ -4,8 +4,6 @@ The hosts of the other languages are optional tools: ./kumulus tools --with lang
 another language, too: it declares the components as remote ones, as every generated SDK does.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -19,7 +17,7 @@ import pytest
 import yaml
 
 from kumulus import toolchain
-from kumulus.host.published import GO_MODULE, NPM_PACKAGE
+from kumulus.host.version import GO_MODULE, NPM_PACKAGE
 from kumulus.provider import VERSION
 from tests.support.pods import is_ready
 from tests.support.project import NODES, ROOT, Project

@@ -1,7 +1,5 @@
 """The quickstart stack of the repository, from nothing to nothing."""
 
-from __future__ import annotations
-
 import socket
 import stat
 from pathlib import Path

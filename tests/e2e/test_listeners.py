@@ -1,7 +1,5 @@
 """Every command is run, and all that listens meanwhile is in the table of docs/security.md, on this machine alone."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """A sweep of live runs: each on a cluster of its own, which is gone after it, also when the sweep was killed."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Pod lifecycles in a stack: previewed, added to a running cluster, changed in place, and removed with the file."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 

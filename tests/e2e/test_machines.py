@@ -1,7 +1,5 @@
 """A cluster belongs to a machine: from another one nothing of it is touched, and it can be moved by the user's word."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager

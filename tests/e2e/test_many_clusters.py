@@ -1,7 +1,5 @@
 """Several clusters in one stack: each is changed, replaced and removed without the others noticing."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A project with its state and its cluster is moved, copied and restored: nothing of a cluster is lost by it."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ Its tools are none of every machine: without them these tests are skipped (``./k
 The tests share one stack, in their order.
 """
 
-from __future__ import annotations
-
 import subprocess
 import time
 import urllib.request

@@ -1,7 +1,5 @@
 """A Pulumi program of one's own that uses the components as a library."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A platform stack's cluster, shared with a team's own stack of another project by a StackReference."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The policy pack, run by the real engine: what it says in a preview, and what it keeps from being made."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

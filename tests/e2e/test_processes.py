@@ -1,7 +1,5 @@
 """An add-on whose code runs on the runtime kwok: Kueue by its own chart, with its webhooks, and nothing left of it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

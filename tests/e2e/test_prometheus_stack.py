@@ -5,8 +5,6 @@ with it (75.16.1, its dependencies under ``charts/``), and are skipped elsewhere
 modules (tests/support/prometheus_images); of Grafana there is none. The tests share one stack, in their order.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Secrets with an empty passphrase: reported once where the state is one's own, refused where others have it."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """etcd's storage quota really reached: the error names it and the remedy, and the remedy works."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -4,8 +4,6 @@ The next release is rehearsed, too: what the last one brought up is gone on with
 wheel below is that one's, from the index that pip asks.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -18,8 +16,7 @@ import pytest
 from packaging.utils import canonicalize_name
 
 from kumulus import toolchain
-from kumulus.host.published import GO_MODULE, NPM_PACKAGE, REPOSITORY
-from kumulus.host.version import EARLIER, VERSION
+from kumulus.host.version import EARLIER, GO_MODULE, NPM_PACKAGE, REPOSITORY, VERSION
 from tests.support import registries, release
 from tests.support.api import Api
 from tests.support.installed import ROOT, Environment, User, build

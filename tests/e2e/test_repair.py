@@ -1,7 +1,5 @@
 """A control plane that was killed or removed is back after one ``up --refresh``."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

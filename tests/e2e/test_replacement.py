@@ -1,7 +1,5 @@
 """A change that needs another control plane: the preview says replace, and one up makes everything again."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.e2e.conftest import Fleet

@@ -1,7 +1,5 @@
 """Tenants of a real cluster: what each may do with the kubeconfig it was given, and what it may not."""
 
-from __future__ import annotations
-
 import base64
 import json
 import time

@@ -1,7 +1,5 @@
 """The examples of docs/testing.md with programs of others, copied from the page into an empty folder and run."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

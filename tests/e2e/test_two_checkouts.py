@@ -1,7 +1,5 @@
 """Two checkouts of one project, with the same everything, on one cluster of a third: the second is refused."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

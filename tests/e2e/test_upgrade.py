@@ -3,8 +3,6 @@
 Record each version that is released (`python -m tests.support.record_release`); tests/data/README.md says what that is.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Kubernetes' own end-to-end tests: of the specs that need no container, those fail that are listed, and no other."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

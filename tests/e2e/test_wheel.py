@@ -1,7 +1,5 @@
 """The wheel, installed into an environment of its own: from nothing to 30 nodes and back, without the checkout."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

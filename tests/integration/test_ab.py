@@ -1,7 +1,5 @@
 """`experiment ab` on a real control plane: its pairs, the gate against one of its runs, and Ctrl-C."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import signal

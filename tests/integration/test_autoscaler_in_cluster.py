@@ -3,8 +3,6 @@
 Nothing runs containers here, so it never works; that it does is for the tests of the runtimes kind and existing.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path

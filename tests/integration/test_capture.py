@@ -1,7 +1,5 @@
 """A capture of a real control plane: by the rights it asks for and no more, put back, captured again, cut off."""
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 from collections.abc import AsyncIterator

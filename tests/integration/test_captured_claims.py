@@ -1,7 +1,5 @@
 """Claims of devices on a real control plane: captured, and in a clone the same pods have the same devices by them."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """CRDs that are in a cluster already: used where they are the chart's own, refused otherwise, and never changed."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Pods of a trace that claim their GPUs, on a real kube-scheduler: each part is of one GPU, and nothing stays."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path

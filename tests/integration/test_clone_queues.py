@@ -1,7 +1,5 @@
 """A clone has the captured queues though nothing runs there that uses them, and keeps them when something has."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

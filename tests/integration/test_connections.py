@@ -1,7 +1,5 @@
 """Many connections to a real API server: each after the first resumes its TLS session."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import http.client

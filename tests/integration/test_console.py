@@ -1,7 +1,5 @@
 """The live views on a real control plane: what they count, and what they say when the API server goes."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -27,7 +25,7 @@ from kumulus.kube.messages import MessageCodec
 from kumulus.kube.watch import Events, Synced, follow
 from kumulus.runtimes.base import Observed, Recorded
 from kumulus.runtimes.kwok.runtime import KwokRuntime
-from kumulus.runtimes.owner import cluster_owner
+from kumulus.runtimes.place import cluster_owner
 from tests.integration.conftest import NODES, PODS, Plane, Pools, pod, wanted
 from tests.support import processes
 from tests.support.api import Api, Object

@@ -1,7 +1,5 @@
 """Faults on a real control plane: nodes show them, the scheduler heeds them, and afterwards all is as before."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable
@@ -11,7 +9,7 @@ import pytest
 
 from kumulus.kube import Client, load_kubeconfig
 from kumulus.model.active_faults import FAULTS_ANNOTATION
-from kumulus.model.pod_effects import PodEffects
+from kumulus.model.fault_effects import PodEffects
 from kumulus.nodes.catalog.faults import kinds
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.faults import operations, records

@@ -1,14 +1,12 @@
 """The kinds that KWOK's charts bring: they go with the stack that has brought them, unless somebody else needs them."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Properties
-from kumulus.provider.resources.definitions import KWOK, Definitions
+from kumulus.provider.resources.release import KWOK, Definitions
 from tests.integration.conftest import Plane, operation
 from tests.support.kinds import CRDS, REMOVAL_S, crd, there, without
 from tests.support.said import Said

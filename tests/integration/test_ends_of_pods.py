@@ -1,7 +1,5 @@
 """How a deleted pod of an emulated node ends: as on a kubelet's node, whoever owns it and whatever deletes it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 import pytest

@@ -1,7 +1,5 @@
 """The runtime existing on a real control plane with RBAC: users of few rights, and a real node in a pool's way."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import subprocess

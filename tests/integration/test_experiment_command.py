@@ -1,7 +1,5 @@
 """The command `experiment run` on a real control plane: ended by Ctrl-C, on a full disk, twice with the same seed."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Experiments on a real control plane: what is created, measured, reported, and left behind."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from asyncio.subprocess import PIPE

@@ -1,7 +1,5 @@
 """A run of an experiment that is killed: the next command, whichever it is, puts the cluster back as it was."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """A pool whose requests are cut, refused, failed and delayed: it goes on, and past a deadline says how far it got."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import time

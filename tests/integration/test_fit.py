@@ -1,7 +1,5 @@
 """Will it fit? The real scheduler's answer agrees with what then happens, and leaves nothing behind."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterator
 from pathlib import Path

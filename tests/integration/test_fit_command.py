@@ -22,9 +22,8 @@ import yaml
 from kumulus.extras.capture.mark import MARK
 from kumulus.extras.journal import book
 from kumulus.model.identity import RUN_LABEL
-from kumulus.runtimes.existing import copy
-from kumulus.runtimes.existing.copy import CopyPlace
-from kumulus.runtimes.existing.source import Source
+from kumulus.runtimes.existing import source as sources
+from kumulus.runtimes.existing.source import CopyPlace, Source
 from tests.integration.conftest import NODES, Plane, Pools
 
 pytestmark = pytest.mark.integration
@@ -244,7 +243,7 @@ def test_a_cluster_that_outlives_its_stack_is_not_asked_even_if_it_is_a_clone(cl
     """Its nodes may be real: the pods would run there, and a team's quota would be used up and raised meanwhile."""
     source = Source.of({"kubeconfig": clone.plane.observed.kubeconfig})
     place = CopyPlace(Path(clone.plane.wanted.home) / "clusters" / "live")
-    copy.write(place, source, "the tests")
+    sources.write(place, source, "the tests")
     try:
         before = clone.plane.api.get(clone.quota)["metadata"]["resourceVersion"]
         done = clone.run(clone.fit("live"))

@@ -3,8 +3,6 @@
 It is skipped where the operator's programs are not on PATH: they are images, which Kumulus takes by digest.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Problems for agents on a real control plane: their solutions solve them, and bad commands are observations."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

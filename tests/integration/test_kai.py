@@ -3,8 +3,6 @@
 It is skipped where KAI's programs are not on PATH: they are images, which Kumulus takes by digest.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
@@ -16,7 +14,7 @@ import pytest
 from kumulus import toolchain
 from kumulus.extras.schedulers import registry, workloads
 from kumulus.extras.schedulers.process import start
-from kumulus.kube import paths
+from kumulus.kube import objects
 from tests.integration.conftest import PODS, Plane, Pools
 from tests.support.api import Object
 
@@ -44,7 +42,7 @@ async def api(plane: Plane, tmp_path: Path) -> AsyncIterator[Any]:
 
 def submit(api: Any, manifests: list[Object]) -> None:
     for manifest in manifests:
-        api.create(paths.collection(manifest), manifest)
+        api.create(objects.collection(manifest), manifest)
 
 
 def pod(name: str, pool: str, gpus: str = "", **metadata: Any) -> Object:

@@ -1,7 +1,5 @@
 """The kind runtime against Docker and kind themselves, with the node image that `make kind-image` makes."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import shutil

@@ -1,7 +1,5 @@
 """What asks for a pod's kubelet: the API server finds kwok-controller, which has a clear answer, and nobody else."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import AsyncIterator, Sequence
 from http.client import RemoteDisconnected

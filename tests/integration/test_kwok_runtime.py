@@ -1,7 +1,5 @@
 """The kwok runtime on this machine: what it opens, what it brings back, what it refuses, what it leaves behind."""
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 import fcntl
@@ -22,7 +20,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from kumulus.host import memory
+from kumulus.host import machine
 from kumulus.host.ports import Claims, NoFreePort, in_use
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.faults.pods import RESUMED
@@ -70,7 +68,7 @@ def test_every_component_collects_garbage_less_often(plane: Plane) -> None:
         variables = psutil.Process(pids[0]).environ()
         if name == "kube-apiserver":
             assert variables.get("GOGC") == "400"
-            assert int(variables["GOMEMLIMIT"]) == memory.total() // 5
+            assert int(variables["GOMEMLIMIT"]) == machine.memory_bytes() // 5
         else:
             assert (variables.get("GOGC"), variables.get("GOMEMLIMIT")) == ("200", None), name
 

@@ -1,7 +1,5 @@
 """A control plane that was made with an earlier patch of Kubernetes gets the wanted one in place."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

@@ -3,8 +3,6 @@
 That nothing else listens, whichever command runs: tests/e2e/test_listeners.py.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

@@ -1,7 +1,5 @@
 """Jobs and queues as the page has them, of schedulers that run; where pods may go by the word of kube-scheduler."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,7 +10,7 @@ import pytest
 from kumulus import toolchain
 from kumulus.extras.schedulers import registry, workloads
 from kumulus.extras.schedulers.process import start
-from kumulus.extras.schedulers.yunikorn.workloads import queues
+from kumulus.extras.schedulers.yunikorn.launch import queues
 from kumulus.extras.watch.console.memory import Memory
 from kumulus.extras.watch.history.moment import Moment, moment
 from kumulus.extras.watch.live.pod import NOT_SEEN

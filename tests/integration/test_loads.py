@@ -3,8 +3,6 @@
 metrics-server is no tool of every machine: without it these tests are skipped (./kumulus tools --with metrics-server).
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """`kumulus mcp`, as an agent's program uses it: the SDK's own client, which starts the real command."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterator

@@ -1,7 +1,5 @@
 """Groups of pods in one place of a topology: Kubernetes' own, with `workloads: native`, and Kueue's Jobs."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Node pools on a real control plane: made, resized, changed, drifted, interrupted, removed."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace

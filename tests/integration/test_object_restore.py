@@ -1,7 +1,5 @@
 """What a restore through the API does not touch, and what it refuses before it touches anything."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path

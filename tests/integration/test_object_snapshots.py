@@ -1,7 +1,5 @@
 """What users have in namespaces saved and put back through the API, beside controllers; strangers are left alone."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import subprocess

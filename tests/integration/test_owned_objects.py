@@ -1,7 +1,5 @@
 """Objects of a stack's own on a real API server, which knows what it has been given and by whom."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The page in a real Chromium: what it draws, by which keys it is used, and what a screen reader finds."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager

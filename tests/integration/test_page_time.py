@@ -1,7 +1,5 @@
 """The live page over time, in a real Chromium: jobs and queues now, and the last hour."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Pod lifecycles on a real control plane: what KWOK makes of their stages, for pods of every kind of owner."""
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 import math

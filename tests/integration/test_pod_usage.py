@@ -3,8 +3,6 @@
 metrics-server is no tool of every machine: without it these tests are skipped (./kumulus tools --with metrics-server).
 """
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 import os
@@ -16,7 +14,7 @@ import pytest
 from kumulus import toolchain
 from kumulus.kwok.stages import API_VERSION
 from kumulus.kwok.usage import NAME, resource_usage
-from kumulus.model.node_effects import XID_ANNOTATION
+from kumulus.model.fault_effects import XID_ANNOTATION
 from kumulus.model.nodes import node_manifest
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.stackfile.expand import pools

@@ -1,7 +1,5 @@
 """A policy beside the real kube-scheduler: the same places as without a cluster, and what becomes of one that fails."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Pods that are processes, on a real control plane: what they get, how they end, and who reaches them."""
 
-from __future__ import annotations
-
 import base64
 import json
 import subprocess

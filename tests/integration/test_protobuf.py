@@ -1,7 +1,5 @@
 """What is posted in protobuf is, to a real API server, what it would be in JSON."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A whole run whose jobs wait in a queue: what its history has of the queue, and what the page says of it."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The namespaces of Helm releases on a real API server: every kind that it has is asked about before one is removed."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

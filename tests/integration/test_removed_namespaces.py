@@ -1,7 +1,5 @@
 """Namespaces that are removed from a real control plane: gone with everything in them when the call returns."""
 
-from __future__ import annotations
-
 import pytest
 
 from kumulus.kube import Client, namespaces, objects

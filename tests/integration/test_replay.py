@@ -1,7 +1,5 @@
 """A recorded day played again: from a real API server's audit log, on a real control plane."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import Counter

@@ -1,13 +1,11 @@
 """Dynamic Resource Allocation on a real control plane: slices that live with their pool, and claims on them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
-from kumulus.model.node_effects import XID_ANNOTATION
+from kumulus.model.fault_effects import XID_ANNOTATION
 from kumulus.model.pools import POOL_LABEL
 from kumulus.provider.resources.base import Properties
 from tests.integration.conftest import NODES, PODS, Faults, Plane, Pools, pod

@@ -1,7 +1,5 @@
 """The command `snapshot restore`: it asks where others are, and the next command finishes one that is cut off."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

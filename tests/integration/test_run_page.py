@@ -1,7 +1,5 @@
 """The page of recorded runs in a real Chromium, as the file that `kumulus experiment show --html` writes."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

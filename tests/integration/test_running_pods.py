@@ -1,7 +1,5 @@
 """What becomes of a pod while it runs on an emulated node, on each Kubernetes version: as a kubelet would have it."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable
 from datetime import datetime
 from functools import partial
@@ -12,9 +10,9 @@ import pytest
 
 from kumulus.kwok.fault_stages import pod_stages
 from kumulus.kwok.stages import STAGES
+from kumulus.model.fault_effects import PodEffects
 from kumulus.model.lifecycles import DELAY_ANNOTATION, EMULATED
 from kumulus.model.nodes import node_manifest
-from kumulus.model.pod_effects import PodEffects
 from kumulus.stackfile.expand import pools as pools_of
 from kumulus.stackfile.model import ClusterSpec
 from tests.integration.conftest import JOBS, LEASES, NODES, PODS, Plane, Pools, plane_at

@@ -3,8 +3,6 @@
 KWOK deletes by name. StatefulSets, and the jobs of Volcano, MPI and PyTorch, give their pods the same names again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from pathlib import Path

@@ -3,8 +3,6 @@
 A scheduler that is not built is skipped: ./kumulus tools --with schedulers builds them all.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal
@@ -22,7 +20,7 @@ from kumulus import toolchain
 from kumulus.extras.schedulers import SchedulerError, children, objects, registry, workloads
 from kumulus.extras.schedulers.cluster import connected
 from kumulus.extras.schedulers.process import Running, start
-from kumulus.kube import paths
+from kumulus.kube.objects import collection
 from kumulus.model.identity import RUN_LABEL, STACK_ID, Owner
 from tests.integration.conftest import JOBS, PODS, Plane, Pools, job, remove_namespaces
 from tests.support import listeners, processes, stranger
@@ -80,7 +78,7 @@ async def starts(plane: Plane, tmp_path: Path) -> AsyncIterator[Start]:
 
 def submit(api: Api, manifests: list[Object]) -> None:
     for manifest in manifests:
-        api.create(paths.collection(manifest), manifest)
+        api.create(collection(manifest), manifest)
 
 
 def placed(api: Api, name: str) -> int:

@@ -3,8 +3,6 @@
 The real scheduler allocates them, while counters last and as long as one has room. Both take a feature gate.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Two stacks in one cluster: neither takes over a pool or a namespace of the other's."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

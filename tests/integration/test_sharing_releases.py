@@ -1,7 +1,5 @@
 """Two stacks with the same add-on in one cluster: the second is refused, and what Helm has of the first stays."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 And what a fault silences stays silent: its lease would be renewed within seconds here.
 """
 
-from __future__ import annotations
-
 import asyncio
 import random
 import time

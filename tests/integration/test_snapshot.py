@@ -1,7 +1,5 @@
 """A cluster's objects put back as they were, under a control plane that goes on running."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterator
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Sweeps in processes of their own: killed at drawn points and run again, and on the workers of Dask and of Ray."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """`kumulus.testing.Cluster` on real control planes: what it gives a test, and that nothing is left of it."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import os

@@ -1,7 +1,5 @@
 """The pytest plugin, in runs of pytest of their own: as a user has it, with his own tests and options."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

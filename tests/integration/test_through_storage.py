@@ -1,7 +1,5 @@
 """Nodes that are written where the API server keeps them are, to everybody, nodes that were posted."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

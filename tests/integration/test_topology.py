@@ -1,7 +1,5 @@
 """Topology labels and HyperNodes on a real control plane: given, repaired, changed in place, removed."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from typing import Any

@@ -1,7 +1,5 @@
 """What a client did not hear of a real API server has no time: the server has forgotten what the client heard last."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path

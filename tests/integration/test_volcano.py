@@ -3,8 +3,6 @@
 It is skipped where Volcano is not built: ./kumulus tools --with volcano
 """
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 
@@ -16,7 +14,7 @@ from kumulus.extras.schedulers.cluster import connected
 from kumulus.extras.schedulers.launch.plan import Switches
 from kumulus.extras.schedulers.process import start
 from kumulus.extras.schedulers.volcano.places import places
-from kumulus.kube import paths
+from kumulus.kube import objects
 from kumulus.nodes.faults import records
 from tests.integration.conftest import PODS, Plane, Pools
 from tests.support import volcano
@@ -64,7 +62,7 @@ async def test_a_gang_waits_for_one_rack_with_room_for_all_of_it(plane: Plane, p
         for number in (0, 2):
             api.create(PODS_OF_DEFAULT, pod(f"there-{number}", f"{name}-{number}"))
         for manifest in workloads.gang("volcano", [pod("g-0"), pod("g-1")], "g", topology="rack"):
-            api.create(paths.collection(manifest), manifest)
+            api.create(objects.collection(manifest), manifest)
         await asyncio.sleep(CYCLES_SECONDS)
         assert nodes(plane) == []
         api.delete(f"{PODS_OF_DEFAULT}/there-2")

@@ -1,10 +1,8 @@
 """Volumes of a StorageClass of ours, on each Kubernetes version: made, bound, attached and removed."""
 
-from __future__ import annotations
-
 import pytest
 
-from kumulus.kwok.volume_stages import PROVISIONER
+from kumulus.kwok.claim_stages import PROVISIONER
 from tests.integration.conftest import PODS, Plane, Pools
 from tests.integration.test_snapshot import Create
 

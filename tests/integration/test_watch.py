@@ -1,7 +1,5 @@
 """Following a collection of a real API server: its restart, a version it has forgotten, and many objects."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import aclosing
 from typing import Any

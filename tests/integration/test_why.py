@@ -1,7 +1,5 @@
 """Why a pod went to its node: what a real, unmodified kube-scheduler says of its decisions."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

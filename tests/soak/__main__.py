@@ -3,8 +3,6 @@
 What ``make test`` runs of these tests is a small sample. A part that was ended can be gone on with by ``--first``.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import subprocess

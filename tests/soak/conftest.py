@@ -1,7 +1,5 @@
 """One stack for all trials of a module, removed at its end."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

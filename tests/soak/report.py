@@ -1,7 +1,5 @@
 """Count the recorded trials and write the table of docs/reliability.md."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A stack of some hundred nodes to inject faults into: what it declares, what has to exist, and how it recovers."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time

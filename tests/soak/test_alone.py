@@ -1,7 +1,5 @@
 """An idle cluster: a week of lease renewals, compressed in time, makes neither its files nor its processes grow."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Iterator

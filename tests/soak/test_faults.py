@@ -1,7 +1,5 @@
 """The control plane fails while pulumi changes some hundred nodes: the same up waits for it and loses nothing."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

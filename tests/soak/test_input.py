@@ -1,7 +1,5 @@
 """Damaged and hostile input files of every kind: a readable error or none, within two seconds and 200 MB."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

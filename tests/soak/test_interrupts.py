@@ -1,7 +1,5 @@
 """Ctrl-C during an operation: pulumi ends soon, the state has what was done, the next up completes it."""
 
-from __future__ import annotations
-
 import signal
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """``kill -9`` of the plugin or of pulumi at random moments: the next up makes everything exactly as declared."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

@@ -5,8 +5,6 @@ killed, and then files are cut at a random byte, emptied, removed, or restored f
 while a command works, with all components paused, so that it is a state that a disk may have had.
 """
 
-from __future__ import annotations
-
 import filecmp
 import os
 import random

@@ -4,8 +4,6 @@ A run is cut off by cancelling its task between two requests, with the work in p
 process, which test_kills tests, has the same effect on the cluster, with less control of the moment.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Iterator

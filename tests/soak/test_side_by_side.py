@@ -1,7 +1,5 @@
 """Many small stacks at once on one machine: all come up, do not affect each other, and are destroyed."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """A small synchronous Kubernetes API client for tests: not the one under test, and with a watch instead of sleeps."""
 
-from __future__ import annotations
-
 import base64
 import http.client
 import json

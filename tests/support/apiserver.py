@@ -1,7 +1,5 @@
 """A small HTTP server in place of an API server: it gives the answers that a test sets and records the requests."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

@@ -4,8 +4,6 @@ It is Debian's package ``chromium``, or another one on PATH; nothing is download
 with a message, or fail if KUMULUS_REQUIRE_BROWSER is set, as in CI.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A realistic company cluster, to be captured: affinities, taints, spread, volumes, priorities, gates."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

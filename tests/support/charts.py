@@ -1,7 +1,5 @@
 """A small Helm chart, as a directory, packed, and in a repository on this machine."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import tarfile

@@ -1,7 +1,5 @@
 """A clock whose time a test sets, and waiting for what a task reaches."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The command `kumulus`, killed while it restores the keys of a cluster: when the first of them are written."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A file system of limited size, for tests of a full disk."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ Tests use a running engine. Without one they are skipped with a message, or fail
 CI. They never start one, since that changes the machine's network; engine.py does, around a test run.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Mapping, Sequence

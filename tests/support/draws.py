@@ -3,8 +3,6 @@
 Here C jq evaluates them, in KWOK gojq. tests/integration/test_pod_lifecycles.py shows that both draw the same.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from datetime import datetime

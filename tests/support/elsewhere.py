@@ -5,8 +5,6 @@ No container can run here. So for each Deployment of a kwok-controller or of Kar
 The pod itself is emulated on the node `host`, which stands in for a real one.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import os

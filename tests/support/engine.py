@@ -5,8 +5,6 @@
 The engine ends with the command and leaves nothing behind: no container, no network, no firewall rule.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import shutil

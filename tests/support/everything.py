@@ -1,7 +1,5 @@
 """All that is in a cluster, as its API server shows it, without what no two moments have in common."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from typing import Any
 

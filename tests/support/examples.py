@@ -1,7 +1,5 @@
 """The examples of docs/testing.md, copied from the page into an empty folder, and what runs them there."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Nodes and pods for a fleet that a test fills itself."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from kumulus.extras.watch.live.amounts import Amounts

@@ -4,8 +4,6 @@
 the current text, so that a text that crashes or hangs the process is known. Texts that broke a promise are printed.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import resource

@@ -1,7 +1,5 @@
 """Random histories for tests, and a way to read them that shares no code with the product."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """An HTTP server of a test's own, on this machine."""
 
-from __future__ import annotations
-
 import ssl
 import threading
 from collections.abc import Iterator

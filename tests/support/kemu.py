@@ -1,7 +1,5 @@
 """Cluster files and workloads as KEMU's own are, made of the stacks here: the same forms, names and mistakes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import yaml

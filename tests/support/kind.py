@@ -4,8 +4,6 @@ Without Docker they are skipped, or fail in CI (docker.py). Without a node image
 are skipped with a message.
 """
 
-from __future__ import annotations
-
 import socket
 import urllib.request
 from pathlib import Path

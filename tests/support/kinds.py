@@ -1,7 +1,5 @@
 """CustomResourceDefinitions made for a test, and removed after it."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any

@@ -6,8 +6,6 @@
 Go verifies them against its checksum database as it downloads the modules.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 import subprocess

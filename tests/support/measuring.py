@@ -3,8 +3,6 @@
 It says `ready` when it listens, and after so many pods have ended, the measures as JSON.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys

@@ -1,7 +1,5 @@
 """Nodes and pods as the API server sends them in protobuf, with defaults for all that a test does not set."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from kumulus.kube.messages import message_classes

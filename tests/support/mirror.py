@@ -1,7 +1,5 @@
 """A local mirror of release files, which answers correctly or with faults as a test asks."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import tarfile

@@ -1,7 +1,5 @@
 """An object in which a field has a value of another type, as in a file that somebody has edited."""
 
-from __future__ import annotations
-
 import copy
 import random
 from collections.abc import Iterator

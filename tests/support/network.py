@@ -1,7 +1,5 @@
 """Restores the machine's network: a Docker engine leaves its bridge, its rules, and forwarding enabled."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager

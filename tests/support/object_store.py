@@ -1,7 +1,5 @@
 """An API server in place of a real one that keeps the objects it is sent in memory: for what takes many requests."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import AsyncIterator, Callable, Mapping

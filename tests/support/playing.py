@@ -1,7 +1,5 @@
 """An API server whose pods a test plays, and whose watches a test holds back, cuts off, or makes forget."""
 
-from __future__ import annotations
-
 import asyncio
 import struct
 from contextlib import suppress

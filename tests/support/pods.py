@@ -1,7 +1,5 @@
 """Helpers of tests to create and check pods and nodes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

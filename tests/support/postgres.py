@@ -1,7 +1,5 @@
 """A private PostgreSQL server for a test, from Debian's packages or from PATH."""
 
-from __future__ import annotations
-
 import os
 import pwd
 import shutil

@@ -1,7 +1,5 @@
 """Processes that a test's commands left running, and their ports: from the process table, not from pid files."""
 
-from __future__ import annotations
-
 import os
 import socket
 import time

@@ -1,7 +1,5 @@
 """Pulumi programs under Pulumi's mocks: what they register, with which inputs and options."""
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 import logging

@@ -1,7 +1,5 @@
 """A copy of the project in a directory of its own, to run the real ``pulumi`` command on."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A Prometheus client for tests."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

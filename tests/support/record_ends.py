@@ -6,8 +6,6 @@ Makes a kind cluster of the node image that `make kind-image` makes, takes a pod
 deleted (ends_of_pods.py), and writes tests/data/kubelet/ends-of-pods.json. Takes four minutes.
 """
 
-from __future__ import annotations
-
 import asyncio
 import sys
 import tempfile

@@ -9,8 +9,6 @@ Takes a minute; do it for each release, from a checkout without changes. tests/d
 is in it.
 """
 
-from __future__ import annotations
-
 import json
 import runpy
 import shutil

@@ -1,7 +1,5 @@
 """A scripted day on a real control plane with an audit log: rollouts, jobs, a drain, a preemption."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping

@@ -4,8 +4,6 @@ It keeps what ordinary clients upload, and hands it to ordinary clients. What it
 else: clients are told of their usual registries besides.
 """
 
-from __future__ import annotations
-
 import base64
 import email
 import email.policy

@@ -1,7 +1,5 @@
 """Images on a local mirror that is a registry too: an index, a manifest for each platform, layers."""
 
-from __future__ import annotations
-
 import json
 import struct
 from collections.abc import Mapping, Sequence

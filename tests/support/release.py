@@ -12,8 +12,6 @@ tests/e2e/test_release.py and test_container_image.py run all of it against stan
 the SDK for .NET and uploading it, which takes dotnet.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re
@@ -26,7 +24,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from kumulus import toolchain
-from kumulus.host import published
+from kumulus.host import version
 from kumulus.host.version import VERSION
 from kumulus.provider.plugin.package import schema_json
 from kumulus.toolchain import venv
@@ -67,7 +65,7 @@ def packages(dist: Path) -> None:
     hashes = " ".join(f"--hash=sha256:{sum_of(Path(each))}" for each in archives)
     with requirements.open("a") as file:
         file.write(f"kumulus=={VERSION} {hashes}\n")
-    values = {"VERSION": VERSION, "REPOSITORY": published.REPOSITORY, "REQUIREMENTS_SHA256": sum_of(requirements)}
+    values = {"VERSION": VERSION, "REPOSITORY": version.REPOSITORY, "REQUIREMENTS_SHA256": sum_of(requirements)}
     script = (ROOT / "contrib" / "install.sh").read_text()
     for name, value in values.items():
         script = script.replace(f"@{name}@", value)
@@ -127,7 +125,7 @@ def _npm_pack(sdk: Path, dist: Path) -> None:
 
 def _go_module(sdk: Path, dist: Path) -> None:
     if not (sdk / "go.mod").exists():
-        run(["go", "mod", "init", published.GO_MODULE], sdk)
+        run(["go", "mod", "init", version.GO_MODULE], sdk)
     run(["go", "mod", "tidy"], sdk)
     run(["go", "vet", "./..."], sdk)
     shutil.copy(ROOT / "LICENSE", sdk)

@@ -1,7 +1,5 @@
 """What releases left behind, restored so that a test can continue with it."""
 
-from __future__ import annotations
-
 import json
 import re
 import tarfile

@@ -1,7 +1,5 @@
 """Made-up reports of runs, for tests of code that reads reports."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from kumulus.extras.lab.report.model import (

@@ -1,7 +1,5 @@
 """A run of an experiment on a cluster, as the command makes it; a test names only what it wants to see of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

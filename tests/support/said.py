@@ -1,7 +1,5 @@
 """A reporter that records its messages."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 

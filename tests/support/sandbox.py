@@ -1,7 +1,5 @@
 """A program in a sandbox that forbids netlink sockets, as gVisor and systemd's RestrictAddressFamilies do."""
 
-from __future__ import annotations
-
 import platform
 
 # The number of the system call socket(2), and the architecture's in linux/audit.h, by machine.

@@ -5,8 +5,6 @@ name with its first failure and counted as flaky; one that fails twice, or is sk
 docs/decisions/second-try.md.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Generator

@@ -1,7 +1,5 @@
 """Runs of A and B whose truth is known: their measures are drawn, and the product is asked when it is decided."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Sweeps whose truth is known: runs are drawn, and the product's page is asked what it calls a difference."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ machine may not reach. Both distinguish ``create``, ``update`` (``create`` again
 ``create`` leaves nothing in the state; a preview runs nothing and knows no output of what has changed.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

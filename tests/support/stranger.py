@@ -1,7 +1,5 @@
 """Another user of this machine: runs programs as `nobody`, with no group and no capability of the tests' own."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A small sweep: a few machines, a few tasks, two policies, two seeds."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

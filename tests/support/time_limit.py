@@ -4,8 +4,6 @@ A machine at a third of its usual speed would otherwise need more than the 90 mi
 would be no result of any test. Omitted tests are reported as skipped; unit tests always run.
 """
 
-from __future__ import annotations
-
 import time
 
 import pytest

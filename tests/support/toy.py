@@ -1,7 +1,5 @@
 """The toy extra of `toy_extra/`, installed by pip as a user would install it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

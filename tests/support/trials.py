@@ -1,7 +1,5 @@
 """Trials of faults: how many, at which seeded moments, and a record of each outcome."""
 
-from __future__ import annotations
-
 import functools
 import json
 import os

@@ -5,8 +5,6 @@
 the folder and prints what differs from tests/data/upstream-e2e.yaml.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -23,7 +21,7 @@ from typing import Any
 import yaml
 
 from kumulus import toolchain
-from kumulus.kwok.volume_stages import PROVISIONER
+from kumulus.kwok.claim_stages import PROVISIONER
 from kumulus.testing import Cluster
 from tests.support.project import ROOT
 

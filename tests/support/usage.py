@@ -1,7 +1,5 @@
 """What pods use, as reported by KWOK's emulated kubelets and by metrics-server."""
 
-from __future__ import annotations
-
 import ssl
 import subprocess
 import time

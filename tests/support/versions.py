@@ -1,7 +1,5 @@
 """The Kubernetes versions on offer; tests of those that are not built are skipped, and say so."""
 
-from __future__ import annotations
-
 import pytest
 
 from kumulus import toolchain

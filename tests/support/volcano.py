@@ -1,7 +1,5 @@
 """Volcano's HyperNode kind, as far as tests need it: its name, its scope, and what it refuses."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.support.api import Api

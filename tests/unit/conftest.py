@@ -1,7 +1,5 @@
 """Settings for every unit test."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

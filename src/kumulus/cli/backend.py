@@ -4,8 +4,6 @@ Its layout is that of Pulumi's backend for files and buckets (pkg/backend/diy): 
 and while an update runs `.pulumi/locks/organization/PROJECT/STACK/ID.json`.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

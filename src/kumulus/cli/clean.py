@@ -3,8 +3,6 @@
 It is refused while a cluster is up, or a command, such as an experiment, runs in .venv.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil
@@ -12,7 +10,7 @@ from pathlib import Path
 
 from kumulus.cli.errors import UserError
 from kumulus.host import installation
-from kumulus.runtimes import owner
+from kumulus.runtimes import place
 from kumulus.toolchain import cache
 
 _CACHES = (".mypy_cache", ".ruff_cache", ".pytest_cache", ".import_linter_cache", ".hypothesis")
@@ -37,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
     up = sorted(entry.name for entry in folder.iterdir() if entry.is_dir()) if folder.is_dir() else []
     if up:
         # A cluster's directory has its own name, not its stack's.
-        stacks = dict.fromkeys(owner.cluster_owner(folder / name / "kubeconfig.yaml").stack or name for name in up)
+        stacks = dict.fromkeys(place.cluster_owner(folder / name / "kubeconfig.yaml").stack or name for name in up)
         commands = ", ".join(f"{installation.command()} down {stack}" for stack in stacks)
         raise UserError(f"clusters are up: {', '.join(up)}\n  First: {commands}")
     if at_work := _at_work(installation.scripts()):

@@ -5,8 +5,6 @@ eval "$(kumulus completion zsh)"                                   # in ~/.zshrc
 kumulus completion fish > ~/.config/fish/completions/kumulus.fish
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 from typing import NoReturn

@@ -7,8 +7,6 @@ The file also works unchanged: `kumulus:clusterConfig` in a stack file names it 
 was corrected. KEMU itself runs every file in kind: a file with a `kindConfig` keeps the runtime kind.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

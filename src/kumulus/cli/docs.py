@@ -7,15 +7,13 @@
 Texts of commands name pages as docs/PAGE.md.
 """
 
-from __future__ import annotations
-
 import argparse
 import sysconfig
 from pathlib import Path
 
 from kumulus.cli.errors import UserError
 from kumulus.host import installation
-from kumulus.host.published import page_address
+from kumulus.host.version import page_address
 from kumulus.model.names import nearest
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from kumulus.cli import needs, project, stack_file
 from kumulus.cli.doctor import Finding, short
 from kumulus.cli.entering import enter_venv
-from kumulus.host.launcher import pulumi_home
+from kumulus.host.installation import pulumi_home
 from kumulus.toolchain import pins, plugins, releases, supply
 from kumulus.toolchain.locate import locate
 from kumulus.toolchain.pins import Tool
@@ -100,10 +100,10 @@ def _is_there(loaded: Loaded) -> bool:
 def _memory(clusters: list[Loaded]) -> Finding:
     import psutil
 
-    from kumulus.host import memory
+    from kumulus.host.machine import memory_bytes
     from kumulus.model import scale
 
-    machine = scale.Machine(cores=psutil.cpu_count() or 1, memory_mb=memory.total() / 1e6)
+    machine = scale.Machine(cores=psutil.cpu_count() or 1, memory_mb=memory_bytes() / 1e6)
     fleets = [(sum(pool.replicas for pool in each.pools), each.spec.kwok.heartbeatFactor) for each in clusters]
     found = scale.together([scale.cost(count, machine, factor) for count, factor in fleets])
     nodes = found.nodes

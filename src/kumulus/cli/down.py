@@ -1,7 +1,5 @@
 """Destroy everything a stack created and forget its state; its file stays."""
 
-from __future__ import annotations
-
 import argparse
 
 from kumulus.cli import beforehand, needs, project, stack

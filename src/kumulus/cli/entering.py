@@ -1,7 +1,5 @@
 """In a checkout, going on with the Python of its .venv, which has the packages that Kumulus needs."""
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -8,8 +8,6 @@ Running it again changes nothing. Variables that are already set stay, such as y
 It also creates for plain pulumi a local backend's directory and a launcher by which the engine finds the plugin.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shlex

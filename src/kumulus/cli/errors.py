@@ -1,7 +1,5 @@
 """The user's mistakes, as opposed to ours."""
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Mapping

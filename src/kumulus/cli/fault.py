@@ -14,8 +14,6 @@ by itself: a small process waits for the time and clears it, or the next operati
 was killed.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

@@ -1,7 +1,5 @@
 """What `kumulus fault` does in a live cluster."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json
@@ -31,8 +29,8 @@ from kumulus.nodes.faults import operations, records, stages
 from kumulus.nodes.faults.nodes import FaultsApplied
 from kumulus.nodes.faults.records import Record
 from kumulus.nodes.ownership import NotOurs
-from kumulus.runtimes.existing.copy import outlives_by_note
-from kumulus.runtimes.owner import cluster_owner
+from kumulus.runtimes.existing.source import outlives_by_note
+from kumulus.runtimes.place import cluster_owner
 from kumulus.stackfile.fault_now import NoPools, resolved
 from kumulus.stackfile.fault_targets import ResolvedFault
 from kumulus.stackfile.faults import fault_from

@@ -4,15 +4,13 @@ Everything after the command's name goes to kind, such as
 kumulus kind load docker-image my:tag --name gcp-small-kind
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys
 from typing import NoReturn
 
 from kumulus import toolchain
-from kumulus.runtimes.kind.environment import environment
+from kumulus.runtimes.kind.commands import environment
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

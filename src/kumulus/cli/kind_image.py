@@ -5,8 +5,6 @@ machines, so that a second run only loads it. The first takes about 15 minutes o
 docs/clusters.md says how a stack names it.
 """
 
-from __future__ import annotations
-
 import argparse
 
 from kumulus.kind_image import image

@@ -7,8 +7,6 @@ Clusters that run are found in the process table, whichever project they are of;
 Docker or elsewhere, are found in the directory of the current project.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json
@@ -75,8 +73,7 @@ def clusters() -> list[Found]:
 
 def _found(folder: Path, pids: Sequence[int], nodes: int | None) -> Found:
     from kumulus.host import processes
-    from kumulus.runtimes.owner import stack_and_program
-    from kumulus.runtimes.place import Place
+    from kumulus.runtimes.place import Place, stack_and_program
 
     user, memory = processes.user_and_memory(pids)
     stack, program = stack_and_program(Place(folder).note().get("owner", ""))

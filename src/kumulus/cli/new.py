@@ -7,8 +7,6 @@ kumulus up            # or, after eval "$(kumulus env)": pulumi up
 kumulus new my-fleet --program    # the cluster and its nodes are declared in Python instead (docs/library.md)
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

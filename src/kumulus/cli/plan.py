@@ -6,8 +6,6 @@
 A model of measured figures gives the answer: docs/scale.md says how accurate it is and how to go beyond one machine.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math
@@ -36,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     """Ask the model and print its answer."""
     import psutil
 
-    from kumulus.host import memory
+    from kumulus.host.machine import memory_bytes
 
     for name in ("nodes", "heartbeat_factor", "cores", "memory"):
         value = getattr(args, name)
@@ -51,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
         fleets, what, costs = _fleets(args)
     machine = scale.Machine(
         cores=args.cores or psutil.cpu_count() or 1,
-        memory_mb=args.memory * 1000 if args.memory else memory.total() / 1e6,
+        memory_mb=args.memory * 1000 if args.memory else memory_bytes() / 1e6,
     )
     found = scale.together([scale.cost(nodes, machine, factor) for nodes, factor in fleets])
     given = next((factor for _, factor in fleets if factor), None)

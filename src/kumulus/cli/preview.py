@@ -1,7 +1,5 @@
 """Fetch what is missing, then show what `kumulus up` would change."""
 
-from __future__ import annotations
-
 import argparse
 
 from kumulus.cli import beforehand, project, stack

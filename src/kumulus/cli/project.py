@@ -4,8 +4,6 @@ It is the user's: the one that the current directory is in. The `./kumulus` of a
 there is no other.
 """
 
-from __future__ import annotations
-
 import difflib
 import os
 import sys
@@ -13,7 +11,7 @@ from pathlib import Path
 
 from kumulus.cli.errors import UserError
 from kumulus.host import installation, pulumi_project
-from kumulus.host.launcher import pulumi_home
+from kumulus.host.installation import pulumi_home
 from kumulus.host.pulumi_project import PulumiProject
 from kumulus.runtimes import registry
 from kumulus.runtimes.descriptor import KUBECONFIG_FILE

@@ -6,8 +6,6 @@
 Its docstring is the text of `kumulus <command> -h`. It raises `kumulus.cli.errors.UserError` for the user's mistakes.
 """
 
-from __future__ import annotations
-
 import argparse
 from dataclasses import dataclass, replace
 from typing import Protocol

@@ -8,8 +8,6 @@ An editor with a YAML language server uses the schema that the file's first line
     # yaml-language-server: $schema=../docs/schema/stack.schema.json
 """
 
-from __future__ import annotations
-
 import argparse
 
 from kumulus.cli.errors import UserError

@@ -1,7 +1,5 @@
 """What up, preview and down share: making everything ready and running pulumi on one stack."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import re
@@ -19,8 +17,8 @@ from kumulus.cli import beforehand, project, stack_file
 from kumulus.cli.entering import enter_venv
 from kumulus.cli.errors import UserError
 from kumulus.cli.needs import Needs
-from kumulus.host import installation, launcher
-from kumulus.host.launcher import pulumi_home
+from kumulus.host import installation
+from kumulus.host.installation import pulumi_home
 from kumulus.model.names import suggest
 from kumulus.toolchain import environment, pins, plugins, supply, venv
 from kumulus.toolchain.errors import ToolchainError
@@ -100,7 +98,7 @@ def check_options(command: str, options: Sequence[str]) -> None:
 def make_plugin_known() -> None:
     """Let the engine find Kumulus' own plugin, for projects whose Pulumi.yaml does not say where it is."""
     try:
-        launcher.install(pulumi_home(), installation.python())
+        installation.install(pulumi_home(), installation.python())
     except OSError as error:
         raise ToolchainError(f"the plugin cannot be put where Pulumi looks for it: {error}") from None
 

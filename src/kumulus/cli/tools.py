@@ -10,15 +10,13 @@ They are downloaded, or built if that is not possible: docs/tools.md. An interru
 was.
 """
 
-from __future__ import annotations
-
 import argparse
 
 from kumulus.cli import needs
 from kumulus.cli.doctor_stack import how
 from kumulus.cli.entering import enter_venv
 from kumulus.cli.errors import UserError
-from kumulus.host.launcher import pulumi_home
+from kumulus.host.installation import pulumi_home
 from kumulus.model.words import aligned
 from kumulus.toolchain import images, pins, plugins, releases, supply, versions
 from kumulus.toolchain.locate import Location, locate

@@ -4,8 +4,6 @@ What is drawn is what the stack file says; only its amount is limited: of many d
 drawn and the rest is counted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape

@@ -7,8 +7,6 @@ These are the tools and charts, the journals of runs, this machine's number, and
 It is refused while a cluster is up. What is in a project stays: clusters' directories, results and the stacks' state.
 """
 
-from __future__ import annotations
-
 import argparse
 import shutil
 import sys
@@ -16,7 +14,7 @@ from pathlib import Path
 
 from kumulus.cli import ls
 from kumulus.cli.errors import UserError
-from kumulus.host import installation, launcher, machine
+from kumulus.host import installation, machine
 from kumulus.model.words import aligned
 from kumulus.toolchain import cache
 
@@ -57,7 +55,7 @@ def _left() -> list[Path]:
     places = [
         cache.root().parent,
         machine.state_home() / "kumulus",
-        *sorted((launcher.pulumi_home() / "plugins").glob("resource-kumulus-v*")),
+        *sorted((installation.pulumi_home() / "plugins").glob("resource-kumulus-v*")),
     ]
     return [each for each in places if each.is_dir() and not each.is_symlink()]
 

@@ -1,7 +1,5 @@
 """Fetch what is missing, then bring a stack up without asking. `kumulus preview` shows the changes first."""
 
-from __future__ import annotations
-
 import argparse
 import os
 

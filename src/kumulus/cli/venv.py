@@ -1,7 +1,5 @@
 """Make .venv with the pinned requirements, or bring it up to date; at once when nothing changed."""
 
-from __future__ import annotations
-
 import argparse
 import tomllib
 

@@ -1,7 +1,5 @@
 """Which cluster of a stack a command means: the only one, the one named by `--cluster`, or the hub."""
 
-from __future__ import annotations
-
 import argparse
 import difflib
 import re

@@ -19,7 +19,7 @@ from kumulus.components.resources import ClusterLike, InCluster, depended_on, ma
 from kumulus.kwok import node_metrics
 from kumulus.kwok.controllers import NAMESPACE, Controllers, release_name, stage_manifests
 from kumulus.kwok.stages import API_VERSION
-from kumulus.model.shards import shards_for
+from kumulus.model.scale import shards_for
 from kumulus.stackfile.addons import Addon
 from kumulus.stackfile.cluster_charts import KwokCharts as Charts
 

@@ -11,7 +11,7 @@ import pulumi
 from pulumi.runtime.proto import resource_pb2_grpc
 from pulumi.runtime.settings import get_monitor
 
-from kumulus.host import installation, launcher
+from kumulus.host import installation
 from kumulus.host.version import VERSION
 
 
@@ -44,4 +44,4 @@ def make_known() -> None:
     """
     if installation.checkout() is None and under_engine():
         with suppress(OSError):
-            launcher.install(launcher.pulumi_home(), Path(sys.executable))
+            installation.install(installation.pulumi_home(), Path(sys.executable))

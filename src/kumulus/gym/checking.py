@@ -1,7 +1,5 @@
 """Whether a problem is one: not solved at its beginning, and solved by its recorded solution."""
 
-from __future__ import annotations
-
 from kumulus.gym.environment import Environment
 from kumulus.gym.errors import GymError
 

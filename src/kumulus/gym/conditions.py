@@ -2,8 +2,6 @@
 
 # ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -11,7 +9,7 @@ from typing import Any, Self
 from pydantic import Field, model_validator
 
 from kumulus.kube import ApiError
-from kumulus.kube.paths import inside, root
+from kumulus.kube.objects import inside, root
 from kumulus.model.checks import problem
 from kumulus.model.fields import Section, found
 from kumulus.testing.cluster import Api

@@ -1,7 +1,5 @@
 """``Environment``: a problem on a cluster, which an agent solves by commands of kubectl."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """What goes wrong with an environment."""
 
-from __future__ import annotations
-
 
 class GymError(Exception):
     """A problem's file is wrong, or an episode cannot begin or go on; the message's first line says why."""

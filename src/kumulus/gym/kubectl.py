@@ -1,7 +1,5 @@
 """Run an agent's command: kubectl without a shell, on one cluster, with nothing of the user's environment or files."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess

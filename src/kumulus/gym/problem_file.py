@@ -2,8 +2,6 @@
 
 # ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Charts from repositories, registries and directories: their version, CRDs, and schema of values."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json

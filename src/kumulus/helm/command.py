@@ -1,7 +1,5 @@
 """Run helm, without a shell and with nothing secret among its arguments."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 

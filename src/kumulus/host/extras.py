@@ -7,8 +7,6 @@ The core asks here what there is, and imports no extra itself. Whatever an :clas
 Only the standard library is needed here, as the command lists its subcommands before anything is installed.
 """
 
-from __future__ import annotations
-
 import functools
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -51,7 +49,7 @@ class Extra:
     runtimes: Mapping[str, str] = field(default_factory=dict)
     """Ways to get a control plane, :class:`kumulus.runtimes.descriptor.Descriptor`, by name."""
     sections: Mapping[str, str] = field(default_factory=dict)
-    """Sections of the stack file's cluster, :class:`kumulus.stackfile.sections.ClusterSection`, by name."""
+    """Sections of the stack file's cluster, :class:`kumulus.stackfile.model.ClusterSection`, by name."""
     sections_in_cluster: Mapping[str, str] = field(default_factory=dict)
     """Functions that declare what a section of the core's means in a cluster whose nodes run containers, by the
     section."""

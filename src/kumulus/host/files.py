@@ -3,8 +3,6 @@
 Whatever Kumulus keeps for a later run is written here: a cluster's files, journals, records of runs.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import io

@@ -5,8 +5,6 @@ takes seven. If there is none left, they look at their files now and then instea
 interfaces").
 """
 
-from __future__ import annotations
-
 import os
 import re
 from contextlib import suppress

@@ -1,12 +1,21 @@
-"""How Kumulus is installed: as a checkout of its repository, or in a Python environment."""
+"""How Kumulus is installed: as a checkout, or in a Python environment; where Pulumi's engine finds its plugin.
 
-from __future__ import annotations
+The engine looks in `$PULUMI_HOME/plugins/resource-kumulus-v<version>`. The file there is a few lines that start the
+plugin with the Python that has this version of Kumulus. Environments with different versions have one each, and the
+last one to use a version determines the Python. A plugin on PATH would work too, but the engine warns about it in every
+command. See docs/decisions/finding-the-plugin.md.
+"""
 
 import functools
 import os
+import pwd
+import shlex
 import shutil
 import sys
+import tempfile
 from pathlib import Path
+
+from kumulus.host.version import EARLIER, VERSION
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -43,3 +52,69 @@ def command() -> str:
 def way_to_add(extra: str) -> str:
     """How to install the packages of one of Kumulus' extras, as a command that can be pasted."""
     return f"{command()} venv --with {extra}" if checkout() else f"pip install 'kumulus[{extra}]'"
+
+
+NAME = "pulumi-resource-kumulus"
+
+
+def pulumi_home() -> Path:
+    """Where the engine keeps its plugins, its credentials and the selected stack."""
+    if configured := os.environ.get("PULUMI_HOME"):
+        return Path(configured)
+    try:
+        # As the engine finds it, whatever HOME says.
+        return Path(pwd.getpwuid(os.getuid()).pw_dir) / ".pulumi"
+    except KeyError:
+        return Path.home() / ".pulumi"
+
+
+def install(pulumi_home: Path, python: Path) -> None:
+    """Make engines with this PULUMI_HOME start the plugin with this Python; does nothing if they do already.
+
+    Args:
+        pulumi_home: where the engine keeps its plugins.
+        python: an interpreter that has this version of Kumulus.
+    """
+    _write(_place(pulumi_home, VERSION), _text(python))
+    for version in EARLIER:
+        # One that is installed on this machine, too, is left its own.
+        if not (place := _place(pulumi_home, version)).exists():
+            _write(place, _text(python))
+
+
+def _place(pulumi_home: Path, version: str) -> Path:
+    return pulumi_home / "plugins" / f"resource-kumulus-v{version}" / NAME
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        if file.read_text() == text and os.access(file, os.X_OK):
+            return
+    except OSError:
+        pass
+    file.parent.mkdir(parents=True, exist_ok=True)
+    # Atomically, as an engine may be about to start it.
+    handle, made = tempfile.mkstemp(dir=file.parent, prefix=".")
+    try:
+        with open(handle, "w") as stream:
+            stream.write(text)
+        # Executable by all who may read it, as programs are.
+        os.chmod(made, 0o755)  # noqa: S103
+        os.replace(made, file)
+    except OSError:
+        os.unlink(made)
+        raise
+
+
+def _text(python: Path) -> str:
+    # -P keeps the working directory, which is the user's program, off the import path: its modules must not shadow
+    # the plugin's.
+    return f"""\
+#!/bin/sh
+python=${{KUMULUS_PYTHON:-{shlex.quote(str(python))}}}
+[ -x "$python" ] || {{
+  echo "kumulus plugin: $python is gone; run 'kumulus env' in an environment that has Kumulus {VERSION}" >&2
+  exit 1
+}}
+exec "$python" -P -m kumulus.provider.plugin "$@"
+"""

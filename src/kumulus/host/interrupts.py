@@ -1,7 +1,5 @@
 """Ctrl-C, `kill` and a closed terminal end what was begun in order; for a run, a second one ends it at once."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

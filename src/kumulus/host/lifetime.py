@@ -5,8 +5,6 @@ of its boot), its pid namespace, its pid there, and the ticks from the boot to i
 /proc/PID/stat), which no clock changes.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

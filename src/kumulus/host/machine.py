@@ -1,9 +1,7 @@
-"""Which machine this is: an identity that another machine does not have, and a name for people.
+"""Which machine this is, by an identity that no other machine has and a name for people; and its memory.
 
 See docs/decisions/machine.md.
 """
-
-from __future__ import annotations
 
 import hashlib
 import os
@@ -13,6 +11,8 @@ import socket
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+import psutil
 
 from kumulus.host import files
 
@@ -92,3 +92,20 @@ def _text(file: Path) -> str:
         return file.read_text().strip()
     except (OSError, ValueError):
         return ""
+
+
+# The limits of control groups, versions 2 and 1; a container sees its own limit there.
+_LIMITS = ("memory.max", "memory/memory.limit_in_bytes")
+
+
+def memory_bytes(groups: Path = Path("/sys/fs/cgroup")) -> int:
+    """Bytes of memory that programs started here may use together."""
+    found = [int(psutil.virtual_memory().total)]
+    for name in _LIMITS:
+        try:
+            text = (groups / name).read_text().strip()
+        except OSError:
+            continue
+        if text.isdigit():
+            found.append(int(text))
+    return min(found)

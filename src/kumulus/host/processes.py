@@ -5,8 +5,6 @@ running, and stopping would kill a stranger. So the process table is asked inste
 ``argv[0]`` lies in the directory's ``bin``.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence

@@ -4,8 +4,6 @@ With a self-managed backend, Pulumi encrypts with a key that it derives from a p
 stack's file and in the state. `kumulus env` sets the empty passphrase if the user sets none.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ In a fresh clone the command runs on a Python that has no YAML library. There, a
 needs are found with regular expressions.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import json

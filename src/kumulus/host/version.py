@@ -1,9 +1,7 @@
-"""Kumulus' version: of the package, and of its provider plugin, which programs request from Pulumi's engine.
+"""Kumulus' version: of the package and of the provider plugin, which programs request from the engine; its address.
 
 Also the format of what it writes to states and clusters' folders: a version that finds a later format does nothing.
 """
-
-from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
@@ -43,3 +41,17 @@ def too_new(written: Mapping[str, Any]) -> str:
         f"was written by Kumulus {other}, in a form ({form}) that this one, Kumulus {VERSION}, does not know (it knows "
         f"up to {FORM}); nothing was changed. Work on it with Kumulus {other} or later"
     )
+
+
+REPOSITORY = "https://github.com/kumulus-io/kumulus"
+
+NPM_PACKAGE = "@kumulus/kumulus"
+
+NUGET_NAMESPACE = "Kumulus"
+
+GO_MODULE = f"{REPOSITORY.removeprefix('https://')}/sdk/go/kumulus"
+
+
+def page_address(page: str) -> str:
+    """The address of a page of docs/, such as ``faults.md``."""
+    return f"{REPOSITORY}/blob/main/docs/{page}"

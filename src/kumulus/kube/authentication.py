@@ -4,8 +4,6 @@ As in client-go (k8s.io/client-go/tools/clientcmd and transport), an entry is ho
 silently ignored: otherwise requests would have other rights, or go another way, than the kubeconfig says.
 """
 
-from __future__ import annotations
-
 import base64
 import time
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The bodies of single requests and answers: JSON, text, or a status in protobuf."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

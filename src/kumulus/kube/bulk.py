@@ -1,7 +1,5 @@
 """Do one thing to many objects at once: bounded, countable, and stoppable between two requests."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import nullcontext

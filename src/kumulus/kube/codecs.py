@@ -1,7 +1,5 @@
 """How a watch's events are encoded: where one ends, what it is about, and from which version to continue after it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass

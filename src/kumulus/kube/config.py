@@ -3,8 +3,6 @@
 Source of the format: https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/
 """
 
-from __future__ import annotations
-
 import base64
 import ssl
 import tempfile

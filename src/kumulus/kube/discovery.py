@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kumulus.kube.errors import tolerating
-from kumulus.kube.objects import find
-from kumulus.kube.paths import inside, root
+from kumulus.kube.objects import find, inside, root
 
 if TYPE_CHECKING:
     from kumulus.kube.client import Client

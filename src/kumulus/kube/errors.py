@@ -1,7 +1,5 @@
 """What can go wrong when talking to an API server, explained to the user."""
 
-from __future__ import annotations
-
 from types import TracebackType
 from typing import Any
 

@@ -4,8 +4,6 @@ Source: https://kubernetes.io/docs/reference/access-authn-authz/authentication/#
 k8s.io/client-go/plugin/pkg/client/auth/exec, which this follows to the letter for the command and its answer.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

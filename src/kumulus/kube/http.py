@@ -4,8 +4,6 @@ This keeps the connections and chooses one for each request; ``http_connection``
 left to a whole client library, see docs/decisions/http-client.md.
 """
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import gzip

@@ -1,7 +1,5 @@
 """One HTTP/1.1 connection: asyncio carries the bytes, httptools (the parser of Node.js) reads the answers."""
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 import time

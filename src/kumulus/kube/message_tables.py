@@ -1,7 +1,5 @@
 """Protobuf's message classes, made from tables of just the fields that are needed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

@@ -7,8 +7,6 @@ k8s.io/api/resource/v1 and of k8s.io/apimachinery's pkg/apis/meta/v1, pkg/runtim
 Checked against Kubernetes 1.35 to 1.37.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator, Mapping
 from functools import cache

@@ -1,4 +1,4 @@
-"""Verbs on single objects that succeed as well when the object exists already, or is gone already."""
+"""Objects' paths in the API; verbs on single ones that succeed as well when the object exists, or is gone, already."""
 
 from __future__ import annotations
 
@@ -10,10 +10,37 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from kumulus.kube.bulk import for_each
 from kumulus.kube.errors import ApiError, no_answer, tolerating
 from kumulus.kube.media import MERGE_PATCH, METADATA_ONLY
-from kumulus.kube.paths import inside
 
 if TYPE_CHECKING:
     from kumulus.kube.client import Client
+
+
+def root(api_version: str) -> str:
+    """The path of a version of an API group: `/apis/batch/v1`, `/api/v1`."""
+    return f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+
+
+def inside(namespace: str | None) -> str:
+    """The part of a path that says in which namespace an object is; empty for one in none."""
+    return f"/namespaces/{namespace}" if namespace else ""
+
+
+def collection(manifest: Mapping[str, Any]) -> str:
+    """The collection of an object, `/apis/batch/v1/namespaces/default/jobs`, if the plural of its kind is regular."""
+    kind = manifest["kind"].lower()
+    return f"{root(manifest['apiVersion'])}{inside(manifest['metadata'].get('namespace'))}/{_plural(kind)}"
+
+
+def _plural(kind: str) -> str:
+    if kind.endswith("y") and kind[-2] not in "aeiou":
+        return f"{kind[:-1]}ies"
+    return f"{kind}es" if kind.endswith("s") else f"{kind}s"
+
+
+def address(manifest: Mapping[str, Any]) -> str:
+    """The path of an object, if the plural of its kind is regular."""
+    return f"{collection(manifest)}/{manifest['metadata']['name']}"
+
 
 T = TypeVar("T")
 _KUBE_SYSTEM = "/api/v1/namespaces/kube-system"

@@ -1,7 +1,5 @@
 """How long one request is tried, and the pauses between its attempts."""
 
-from __future__ import annotations
-
 import random
 import time
 

@@ -4,8 +4,6 @@ Sources: k8s.io/apimachinery pkg/runtime/serializer/protobuf (the envelope); the
 of k8s.io/api/core/v1, which Kubernetes never changes. Protobuf's C library writes the bytes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 from functools import cache, lru_cache

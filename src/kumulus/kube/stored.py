@@ -11,8 +11,6 @@ keys in k8s.io/kubernetes pkg/kubeapiserver/default_storage_factory_builder.go (
 table, so that the order of the bytes is the server's own; what is not changed is passed through unread.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from typing import Any

@@ -6,8 +6,6 @@ the list is read again.
 Source: https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes
 """
 
-from __future__ import annotations
-
 import asyncio
 import math
 import random

@@ -4,8 +4,6 @@ A few hundred bytes of aliases of aliases stand for billions of values, and liby
 ends the process at a hundred thousand brackets. So the events are counted first: they neither nest nor expand.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import yaml

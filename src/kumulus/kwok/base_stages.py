@@ -22,8 +22,6 @@ Where KWOK was installed from its charts, stage-fast has installed KWOK's own st
 one with a weight matches.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -55,8 +53,8 @@ from kumulus.kwok.stages import (
     stage,
 )
 from kumulus.model.active_faults import BOOT_ID_ANNOTATION, FAULTS_ANNOTATION, REBOOT_ANNOTATION
+from kumulus.model.fault_effects import RECLAIM_ANNOTATION
 from kumulus.model.nodes import EMULATED, LOCALHOST
-from kumulus.model.offer_effects import RECLAIM_ANNOTATION
 
 _FAULTS = f'.metadata.annotations["{FAULTS_ANNOTATION}"]'
 _RECLAIMED = f'.metadata.annotations["{RECLAIM_ANNOTATION}"]'

@@ -1,19 +1,22 @@
-"""Devices that have to be made ready before a pod is bound to their node, as stages of KWOK for ResourceClaims.
+"""Claims as stages of KWOK: devices that are made ready before a pod is bound to their node, and volumes.
 
 What a driver's controller does for devices with `bindingConditions`: kube-scheduler allocates them, and binds the pod
 once the claim's `status.devices` has all of these conditions; by one of the `bindingFailureConditions`, it gives the
 devices back and tries again (KEP-5007; PreBind of k8s.io/kubernetes,
 pkg/scheduler/framework/plugins/dynamicresources).
-"""
 
-from __future__ import annotations
+Of volumes where a StorageClass of ours is named, Kubernetes' own controllers do the rest: kube-scheduler chooses a
+node, the controller manager asks for a volume by an annotation of the claim, binds it, and attaches it to nodes that
+say that it may. Sources: pkg/controller/volume of k8s.io/kubernetes (persistentvolume, attachdetach), and
+kubernetes-csi.github.io/docs/external-provisioner.html.
+"""
 
 import json
 from collections.abc import Mapping
 from typing import Any
 
 from kumulus.kwok.lifecycle_states import delay
-from kumulus.kwok.stages import absent, exists, stage
+from kumulus.kwok.stages import absent, exists, is_in, not_in, stage
 from kumulus.model.durations import seconds
 
 _CLAIM = "resource.k8s.io/v1"
@@ -80,4 +83,51 @@ def _of_driver(driver: str, how: Mapping[str, Any]) -> list[dict[str, Any]]:
         for outcome, conditions, message, share in outcomes
         if (weight := round(1000 * share))
         and (template := _TEMPLATE.format(api=_CLAIM, driver=named, conditions=conditions, message=message))
+    ]
+
+
+PROVISIONER = "emulated.kumulus.io"
+"""The `provisioner` of such a StorageClass, and the CSI driver of its volumes."""
+_ASKED = '.metadata.annotations["volume.kubernetes.io/storage-provisioner"]'
+_MADE_BY = "pv.kubernetes.io/provisioned-by"
+_VOLUME = f"""
+apiVersion: v1
+kind: PersistentVolume
+metadata:
+  name: pvc-{{{{ .metadata.uid }}}}
+  annotations:
+    {_MADE_BY}: {PROVISIONER}
+spec:
+  accessModes:
+{{{{ range .spec.accessModes }}}}
+  - {{{{ . | Quote }}}}
+{{{{ end }}}}
+  capacity:
+    storage: {{{{ .spec.resources.requests.storage | Quote }}}}
+  claimRef:
+    apiVersion: v1
+    kind: PersistentVolumeClaim
+    namespace: {{{{ .metadata.namespace | Quote }}}}
+    name: {{{{ .metadata.name | Quote }}}}
+    uid: {{{{ .metadata.uid | Quote }}}}
+  csi:
+    driver: {PROVISIONER}
+    volumeHandle: pvc-{{{{ .metadata.uid }}}}
+  persistentVolumeReclaimPolicy: Delete
+  storageClassName: {{{{ .spec.storageClassName | Quote }}}}
+  volumeMode: {{{{ or .spec.volumeMode "Filesystem" | Quote }}}}
+"""
+
+
+def volume_stages() -> list[dict[str, Any]]:
+    """Return the stages as KWOK ``Stage`` documents."""
+    asked = [is_in(_ASKED, PROVISIONER), absent(".spec.volumeName"), absent(".metadata.deletionTimestamp")]
+    ours = is_in(f'.metadata.annotations["{_MADE_BY}"]', PROVISIONER)
+    released = [ours, is_in(".status.phase", "Released"), is_in(".spec.persistentVolumeReclaimPolicy", "Delete")]
+    attaching = [is_in(".spec.attacher", PROVISIONER), not_in("(.status.attached | tostring)", "true")]
+    attached = {"next": {"statusTemplate": "attached: true"}}
+    return [
+        stage("claim-provision", "PersistentVolumeClaim", asked, {"steps": [{"apply": {"template": _VOLUME}}]}),
+        stage("volume-delete", "PersistentVolume", released, {"next": {"delete": True}}),
+        stage("volume-attach", "VolumeAttachment", attaching, attached, group="storage.k8s.io/v1"),
     ]

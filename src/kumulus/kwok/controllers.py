@@ -5,8 +5,6 @@ configuration. Each controller here reads that, and then its own, which wins: KW
 (kwok v0.8.0, pkg/config/config.go).
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -17,7 +15,7 @@ from kumulus.kwok.base_stages import node_stages_above, pod_stages_above
 from kumulus.kwok.lifecycle_states import CONDITION
 from kumulus.model import nodes
 from kumulus.model.pools import CLUSTER_LABEL
-from kumulus.model.shards import SHARD_LABEL, lease_seconds, pod_range, selector
+from kumulus.model.scale import SHARD_LABEL, lease_seconds, pod_range, selector
 
 NAMESPACE = "kube-system"
 NAME = "kwok-controller"

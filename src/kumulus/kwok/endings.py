@@ -8,8 +8,6 @@ of a batch Job completes at once, which is assumed, and every other one stays. N
 a pod whose name or annotations are in must_run.toml fails instead.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

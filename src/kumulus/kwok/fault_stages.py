@@ -6,8 +6,6 @@ Which pods are hit, and how much later than the delay, follows from a pod's UID:
 restarted kwok-controller finds the same. A time is anchored to the start of the pod or of its container.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection
 from typing import Any
@@ -15,8 +13,8 @@ from typing import Any
 from kumulus.kwok.pod_statuses import fault as pod_statuses
 from kumulus.kwok.stages import FOR_EVER, Match, absent, exists, is_in, pod_status, stage
 from kumulus.model.active_faults import FAULT_LABEL
+from kumulus.model.fault_effects import PodEffects
 from kumulus.model.owner_kinds import belongs_to
-from kumulus.model.pod_effects import PodEffects
 
 _WEIGHT = 1_000_000
 _BACK_OFF = 10

@@ -4,8 +4,6 @@ As a kubelet writes them (k8s.io/kubernetes pkg/kubelet/events), but for the con
 write one for each container. KWOK's own way of writing events would name KWOK as their source.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 _EVENT = """

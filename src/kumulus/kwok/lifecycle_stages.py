@@ -14,8 +14,6 @@ restart          has ended, and may run again    the kubelet's back-off after it
 A stage has weight 1: where one with a weight matches, KWOK passes over those without, which are the cluster's own.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

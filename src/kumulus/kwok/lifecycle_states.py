@@ -4,8 +4,6 @@ A pod's lifecycle is fixed by its first stage, which records it in a condition o
 before keeps its old life, and a changed selector does not affect a pod that has begun.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any, Literal
 

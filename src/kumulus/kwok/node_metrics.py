@@ -8,12 +8,10 @@ and removes the series that the path of the latest request does not have (pkg/kw
 path or series change, KWOK serves the new ones only after a restart (RemoveRoute, server/metrics.go).
 """
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from kumulus.kwok.stages import API_VERSION
-from kumulus.model.node_effects import XID_ANNOTATION
+from kumulus.model.fault_effects import XID_ANNOTATION
 
 Kind = Literal["pods", "gpus"]
 GPUS, GPU_BUSY, GPU_FILLED = "gpus", "gpu-busy", "gpu-filled"

@@ -3,8 +3,6 @@
 The provider plugin imports this file, so it has only light imports.
 """
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -7,8 +7,6 @@ An expression sees one pod. How many share a load stands in the pod's annotation
 kumulus.extras.loads keeps.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """What an agent may do in the clusters that the server has made for it, and only there."""
 
-from __future__ import annotations
-
 import tempfile
 from contextlib import AsyncExitStack
 from pathlib import Path

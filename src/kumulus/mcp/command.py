@@ -8,8 +8,6 @@ It is started by the agent's program, not by hand. Without --write it changes no
 has made itself, which end with it. More: docs/agents.md.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 from pathlib import Path

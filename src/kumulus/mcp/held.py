@@ -1,7 +1,5 @@
 """The clusters that a server has: those that it has made, and the one that it was started to look at."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager

@@ -1,14 +1,12 @@
 """What an agent may ask of any cluster: nodes, pods, events, and why a pod is where it is."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import Field
 
-from kumulus.kube.paths import inside
+from kumulus.kube.objects import inside
 from kumulus.mcp.held import Held
 from kumulus.model.pools import GROUP_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL
 from kumulus.testing import Node, Pod

@@ -1,7 +1,5 @@
 """The server: which tools it has, and what they answer when something is wrong."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack

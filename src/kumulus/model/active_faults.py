@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from kumulus.model.fault_effects import Condition, NodeEffects, reduced
 from kumulus.model.names import node_name
-from kumulus.model.node_effects import Condition, NodeEffects, reduced
 from kumulus.model.node_sets import NodeSet
 
 if TYPE_CHECKING:

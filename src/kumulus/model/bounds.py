@@ -1,7 +1,5 @@
 """The bounds between which an autoscaler chooses a pool's number of nodes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, cast, get_args

@@ -4,8 +4,6 @@ Pure functions over plain values, shared by the stack file's models and the plug
 same mistake in the same words. Each takes the place it checks, and returns every problem it finds.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping

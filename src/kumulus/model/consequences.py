@@ -1,7 +1,5 @@
 """What a change of a pool means, in one line: nodes, GPUs, CPUs and memory gained or lost. Pure functions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 

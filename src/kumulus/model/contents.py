@@ -5,8 +5,6 @@ names of its faults and pools among its inputs, and the next preview reports tho
 is needed to create the cluster. The provider plugin imports this file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 from kumulus.model.names import pool_name

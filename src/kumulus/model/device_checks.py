@@ -3,16 +3,13 @@
 Source: k8s.io/kubernetes pkg/apis/resource/validation, and the limits in k8s.io/api/resource/v1.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from kumulus.model.checks import of_mapping, problem, quantity_problems, unknown_key_problems, whole_problems
-from kumulus.model.devices import MILLI, PER_DEVICE, SLICES_KEYS, WHOLE
+from kumulus.model.devices import MILLI, PER_DEVICE, PROFILES, SLICES_KEYS, WHOLE
 from kumulus.model.errors import Problem, Where, shown
-from kumulus.model.mig import PROFILES
 from kumulus.model.names import dns_subdomain_mistake, is_dns_subdomain, label_key_mistake, suggest
 
 MOST_DEVICES = 128

@@ -1,7 +1,5 @@
 """How long something takes: a fixed duration, or one drawn from a distribution."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable, Mapping

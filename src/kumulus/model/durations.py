@@ -1,7 +1,5 @@
 """Durations in Go's notation, as Kubernetes and KWOK take them (`90s`, `1h30m`, `250ms`), and points in time."""
 
-from __future__ import annotations
-
 import math
 import re
 from datetime import UTC, datetime

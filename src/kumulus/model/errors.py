@@ -1,7 +1,5 @@
 """How a mistake in a stack file is reported: where it is, what is wrong, what to write instead."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 
 from kumulus.model.consequences import ARROW, MINUS
 from kumulus.model.devices import extended_resource
+from kumulus.model.fault_effects import XID_ANNOTATION, NodeEffects, OfferEffects, PodEffects, lost
 from kumulus.model.names import node_name
-from kumulus.model.node_effects import XID_ANNOTATION, NodeEffects, lost
 from kumulus.model.node_sets import NodeSet, ranges, size
-from kumulus.model.offer_effects import OfferEffects
-from kumulus.model.pod_effects import PodEffects
 from kumulus.model.quantity import ZERO, Quantity, human, parse
 from kumulus.model.words import counted
 

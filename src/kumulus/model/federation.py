@@ -1,7 +1,5 @@
 """What a federation of clusters is called and waits for, by default."""
 
-from __future__ import annotations
-
 from typing import Final
 
 NAMESPACE = "kueue-system"

@@ -4,8 +4,6 @@ Source: NVIDIA/k8s-device-plugin (2026-08), internal/lm: `resource.go`, `nvml.go
 whole GPUs without sharing. `nvidia.com/gfd.timestamp` is left out, since it differs on every node and is of no use.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 See docs/decisions/identity.md.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import secrets

@@ -3,8 +3,6 @@
 A pool without them names its nodes `<name>-<ordinal>`. The provider plugin imports this file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast

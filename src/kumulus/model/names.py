@@ -3,8 +3,6 @@
 Sources: RFC 1123 as in k8s.io/apimachinery/pkg/util/validation (labels, subdomains, qualified names, label values).
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterable

@@ -3,8 +3,6 @@
 The provider plugin imports this file, so it must not import anything slow.
 """
 
-from __future__ import annotations
-
 NODES = "nodes"
 FAULTS = "faults"
 STAGES = "stages"

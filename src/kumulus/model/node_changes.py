@@ -1,14 +1,12 @@
 """How a node differs from its wanted state, as a list of changes that callers show as drift or write as patches."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kumulus.model.active_faults import BOOT_ID_ANNOTATION
 from kumulus.model.applied import APPLIED, Applied, applied_of, encode_applied
+from kumulus.model.fault_effects import Condition
 from kumulus.model.gfd import SIMULATED_POOL_LABEL
-from kumulus.model.node_effects import Condition
 from kumulus.model.nodes import CONDITIONS, OwnedFields, declared_features, posted_condition
 from kumulus.model.pools import Taint
 from kumulus.model.quantity import QuantityError, equal

@@ -1,12 +1,10 @@
 """Sets of nodes in a compact form: ranges of ordinals by pool, `{"a100-use1": "0-99,105"}`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 
+from kumulus.model.fault_effects import NodeEffects
 from kumulus.model.names import node_name
-from kumulus.model.node_effects import NodeEffects
 from kumulus.model.words import listed
 
 NodeSet = Mapping[str, frozenset[int]]

@@ -4,8 +4,6 @@ What a kubelet would report is modelled on the kubelet (k8s.io/kubernetes pkg/ku
 KWOK's stage node-initialize, which then has nothing left to do. Of real nodes beside them, how they are selected.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Mapping
@@ -13,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kumulus.model.active_faults import with_faults
-from kumulus.model.node_effects import Condition
+from kumulus.model.fault_effects import Condition
 from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Pool, Taint
 
 HOSTNAME_LABEL = "kubernetes.io/hostname"

@@ -3,8 +3,6 @@
 Plain Python: the provider plugin imports this file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any

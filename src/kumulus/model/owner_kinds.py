@@ -3,8 +3,6 @@
 The provider plugin imports this file.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

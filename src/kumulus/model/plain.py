@@ -1,7 +1,5 @@
 """Dataclasses as JSON has them, and back: camelCase keys, lists for tuples. The provider plugin imports this file."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import types

@@ -3,8 +3,6 @@
 What the form has follows from the fields of :class:`kumulus.model.pools.Pool`; here is what spans several of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, cast

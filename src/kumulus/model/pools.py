@@ -31,7 +31,7 @@ from kumulus.model.named_nodes import NamedNode, named_nodes_from, named_nodes_p
 from kumulus.model.names import node_name
 from kumulus.model.plain import plain
 from kumulus.model.quantity import canonical_resources
-from kumulus.model.shards import MOST_SHARDS, shard_labels
+from kumulus.model.scale import MOST_SHARDS, shard_labels
 from kumulus.model.topology import Topology, topology_from, topology_problems
 
 if TYPE_CHECKING:

@@ -6,8 +6,6 @@ https://kubernetes.io/docs/concepts/policy/resource-quotas/. The API server sile
 know, and such an entry limits nothing: here it is a problem.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

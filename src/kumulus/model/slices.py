@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kumulus.model.devices import (
+    DEVICES_OF_A_GPU,
+    MIG_CLASS,
     MILLI,
     NUMA_NODE,
     NVIDIA_DRIVER,
@@ -21,11 +23,12 @@ from kumulus.model.devices import (
     WHOLE,
     Attribute,
     Devices,
+    counter_set,
     extended_resource,
+    partitioned,
 )
+from kumulus.model.fault_effects import TAINT, XID_ANNOTATION, lost
 from kumulus.model.identity import STACK_ID
-from kumulus.model.mig import DEVICES_OF_A_GPU, MIG_CLASS, counter_set, partitioned
-from kumulus.model.node_effects import TAINT, XID_ANNOTATION, lost
 from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Pool
 from kumulus.model.quantity import NANO, canonical, parse
 

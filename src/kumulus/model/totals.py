@@ -1,7 +1,5 @@
 """Totals of pools: nodes, GPUs, CPUs, memory and every other resource, by group and by zone. Pure functions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """The placeholder in properties for values that a preview cannot know yet."""
 
-from __future__ import annotations
-
 from typing import Final
 
 

@@ -1,7 +1,5 @@
 """Texts for people: numbers of things, lists of names, tables, and parts of pages."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """What a resource raises when it cannot do what was asked. Messages are for the user: one line first."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import discovery, objects
 from kumulus.kube.media import APPLY_PATCH
-from kumulus.kube.paths import inside, root
+from kumulus.kube.objects import inside, root
 from kumulus.model.identity import Owner
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.ownership import NotOurs, is_ours, owner_text

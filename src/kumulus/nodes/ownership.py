@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from kumulus.kube import ApiError, Unreachable, objects, paths
+from kumulus.kube import ApiError, Unreachable, objects
 from kumulus.kube.media import METADATA_ONLY
 from kumulus.model.identity import STACK_ANNOTATION, STACK_ID, Owner
 from kumulus.nodes.errors import ProviderError
@@ -64,14 +64,14 @@ async def make(client: Client, manifest: Mapping[str, Any], mark: Mapping[str, s
     """
     metadata, kind, name = manifest["metadata"], manifest["kind"], manifest["metadata"]["name"]
     body = {**manifest, "metadata": {**metadata, "labels": {**(metadata.get("labels") or {}), **mark}}}
-    there = await objects.find(client, paths.address(manifest))
+    there = await objects.find(client, objects.address(manifest))
     if there is None:
-        await objects.create_or_merge(client, paths.collection(manifest), body)
+        await objects.create_or_merge(client, objects.collection(manifest), body)
         return
     if not mark.items() <= (there["metadata"].get("labels") or {}).items():
         raise already_there(what, f"{kind} {name}", instead)
     if kind not in ("Secret", "Namespace"):
-        await objects.replace(client, paths.collection(manifest), body)
+        await objects.replace(client, objects.collection(manifest), body)
 
 
 async def owner_text(client: Client, metadata: Mapping[str, Any]) -> str:

@@ -1,7 +1,5 @@
 """Where long operations report how far they are; the provider passes it on to Pulumi's engine."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.nodes.errors import ProviderError
 from kumulus.provider.settings import LastPlace
-from kumulus.runtimes.existing.copy import refresh
+from kumulus.runtimes.existing.source import refresh
 
 if TYPE_CHECKING:
     from kumulus.kube import Client

@@ -1,7 +1,5 @@
 """Report to the user through Pulumi's engine: progress in the status column, messages under the resource."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from typing import Any

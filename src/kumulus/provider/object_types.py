@@ -1,7 +1,5 @@
 """The object types of the package's schema, generated from the model's dataclasses: their fields and docstrings."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import re
@@ -13,11 +11,9 @@ from typing import Any
 
 from kumulus.model.contents import FAULTS, NODES, POOLS, PREVIEW
 from kumulus.model.devices import Devices
+from kumulus.model.fault_effects import Condition, Interruption, NodeEffects, OfferEffects, PodEffects
 from kumulus.model.named_nodes import NamedNode
-from kumulus.model.node_effects import Condition, NodeEffects
-from kumulus.model.offer_effects import Interruption, OfferEffects
 from kumulus.model.plain import camel
-from kumulus.model.pod_effects import PodEffects
 from kumulus.model.pools import NodeInfo, Pool, Taint
 from kumulus.model.topology import LEVELS, Level, Topology
 from kumulus.provider.properties import (

@@ -1,7 +1,5 @@
 """The user's settings for the plugin as a whole: Pulumi configures it with the keys of the namespace kumulus."""
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Callable, Mapping

@@ -3,8 +3,6 @@
 Sources: sdk/go/common/resource/plugin/rpc.go of pulumi (unknown sentinels, signature of secrets).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The directories of clusters on this machine: their disk space, their privacy, and what is wrong with a place."""
 
-from __future__ import annotations
-
 import errno
 import os
 import pwd
@@ -12,8 +10,7 @@ from pathlib import Path
 
 from kumulus.host import files
 from kumulus.nodes.errors import ProviderError
-from kumulus.runtimes.owner import described, same
-from kumulus.runtimes.place import Place
+from kumulus.runtimes.place import Place, described, same
 
 _NEEDED_BYTES = 1 << 30
 # etcd allocates its log in segments of 64 MB, and exits when it cannot.

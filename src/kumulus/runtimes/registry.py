@@ -4,8 +4,6 @@ A folder has a :class:`~kumulus.runtimes.descriptor.Descriptor` called `RUNTIME`
 is cheap: the implementation, and what needs pydantic, is imported only on request.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from importlib import import_module
 

@@ -1,7 +1,5 @@
 """What the runtimes' sections of a stack file have in common."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from kumulus.host import pulumi_project
 from kumulus.host.machine import Machine
-from kumulus.runtimes import owner
+from kumulus.runtimes import place
 from kumulus.runtimes.place import Place
 
 _MOVE = "or `pulumi config set kumulus:moveHere true`: the next `pulumi up`"
@@ -123,7 +123,7 @@ def _with_project(directory: Path, program: Path, now: Path, outputs: Mapping[st
 
 def has_files(directory: Path, outputs: Mapping[str, Any]) -> bool:
     """Whether the files of a recorded cluster are in a directory."""
-    return owner.same(Place(directory).note().get("owner", ""), str(outputs.get("owner") or "nobody"))
+    return place.same(Place(directory).note().get("owner", ""), str(outputs.get("owner") or "nobody"))
 
 
 def _has_state(program: Path, here: Here) -> bool:

@@ -1,7 +1,5 @@
 """A stack's autoscaler: its kind, its machines, and its pools."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal

@@ -1,7 +1,5 @@
 """KWOK and Prometheus inside a cluster whose nodes run containers: how their Helm charts are installed."""
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from typing import Annotated
@@ -12,7 +10,7 @@ from kumulus.kwok.controllers import Settings
 from kumulus.model.checks import matching, problem
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.fields import QuantityText, Section, checked, short_label, text, whole
-from kumulus.model.shards import MOST_SHARDS
+from kumulus.model.scale import MOST_SHARDS
 from kumulus.stackfile.addons import (
     DAY,
     MappingOrYaml,

@@ -4,8 +4,6 @@ Each is converted to the form of `kumulus:cluster`, and read and checked in that
 place where they were written.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Iterator, Mapping
@@ -23,8 +21,7 @@ from kumulus.model.names import CLUSTER_NAME_LENGTH, default_cluster_name, sugge
 from kumulus.stackfile.federation import KEY as FEDERATION
 from kumulus.stackfile.federation import Federated, federated
 from kumulus.stackfile.load import Loaded, load
-from kumulus.stackfile.secrets import Secrets
-from kumulus.stackfile.settings import SEVERAL
+from kumulus.stackfile.settings import SEVERAL, Secrets
 
 MOST = 100
 """The most clusters that one entry may stand for, and that a stack may have."""

@@ -1,12 +1,10 @@
 """From a cluster's description to its node pools: one per group and zone, with all the labels their nodes share."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from kumulus.model.names import SYSTEM_GROUP
 from kumulus.model.pools import ARCH_LABEL, INSTANCE_TYPE_LABEL, OS_LABEL, NodeInfo, Pool
-from kumulus.model.shards import shards_for
+from kumulus.model.scale import shards_for
 from kumulus.stackfile.groups import Flavour, identity_labels, pool_of
 from kumulus.stackfile.model import ClusterSpec
 

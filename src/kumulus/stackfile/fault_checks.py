@@ -1,14 +1,12 @@
 """Checks of single values of a fault: kinds, shares, names of nodes, changes of resources, conditions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
 from kumulus.model.checks import mapping_problems, of_mapping, problem, quantity_problems, resource_name_problems
 from kumulus.model.errors import Problem, Where, shown
+from kumulus.model.fault_effects import KUBELETS
 from kumulus.model.names import is_dns_subdomain, label_key_mistake, nearest
-from kumulus.model.node_effects import KUBELETS
 from kumulus.model.node_sets import ordinals
 from kumulus.model.quantity import canonical
 from kumulus.nodes.catalog.faults import names

@@ -1,15 +1,12 @@
 """A fault that begins now: one of a command line, a page or a timeline, on the pools that a cluster has on record."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 
 from kumulus.model.errors import SpecError
 from kumulus.model.pools import Pool
-from kumulus.stackfile.fault_offers import offer_effects
 from kumulus.stackfile.fault_targets import ResolvedFault, resolve
-from kumulus.stackfile.faults import Fault
+from kumulus.stackfile.faults import Fault, offer_effects
 
 
 class NoPools(Exception):

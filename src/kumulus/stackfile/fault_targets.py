@@ -5,8 +5,6 @@ a preview names the same nodes as the update. A count or a share takes the first
 seed and the nodes' names: a pool that grows or shrinks changes as few of them as possible.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,18 +12,15 @@ from dataclasses import dataclass, replace
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.fault_consequences import loss, offered
+from kumulus.model.fault_effects import TAINT, Condition, NodeEffects, OfferEffects, PodEffects
 from kumulus.model.names import nearest
-from kumulus.model.node_effects import TAINT, Condition, NodeEffects
 from kumulus.model.node_sets import NodeSet, clashes
 from kumulus.model.nodes import owned_fields
-from kumulus.model.offer_effects import OfferEffects
-from kumulus.model.pod_effects import PodEffects
 from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Pool
 from kumulus.model.topology import place_name
 from kumulus.nodes.catalog.faults import kinds
 from kumulus.stackfile.fault_checks import split_node_name
-from kumulus.stackfile.fault_offers import offer_effects, offer_problems
-from kumulus.stackfile.faults import NODE_KEYS, OFFER_KEYS, POD_KEYS, Fault, Target
+from kumulus.stackfile.faults import NODE_KEYS, OFFER_KEYS, POD_KEYS, Fault, Target, offer_effects, offer_problems
 from kumulus.stackfile.missed_targets import label_remedy, narrowed, place_remedy
 
 _ACTION_REASONS = {"fail": "Error", "failInit": "Error", "evict": "Evicted", "imagePull": "ErrImagePull", "stuck": ""}

@@ -1,7 +1,5 @@
 """A stack file's `federation`: clusters that work as one, with a hub that dispatches its Jobs to workers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal

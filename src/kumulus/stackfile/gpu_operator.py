@@ -1,7 +1,5 @@
 """The fake GPU operator of a stack, `gpuOperator`: its programs, and its pools, which follow from the node groups."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path

@@ -3,8 +3,6 @@
 As in `rules`, they check the plain file, so that all problems are reported at once.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Node groups in the stack file: where their nodes are, what each of them has, and the pools that they become."""
 
-from __future__ import annotations
-
 import re
 from typing import Annotated, Literal
 

@@ -1,7 +1,5 @@
 """The commands that a stack runs on the user's machine, `hostCommands`, and the images it loads, `loadImages`."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -5,8 +5,6 @@ schedules. Such things are corrected or ignored here, each with a notice; a file
 problems, as in our own format. Its scalars are strings: KEMU declares them so, and go-yaml keeps `1.10` as written.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Options of the kwok runtime that the rest of a stack file requires, in addition to its section ``kwok``."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from kumulus.model.pools import INSTANCE_TYPE_LABEL, REGION_LABEL

@@ -1,7 +1,5 @@
 """Pod lifecycles in the stack file: how long pods pull, initialise, start and run, and how they end."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator

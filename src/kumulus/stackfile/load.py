@@ -14,14 +14,13 @@ from kumulus.model.pools import Pool
 from kumulus.nodes.catalog.prices import Prices, catalog, with_own
 from kumulus.runtimes import registry
 from kumulus.runtimes.existing.section import content_problems
-from kumulus.runtimes.kind.network import node_ranges, real_nodes, with_room
+from kumulus.runtimes.kind.kind_config import node_ranges, real_nodes, with_room
 from kumulus.stackfile import gpu_operator, host_commands
 from kumulus.stackfile.addons import Addon, chart_kind, in_order, missing_chart
 from kumulus.stackfile.expand import pools, system_pool
 from kumulus.stackfile.groups import Flavour
 from kumulus.stackfile.model import ClusterSpec
-from kumulus.stackfile.secrets import Secrets, hidden
-from kumulus.stackfile.settings import Settings
+from kumulus.stackfile.settings import Secrets, Settings, hidden
 
 if TYPE_CHECKING:
     from kumulus.stackfile.fault_targets import ResolvedFault

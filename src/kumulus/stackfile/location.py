@@ -1,7 +1,5 @@
 """Reading a text by path or http(s) URL, with errors that a user can act on."""
 
-from __future__ import annotations
-
 import http.client
 import queue
 import stat

@@ -1,7 +1,5 @@
 """The machines that an autoscaler may create, whose nodes are like those of node groups of the same instance types."""
 
-from __future__ import annotations
-
 import os
 import random
 from collections.abc import Iterable, Mapping

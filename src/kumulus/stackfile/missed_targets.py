@@ -1,7 +1,5 @@
 """Remedies for a fault's target that matches no node: what could be written instead. Pure functions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 
 from kumulus.model.names import nearest

@@ -1,10 +1,11 @@
-"""The model of the stack file's `kumulus:cluster`, and the only way to make one from a plain mapping."""
+"""The model of the stack file's `kumulus:cluster`, with extras' sections, and the only way to make one of a mapping."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, ModelWrapValidatorHandler, create_model, model_validator
 
@@ -27,10 +28,45 @@ from kumulus.stackfile.groups import NodeGroup
 from kumulus.stackfile.host_commands import HostCommand, Image
 from kumulus.stackfile.lifecycles import PodLifecycles
 from kumulus.stackfile.rules import rule_problems
-from kumulus.stackfile.sections import ClusterSection, of_extras
 from kumulus.stackfile.shapes import with_shapes
 from kumulus.stackfile.tenants import Tenant
 from kumulus.stackfile.usage import PodUsages
+
+if TYPE_CHECKING:
+    import pulumi
+
+
+class ClusterSection(Section):
+    """A section of `kumulus:cluster`. Its fields are checked like all others; its docstring is its description."""
+
+    example: ClassVar[str] = "{}"
+    """One that the schema shows."""
+
+    def declare(self, resource_name: str, cluster: Any, opts: pulumi.ResourceOptions) -> Sequence[pulumi.Resource]:
+        """Declare what the section asks for; called only if the stack file has it.
+
+        Args:
+            resource_name: the name in the stack; further resources have names that begin with it.
+            cluster: the :class:`kumulus.EmulatedCluster` that it is in.
+            opts: the parent, and what has to be there first.
+
+        Returns:
+            the resources; a destroy asks before it forgets them.
+        """
+        raise NotImplementedError
+
+
+def of_extras(taken: Iterable[str]) -> dict[str, Any]:
+    """The fields of the sections that extras bring, by name.
+
+    Raises:
+        BrokenExtra: one cannot be imported, is no section, or has a name that is taken.
+    """
+    models = {name: extras.named("sections", name, ClusterSection) for name in extras.names("sections", taken)}
+    return {
+        name: (each | None, Field(default=None, description=str(each.__doc__).strip(), examples=[each.example]))
+        for name, each in models.items()
+    }
 
 
 def _kind_config_problems(where: Where, raw: object) -> list[Problem]:

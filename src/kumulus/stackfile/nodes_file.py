@@ -5,8 +5,6 @@ labels of several hundred nodes. The file is JSON: a mapping of groups to zones 
 `placement[].nodes`.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Iterator, Mapping

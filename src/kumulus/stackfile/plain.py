@@ -1,7 +1,5 @@
 """Parts of a stack file as it was written, for its rules; the models report those of the wrong type."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from kumulus.model.checks import problem

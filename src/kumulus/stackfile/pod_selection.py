@@ -1,7 +1,5 @@
 """Which pods a lifecycle or a usage selects: by labels, namespaces, and owners."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated
 

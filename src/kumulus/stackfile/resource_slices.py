@@ -1,17 +1,14 @@
 """Devices in the stack file, `nodeGroups[].resourceSlices`, and what a group's nodes publish because of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from kumulus.model import device_checks as checks
-from kumulus.model.devices import NVIDIA_DRIVER, Attribute, Devices, attribute, extended_resource
+from kumulus.model.devices import MIG_CLASS, NVIDIA_DRIVER, Attribute, Devices, attribute, extended_resource
 from kumulus.model.fields import DriverName, Section, checked, text, whole, whole_form
 from kumulus.model.gfd import GPU_PRODUCT_LABEL, GpuProduct, family
-from kumulus.model.mig import MIG_CLASS
 from kumulus.model.names import Mistake, dns_subdomain_mistake
 from kumulus.model.quantity import NANO, canonical_resources, parse
 from kumulus.nodes.catalog.instances import gpu_products, mig_profiles

@@ -4,8 +4,6 @@ They check the plain file rather than the models, because a model exists only if
 should see all problems at once. Values of the wrong type are skipped here: the models report them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from graphlib import CycleError, TopologicalSorter

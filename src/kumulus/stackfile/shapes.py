@@ -4,8 +4,6 @@ The catalog fills in the figures of the group's nodeTemplate that the stack file
 one complete template, and an error in it has the path in the file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from kumulus.model.checks import problem

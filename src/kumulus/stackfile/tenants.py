@@ -1,7 +1,5 @@
 """Tenants in the stack file: who shares the cluster, in which namespace, with which quota."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Literal, Self
 

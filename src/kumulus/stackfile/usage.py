@@ -1,7 +1,5 @@
 """What pods use, in the stack file: constant amounts, ranges, curves over a pod's age, and loads."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Self

@@ -4,8 +4,6 @@ PyYAML follows YAML 1.1 to the letter, where `12:30` is 750 and 2026-01-31 is a 
 are meant for read neither of them that way. Duplicate keys, which PyYAML accepts, are rejected as in Go.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """``AsyncCluster``: an emulated cluster for as long as a block or a test runs, for programs with an event loop."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 import os
@@ -13,7 +11,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar, overload
 
 from kumulus.kube import ApiError, Client, Unreachable
-from kumulus.kube.paths import inside
+from kumulus.kube.objects import inside
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.pools.live import NODES
 from kumulus.nodes.pools.result import explain

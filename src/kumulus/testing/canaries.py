@@ -8,8 +8,6 @@ controller has not heard of it. So a Deployment is paused, which has no ReplicaS
 API server before its key is: from then on that server takes no object into it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping

@@ -1,7 +1,5 @@
 """Ready-made clients of other libraries, for the cluster's kubeconfig and never for the user's own."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Start a control plane for a test: from its template where there is one, else by kwokctl, which makes the template."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import socket

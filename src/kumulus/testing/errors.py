@@ -1,7 +1,5 @@
 """What goes wrong with a cluster for tests."""
 
-from __future__ import annotations
-
 
 class ClusterError(Exception):
     """A cluster could not be made, changed or reset; the message's first line says what is wrong, and the remedy."""

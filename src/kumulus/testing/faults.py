@@ -1,7 +1,5 @@
 """Faults of a cluster for tests: begun and ended as `kumulus fault` does."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@
 It waits for that process with a pidfd, and until then it imports nothing and uses no CPU.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import select

@@ -4,8 +4,6 @@ kwokctl makes the same (sigs.k8s.io/kwok v0.8.0, pkg/kwokctl/pki), but only toge
 keys, which take most of a second. These are of the curve P-256, and so are the signatures of service accounts' tokens.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

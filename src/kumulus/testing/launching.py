@@ -5,8 +5,6 @@ kwokctl starts each as a process in a session of its own, which writes into its 
 again after pauses: kwok-controller after 1, 3, 7 and 15 seconds.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Collection

@@ -1,7 +1,5 @@
 """Manifests, from a file, a text or mappings, put into a cluster by server-side apply, as `kubectl apply` does."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -11,7 +9,7 @@ import yaml
 
 from kumulus.kube import ApiError, Client, discovery, objects
 from kumulus.kube.media import APPLY_PATCH
-from kumulus.kube.paths import inside, root
+from kumulus.kube.objects import inside, root
 from kumulus.kube.yaml_limits import FAST_LOADER
 from kumulus.testing.errors import ClusterError
 

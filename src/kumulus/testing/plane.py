@@ -1,7 +1,5 @@
 """A control plane with nodes, in a temporary folder of its own: started, filled and removed by the core's own parts."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shutil
@@ -34,7 +32,7 @@ from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.priority import CpuYield
 from kumulus.runtimes.kwok.runtime import KwokRuntime
 from kumulus.runtimes.kwok.storage import Storages
-from kumulus.runtimes.owner import owner as owner_of
+from kumulus.runtimes.place import owner as owner_of
 from kumulus.stackfile.fault_targets import ResolvedFault
 from kumulus.stackfile.kwok_options import local_options
 from kumulus.stackfile.load import Loaded

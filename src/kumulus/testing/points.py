@@ -1,7 +1,5 @@
 """The points to which a cluster is reset: its start, and those that a test marks."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """``Pool``: clusters that are kept warm, for those who need one after the other at once."""
 
-from __future__ import annotations
-
 import queue
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor

@@ -7,8 +7,6 @@ A controller may still be at work on what is being removed, and make something o
 it is looked again, and again, until a look finds nothing to do.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

@@ -1,7 +1,5 @@
 """A namespace of a cluster that others use as well: tests in several processes share one, each in a namespace."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager

@@ -7,8 +7,6 @@ it before its API server starts. Nothing in it is secret, and no two clusters ha
 not have otherwise: each has its own certificate authority, UIDs and times.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Nodes, pods and events as tests look at them: the usual questions as attributes, the whole object beside."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ Only the standard library and `kumulus.host` are used here, since this runs befo
 exists. The names below are the whole public interface; the heavier ones are imported when called.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from kumulus.toolchain.errors import ToolchainError, ToolMissing

@@ -12,8 +12,6 @@
 What has not been used for :data:`KEPT_DAYS` goes when something else is fetched.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import time

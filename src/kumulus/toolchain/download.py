@@ -1,7 +1,5 @@
 """Getting tools from official release files, or from the mirror that has copies of them."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,13 +1,11 @@
 """The variables a shell or a child process needs to run the tools as plain `pulumi` and `kubectl`."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from pathlib import Path
 
 from kumulus.host import installation
-from kumulus.host.launcher import pulumi_home
+from kumulus.host.installation import pulumi_home
 from kumulus.toolchain import cache, pins, plugins
 
 _LANGUAGES = "languages"

@@ -1,7 +1,5 @@
 """What can go wrong with the tools, worded for the user."""
 
-from __future__ import annotations
-
 
 class ToolchainError(Exception):
     """The tools cannot be made ready. The message's first line says what is wrong, the rest what to do.

@@ -1,7 +1,5 @@
 """Fetch one file over HTTP: broken downloads are resumed, stalled ones abandoned, and its checksum is verified."""
 
-from __future__ import annotations
-
 import hashlib
 import http.client
 import socket

@@ -4,8 +4,6 @@
 program's path in the image, or for a chart a pattern such as ``'*/crds/*.yaml'``.
 """
 
-from __future__ import annotations
-
 import fnmatch
 import hashlib
 import json

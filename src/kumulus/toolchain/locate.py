@@ -1,7 +1,5 @@
 """Where each tool is: on PATH, downloaded or built into the cache, or nowhere yet."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -11,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kumulus.host import installation
-from kumulus.host.launcher import pulumi_home
+from kumulus.host.installation import pulumi_home
 from kumulus.toolchain import cache, pins
 from kumulus.toolchain.errors import ToolchainError, ToolMissing
 from kumulus.toolchain.pins import CONTROL_PLANE, Pins, Tool

@@ -1,7 +1,5 @@
 """Only one process at a time may change the cache; others wait, and say for which."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

@@ -1,7 +1,5 @@
 """pins.toml as data, and the stamps that say whether what was built from it is still up to date."""
 
-from __future__ import annotations
-
 import difflib
 import functools
 import hashlib

@@ -1,7 +1,5 @@
 """Pulumi's provider plugins: installed where the engine looks, since one on PATH makes it warn in every command."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

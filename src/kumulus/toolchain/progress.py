@@ -1,7 +1,5 @@
 """Saying what is being downloaded or built, for a terminal and for a log."""
 
-from __future__ import annotations
-
 import sys
 import time
 from dataclasses import dataclass, field

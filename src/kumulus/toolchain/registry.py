@@ -4,8 +4,6 @@ An image's layer is a file whose name is its sum, so that reading one needs neit
 Source: github.com/opencontainers/distribution-spec and distribution.github.io/distribution/spec/auth/token.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass

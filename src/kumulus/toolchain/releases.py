@@ -1,7 +1,5 @@
 """Official release files: which one has a tool, its checksum, and where to download it."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

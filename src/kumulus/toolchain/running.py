@@ -1,7 +1,5 @@
 """Run a program that takes minutes: its progress is shown, its output goes to a log, and Ctrl-C ends it."""
 
-from __future__ import annotations
-
 import ctypes
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Extracting programs from a release file: only the wanted ones, whatever else the archive contains."""
 
-from __future__ import annotations
-
 import fnmatch
 import shutil
 import tarfile

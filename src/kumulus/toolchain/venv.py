@@ -7,8 +7,6 @@ the same version is refused. Kumulus itself is installed from its own directory,
 uv installs, with a twentieth of pip's CPU time; it is fetched by pip, by its hash, and asks the indexes that pip would.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 import json

@@ -1,7 +1,5 @@
 """Comparing versions: `1.35.4`, `v1.35.4`, and ranges such as `>=3.6.0,<3.7.0`."""
 
-from __future__ import annotations
-
 import functools
 import operator
 import re

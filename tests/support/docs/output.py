@@ -8,8 +8,6 @@ A printed line stands for itself, except for parts that differ between runs:
 - blanks stand for any number of blanks, and blank lines for nothing.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

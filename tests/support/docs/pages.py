@@ -1,7 +1,5 @@
 """Pages of Markdown: their headings' anchors, links and fenced blocks, each block with the marker above it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """One shell for a page's commands, so that variables and the directory carry over from one to the next."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import select

@@ -18,8 +18,6 @@ These may be anywhere, for steps that the page describes in words:
     <!-- meanwhile: COMMAND -->      run but not printed, such as waiting for something that a reader would see
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

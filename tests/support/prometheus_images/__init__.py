@@ -3,8 +3,6 @@
 For kube-state-metrics the project's own version has that name. There is none for Grafana, whose page is built by npm.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from kumulus.kind_image import containers

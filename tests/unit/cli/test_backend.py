@@ -1,7 +1,5 @@
 """What is read from a backend of files: who works on a stack, and which stacks have a cluster."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,7 +1,5 @@
 """What is said before pulumi changes a stack: its file, its name, who else works on it, what is up beside it."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

@@ -1,7 +1,5 @@
 """The `kumulus` command as a user calls it, in a checkout of its own, on a machine that has nothing yet."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform

@@ -1,7 +1,5 @@
 """`kumulus fault`: its command line is a fault of the stack file, and mistakes in it are told like those."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from dataclasses import replace

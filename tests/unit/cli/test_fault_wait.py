@@ -1,7 +1,5 @@
 """`kumulus fault inject --wait`: whenever it is interrupted, and whatever fails, it leaves no fault behind."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import AsyncIterator

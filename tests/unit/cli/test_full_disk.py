@@ -1,7 +1,5 @@
 """Whatever a command writes to a disk that is full: an error in words, and what was there before still is."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

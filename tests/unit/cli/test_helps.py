@@ -1,7 +1,5 @@
 """What commands say of themselves with -h."""
 
-from __future__ import annotations
-
 import argparse
 import re
 from collections.abc import Iterator

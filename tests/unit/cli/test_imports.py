@@ -1,7 +1,5 @@
 """What an import writes: over the files of an earlier one, and over no other."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

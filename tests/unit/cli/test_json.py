@@ -1,7 +1,5 @@
 """What commands list, for programs: one JSON value on the standard output, with the figures that people are shown."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is of Kumulus on a machine: clusters, files outside of projects; and the pages of the documentation."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -12,9 +10,8 @@ import pytest
 
 from kumulus.cli import docs, ls
 from kumulus.cli.main import main
-from kumulus.host.published import REPOSITORY, page_address
-from kumulus.runtimes.owner import owner
-from kumulus.runtimes.place import Place
+from kumulus.host.version import REPOSITORY, page_address
+from kumulus.runtimes.place import Place, owner
 
 ROOT = Path(__file__).resolve().parents[3]
 

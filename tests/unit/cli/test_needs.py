@@ -1,7 +1,5 @@
 """What a stack needs: by the table, by what its program registers, and as `kumulus doctor -s` says it."""
 
-from __future__ import annotations
-
 import socket
 from pathlib import Path
 from typing import Any

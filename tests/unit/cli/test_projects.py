@@ -1,7 +1,5 @@
 """`kumulus new`, the current stack, completion: what the command does in a user's own project."""
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Running pulumi: on which stack, and that Ctrl-C reaches it too, which ends what it is doing in order."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import shlex

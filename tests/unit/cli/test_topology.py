@@ -1,7 +1,5 @@
 """`kumulus topology`: the tree, the picture, and what is said of mistakes; all from the stack file alone."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`kumulus watch` and `kumulus ui` when there is nothing to see: each says what is wrong and what to do."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

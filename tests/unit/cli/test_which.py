@@ -1,7 +1,5 @@
 """Which cluster of a stack a command means."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

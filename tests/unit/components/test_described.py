@@ -1,7 +1,5 @@
 """The components' own descriptions: whole, and nothing left out that a stack file can say."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Add-ons under Pulumi's mocks: what Helm is told, and what is kept secret."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -10,7 +8,7 @@ from kumulus import EmulatedCluster
 from kumulus.model.errors import SpecError
 from kumulus.stackfile.addons import ReleaseOptions
 from kumulus.stackfile.load import load
-from kumulus.stackfile.secrets import Secrets
+from kumulus.stackfile.settings import Secrets
 from tests.support.program import Program, Registered, run
 from tests.support.project import ROOT
 

@@ -1,7 +1,5 @@
 """Host commands and images under Pulumi's mocks: what is declared, in which order, and what is kept secret."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
@@ -11,12 +9,12 @@ import pulumi
 import pytest
 
 from kumulus import EmulatedCluster
+from kumulus.components.engine import require_kubernetes_plugin
 from kumulus.components.host_commands import digest_of_archive, digest_of_image, image_load
 from kumulus.components.kwok_cluster import KwokCluster
-from kumulus.components.needed_plugins import require_kubernetes_plugin
 from kumulus.host import installation
 from kumulus.stackfile.load import load
-from kumulus.stackfile.secrets import Secrets
+from kumulus.stackfile.settings import Secrets
 from kumulus.toolchain.plugins import COMMAND_VERSION
 from tests.support.program import CLUSTER, COMMAND, KUBECONFIG, Program, Registered, run
 from tests.support.project import ROOT

@@ -1,7 +1,5 @@
 """KWOK inside a cluster: shares of the nodes, what each controller is told, and the stages above the chart's."""
 
-from __future__ import annotations
-
 import ipaddress
 import json
 from collections import Counter
@@ -13,12 +11,12 @@ import pytest
 from kumulus.kwok.controllers import Controllers, stage_manifests
 from kumulus.model.errors import SpecError
 from kumulus.model.nodes import owned_fields
-from kumulus.model.shards import SHARD_LABEL, lease_seconds, pod_range, selector, shard_of, shards_for
+from kumulus.model.scale import SHARD_LABEL, lease_seconds, pod_range, selector, shard_of, shards_for
 from kumulus.stackfile.cluster_charts import KwokCharts
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.load import load
 from kumulus.stackfile.model import ClusterSpec
-from kumulus.stackfile.secrets import Secrets
+from kumulus.stackfile.settings import Secrets
 
 
 def controllers(nodes: int = 100, shards: int = 1, **charts: Any) -> Controllers:

@@ -1,7 +1,5 @@
 """The components as a program of one's own uses them: plain values, outputs where they are allowed, and mistakes."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable

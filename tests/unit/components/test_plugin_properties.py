@@ -1,7 +1,5 @@
 """The plugin's resources as components declare them: every property that the plugin declares has its place there."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 from typing import Any

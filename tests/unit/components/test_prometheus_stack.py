@@ -1,7 +1,5 @@
 """``observability`` where nodes run containers: the chart kube-prometheus-stack, what it is told, and its coming up."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator
@@ -26,7 +24,7 @@ from kumulus.provider.resources.release import ReleaseReady
 from kumulus.stackfile.cluster_charts import KwokCharts
 from kumulus.stackfile.load import load
 from kumulus.stackfile.model import ClusterSpec
-from kumulus.stackfile.secrets import Secrets
+from kumulus.stackfile.settings import Secrets
 from tests.support.program import Program, run
 from tests.support.project import ROOT
 from tests.support.said import Said

@@ -1,7 +1,5 @@
 """Tenants under Pulumi's mocks: what each gets, in which order it comes and goes, and what its kubeconfig says."""
 
-from __future__ import annotations
-
 import base64
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Stacks that a release made keep their resources: every one is registered as it was, by the same parent."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

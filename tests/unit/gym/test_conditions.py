@@ -1,7 +1,5 @@
 """Conditions of problems: which objects match, how many there have to be, and how near that is."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 import pytest

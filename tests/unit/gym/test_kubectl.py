@@ -1,7 +1,5 @@
 """An agent's commands: what is run as kubectl, and what is refused, with what to do instead."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Files of problems: what a seed draws of one, and mistakes with their places and remedies."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

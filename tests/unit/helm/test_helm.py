@@ -1,7 +1,5 @@
 """What surrounds a Helm release: charts, their CRDs, and what an interrupted update leaves behind."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

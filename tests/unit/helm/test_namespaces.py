@@ -1,7 +1,5 @@
 """The namespaces of Helm releases: made once, and removed unless something is left in them."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """Extras: found by their entry points, ours and a third party's; what is broken or missing is said."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from importlib import import_module, util

@@ -1,7 +1,5 @@
 """Files are replaced whole: whatever happens to their writer, what is there is the old or the new one."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import os

@@ -1,7 +1,5 @@
 """Which machine this is: another one, or another user of it, is known to be another."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import os
@@ -13,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from kumulus.host import inotify, machine, memory
+from kumulus.host import inotify, machine
 
 MACHINE = psutil.virtual_memory().total
 _CHILD = """
@@ -113,11 +111,11 @@ def test_the_limit_of_a_container_counts(tmp_path: Path, name: str, text: str, e
     file = tmp_path / name
     file.parent.mkdir(exist_ok=True)
     file.write_text(text)
-    assert memory.total(tmp_path) == expected
+    assert machine.memory_bytes(tmp_path) == expected
 
 
 def test_without_control_groups_it_is_the_machines(tmp_path: Path) -> None:
-    assert memory.total(tmp_path / "none") == MACHINE
+    assert machine.memory_bytes(tmp_path / "none") == MACHINE
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Where ports are claimed: in a folder of this user's own, whoever was there first."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

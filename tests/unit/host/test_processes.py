@@ -1,7 +1,5 @@
 """Which of a directory's programs run, by the process table."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

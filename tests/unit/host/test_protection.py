@@ -1,7 +1,5 @@
 """When a stack's secrets are protected by nothing, and what is said of it."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The user's project as its Pulumi.yaml says, and where the engine finds the plugin."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -12,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kumulus.host import installation, launcher, pulumi_project
+from kumulus.host import installation, pulumi_project
 from kumulus.host.version import VERSION
 
 PULUMI_YAML = """\
@@ -106,9 +104,9 @@ def test_the_selected_stack_is_pulumis(root: Path, tmp_path: Path) -> None:
 def test_pulumis_home_is_where_the_engine_has_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("PULUMI_HOME", raising=False)
-    assert launcher.pulumi_home() == Path(pwd.getpwuid(os.getuid()).pw_dir) / ".pulumi"
+    assert installation.pulumi_home() == Path(pwd.getpwuid(os.getuid()).pw_dir) / ".pulumi"
     monkeypatch.setenv("PULUMI_HOME", str(tmp_path / "p"))
-    assert launcher.pulumi_home() == tmp_path / "p"
+    assert installation.pulumi_home() == tmp_path / "p"
 
 
 def test_the_launcher_starts_the_plugin_with_the_python_that_used_it_last(tmp_path: Path) -> None:
@@ -116,15 +114,15 @@ def test_the_launcher_starts_the_plugin_with_the_python_that_used_it_last(tmp_pa
     python.parent.mkdir()
     python.write_text('#!/bin/sh\necho "$@"\n')
     python.chmod(0o755)
-    launcher.install(tmp_path, Path("/nowhere/python"))
-    file = tmp_path / "plugins" / f"resource-kumulus-v{VERSION}" / launcher.NAME
+    installation.install(tmp_path, Path("/nowhere/python"))
+    file = tmp_path / "plugins" / f"resource-kumulus-v{VERSION}" / installation.NAME
     gone = subprocess.run([file, "127.0.0.1:1"], capture_output=True, text=True, check=False)
     assert gone.returncode == 1
     assert gone.stderr.startswith("kumulus plugin: /nowhere/python is gone; run 'kumulus env' in an environment")
-    launcher.install(tmp_path, python)
+    installation.install(tmp_path, python)
     before = file.stat()
-    launcher.install(tmp_path, python)
+    installation.install(tmp_path, python)
     assert (file.stat().st_ino, file.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
     started = subprocess.run([file, "127.0.0.1:1"], capture_output=True, text=True, check=True)
     assert started.stdout == "-P -m kumulus.provider.plugin 127.0.0.1:1\n"
-    assert [path.name for path in file.parent.iterdir()] == [launcher.NAME]
+    assert [path.name for path in file.parent.iterdir()] == [installation.NAME]

@@ -1,7 +1,5 @@
 """What a program makes of a stack file with the toy's section; test_extras runs this where the toy is installed."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The node image for kind: what is asked of the machine, what is kept, and images written without Docker."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

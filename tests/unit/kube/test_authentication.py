@@ -1,7 +1,5 @@
 """Kubeconfigs are taken at their word: each entry does what kubectl does with it, or is refused by its name."""
 
-from __future__ import annotations
-
 import base64
 import json
 import ssl

@@ -1,7 +1,5 @@
 """The Kubernetes client against a small HTTP server: what is tried again, what is not, and what the user is told."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

@@ -1,14 +1,12 @@
 """The kinds that an API server has, as a group's versions list them."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 import pytest
 
 from kumulus.kube import ApiError
 from kumulus.kube.discovery import Resource, namespaced
-from kumulus.kube.paths import address
+from kumulus.kube.objects import address
 
 ALL = ["create", "delete", "get", "list", "patch", "update", "watch"]
 

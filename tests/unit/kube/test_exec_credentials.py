@@ -1,7 +1,5 @@
 """Kubeconfigs whose credentials a command gives: what it is asked, when it is asked again, and how it can fail."""
 
-from __future__ import annotations
-
 import json
 import stat
 from collections.abc import AsyncIterator

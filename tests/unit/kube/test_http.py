@@ -1,7 +1,5 @@
 """Connections to a server that speaks HTTP, byte by byte as a test tells it to."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import gzip

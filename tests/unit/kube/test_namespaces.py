@@ -1,7 +1,5 @@
 """Namespaces that are removed: emptied and finalized by the client where one API server knows of the deletion."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator

@@ -1,13 +1,11 @@
 """Single objects and bound pods against a small HTTP server: what is there or gone already is as good as done."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator
 
 import pytest
 
-from kumulus.kube import ApiError, objects, paths
+from kumulus.kube import ApiError, objects
 from kumulus.kube.errors import tolerating
 from kumulus.kube.pods import each_bound
 from tests.support.apiserver import Server, ok, serving, status
@@ -119,7 +117,7 @@ async def test_pods_of_few_nodes_are_asked_for_by_node_and_of_many_at_once(
 )
 def test_the_collection_of_an_object_has_the_regular_plural_of_its_kind(kind: str, plural: str) -> None:
     manifest = {"apiVersion": "a.b/v1", "kind": kind, "metadata": {"name": "x"}}
-    assert paths.collection(manifest) == f"/apis/a.b/v1/{plural}"
+    assert objects.collection(manifest) == f"/apis/a.b/v1/{plural}"
 
 
 def test_an_answer_that_is_tolerated_ends_the_context() -> None:

@@ -1,7 +1,5 @@
 """The protobuf encoding, as far as it can be told without a server; tests/integration/test_protobuf.py has one."""
 
-from __future__ import annotations
-
 import struct
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Nodes as an API server stores them; tests/integration/test_through_storage.py compares them with a real one's."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from typing import Any
 

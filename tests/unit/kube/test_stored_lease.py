@@ -1,7 +1,5 @@
 """Leases as an API server stores them; tests/integration/test_through_storage.py compares them with a real one's."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Following a collection: what a listener hears of it, whatever happens to the server meanwhile."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """Texts in the YAML that Kumulus writes are texts to whoever reads it: Pulumi, kubectl and Kumulus itself."""
 
-from __future__ import annotations
-
 import pytest
 import yaml
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """What comes next for a running pod, by the very jq of the stages: its command, its annotation or its deadline."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """Faults of pods: which share they hit and when, by the very jq of their stages, over 10,000 pods."""
 
-from __future__ import annotations
-
 import json
 import math
 import random
@@ -19,7 +17,7 @@ import yaml
 from kumulus.kwok import base_stages
 from kumulus.kwok.fault_stages import pod_stages
 from kumulus.kwok.pod_statuses import fault
-from kumulus.model.pod_effects import ACTIONS, PodEffects, pod_effects_from
+from kumulus.model.fault_effects import ACTIONS, PodEffects, pod_effects_from
 
 COUNT = 10_000
 SINCE = "2026-01-01T00:00:00Z"

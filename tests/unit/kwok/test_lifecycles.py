@@ -1,7 +1,5 @@
 """podLifecycles and podUsage in a stack file: what is taken, and what is said of every mistake."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

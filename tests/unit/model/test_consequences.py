@@ -1,7 +1,5 @@
 """What a change of a pool means, in one line."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

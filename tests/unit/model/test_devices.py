@@ -1,7 +1,5 @@
 """What groups publish for Dynamic Resource Allocation: `resourceSlices`, its rules, and the slices it makes."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any
@@ -11,10 +9,9 @@ import pytest
 from kumulus.kwok.claim_stages import claim_stages
 from kumulus.model.active_faults import ActiveFault, faults_of
 from kumulus.model.consequences import consequences
-from kumulus.model.devices import Devices
+from kumulus.model.devices import Devices, gpu_of
 from kumulus.model.errors import SpecError
-from kumulus.model.mig import gpu_of
-from kumulus.model.node_effects import NodeEffects
+from kumulus.model.fault_effects import NodeEffects
 from kumulus.model.pool_form import pool_from_properties, pool_to_properties
 from kumulus.model.pools import Pool
 from kumulus.model.slices import Part, device_class_spec, device_uuid, parts_of, slice_manifest, slice_spec

@@ -1,7 +1,5 @@
 """How problems read."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from kumulus.model.errors import Notice, Problem, SpecError, path_text, shown, shown_path, under

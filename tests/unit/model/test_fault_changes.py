@@ -1,7 +1,5 @@
 """What faults change on nodes: nodes that change in the same way share one patch, and no other node has it."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -9,10 +7,16 @@ import pytest
 
 from kumulus.model.active_faults import ActiveFault
 from kumulus.model.fault_consequences import described, reclaimed
+from kumulus.model.fault_effects import (
+    Interruption,
+    NodeEffects,
+    OfferEffects,
+    interruption_from,
+    node_effects_from,
+    offer_effects_from,
+)
 from kumulus.model.node_changes import delta
-from kumulus.model.node_effects import NodeEffects, node_effects_from
 from kumulus.model.nodes import HOSTNAME_LABEL, boot_id
-from kumulus.model.offer_effects import Interruption, OfferEffects, interruption_from, offer_effects_from
 from kumulus.model.pools import Pool
 from kumulus.nodes.faults.changes import Changes, steps_of
 from kumulus.stackfile.expand import pools

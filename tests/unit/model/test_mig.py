@@ -1,7 +1,5 @@
 """The MIG devices of a GPU: what each takes, and which go together."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -19,8 +17,7 @@ from kumulus.extras.lab.plan.gpu_claims import (
     taken,
     template_name,
 )
-from kumulus.model.devices import Devices
-from kumulus.model.mig import DEVICES_OF_A_GPU, counter_set, gpu_of, partitioned
+from kumulus.model.devices import DEVICES_OF_A_GPU, Devices, counter_set, gpu_of, partitioned
 from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Pool
 from kumulus.model.slices import parts_of, slice_count, slice_name, slice_spec
 from kumulus.nodes.catalog.instances import gpu_products, mig_profiles

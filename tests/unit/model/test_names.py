@@ -1,7 +1,5 @@
 """Names: what Kubernetes accepts, what nodes are called, what a misspelt key means."""
 
-from __future__ import annotations
-
 import time
 from itertools import product
 

@@ -1,7 +1,5 @@
 """The Node objects that are posted, and what of them is ours."""
 
-from __future__ import annotations
-
 import ipaddress
 from dataclasses import replace
 from typing import Any

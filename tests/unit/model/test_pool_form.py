@@ -1,7 +1,5 @@
 """Node pools and the plain form in which they reach the plugin."""
 
-from __future__ import annotations
-
 import copy
 import json
 from typing import Any

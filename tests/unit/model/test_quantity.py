@@ -1,7 +1,5 @@
 """Kubernetes quantities: read and written as apimachinery does."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 import pytest

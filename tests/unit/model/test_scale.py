@@ -1,7 +1,5 @@
 """The model behind `kumulus plan`: in step with what was measured, and its answers follow from each other."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Where nodes stand: pure functions of their ordinals, nested, stable in every resize; and how mistakes are told."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What pools come to."""
 
-from __future__ import annotations
-
 import json
 
 from kumulus.model.pools import Pool

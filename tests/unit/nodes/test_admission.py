@@ -1,7 +1,5 @@
 """Which nodes a pod may go to, whatever is free on them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Live nodes against their pool: which fields differ, and the patches that put right only what is the pool's."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Callable

@@ -1,10 +1,8 @@
 """What pods say of the health of their devices, as a kubelet writes it."""
 
-from __future__ import annotations
-
 from typing import Any
 
-from kumulus.nodes.faults.device_health import _of_claim, _statuses
+from kumulus.nodes.faults.devices import _of_claim, _statuses
 
 HEALTH = {("gpu.nvidia.com", "n-0", "gpu-1"): "Unhealthy", ("gpu.nvidia.com", "n-0", "gpu-0"): "Healthy"}
 

@@ -1,7 +1,5 @@
 """Drift in words: which nodes, which fields, and short however many they are."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

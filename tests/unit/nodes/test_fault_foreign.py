@@ -1,7 +1,5 @@
 """Faults and nodes that have a name of a pool and are not its own, and nodes that are made by an earlier request."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -9,8 +7,8 @@ from typing import Any
 import pytest
 
 from kumulus.model.applied import posted_node, record_of
+from kumulus.model.fault_effects import node_effects_from
 from kumulus.model.identity import NOBODY, STACK_ID, Owner
-from kumulus.model.node_effects import node_effects_from
 from kumulus.model.pools import POOL_LABEL, Pool
 from kumulus.model.slices import parts_of, slice_manifest
 from kumulus.nodes.faults import operations, records

@@ -1,7 +1,5 @@
 """Who gets a silenced node's lease back: whoever it was taken from, and nobody else's lease is touched."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace

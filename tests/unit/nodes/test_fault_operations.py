@@ -1,7 +1,5 @@
 """Faults that were cut off: what of them is not done yet is done by the next operation, whatever it is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -11,8 +9,7 @@ from kumulus.kube import ApiError, Client
 from kumulus.kwok.stages import STAGES
 from kumulus.model.active_faults import FAULT_LABEL
 from kumulus.model.applied import posted_node, record_of
-from kumulus.model.node_effects import node_effects_from
-from kumulus.model.pod_effects import PodEffects
+from kumulus.model.fault_effects import PodEffects, node_effects_from
 from kumulus.nodes.faults import operations, records, stages
 from kumulus.nodes.faults.records import Record
 from tests.support.object_store import MAPS, NODES, Store, storing

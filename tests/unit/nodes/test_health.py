@@ -1,7 +1,5 @@
 """How a control plane is judged by what its components answer."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Pods that wait for nodes and are bound to new ones before KWOK has taken these are shown to it until they run."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field

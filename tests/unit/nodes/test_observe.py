@@ -1,7 +1,5 @@
 """Pools that are looked at side by side."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """ResourceSlices compared with what is wanted, and a cluster that knows of none."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 
@@ -12,7 +10,7 @@ from kumulus.kube import Client, Connection
 from kumulus.model.devices import Devices
 from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Pool
 from kumulus.model.slices import Part, slice_manifest
-from kumulus.nodes.pools.slice_compare import live_slice, slice_differences
+from kumulus.nodes.pools.compare import live_slice, slice_differences
 from kumulus.nodes.pools.slices import NotServed, observe_slices, publish
 from tests.support.apiserver import listening
 

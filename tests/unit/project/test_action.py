@@ -1,7 +1,5 @@
 """The reusable action and the workflows: what they say holds together, and the action's steps do as they say."""
 
-from __future__ import annotations
-
 import os
 import re
 import stat

@@ -1,7 +1,5 @@
 """CONTRIBUTING's table of what a change touches: of an example of each, the files that know it are those of its row."""
 
-from __future__ import annotations
-
 import ast
 import re
 from functools import cache

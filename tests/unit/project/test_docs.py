@@ -1,7 +1,5 @@
 """README and docs: every link leads somewhere, every page is in the index, every block of commands is marked."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The pages on reliability and security say what a test shows, and name it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The pages for Pulumi's registry: their form, and that their programs are those of examples/languages."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What runs the documentation: how printed output is compared, and what a page's markers mean."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

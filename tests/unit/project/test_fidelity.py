@@ -1,7 +1,5 @@
 """The ledger of docs/fidelity.md: comparing is right, and the page says what was recorded."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

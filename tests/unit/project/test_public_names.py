@@ -1,7 +1,5 @@
 """What a program imports from `kumulus`: a list that is meant, and an import that costs nothing."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

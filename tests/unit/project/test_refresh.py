@@ -1,7 +1,5 @@
 """Pins are raised, kept if what is run afterwards passes, and put back if it does not."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a release's files say agrees; tests/e2e/test_release.py makes one."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path
@@ -10,7 +8,7 @@ import pytest
 import yaml
 
 from kumulus import toolchain
-from kumulus.host import published
+from kumulus.host import version
 from kumulus.host.version import EARLIER, VERSION
 from tests.support import release
 from tests.support.project import ROOT
@@ -24,7 +22,7 @@ _PLACEHOLDERS = {"OWNER"}
 
 def test_names_that_are_assumed_are_those_of_one_file() -> None:
     """Files that cannot import it repeat the names; another one there is an error here, with its place."""
-    owners = {published.REPOSITORY.split("/")[-2], published.NPM_PACKAGE.partition("/")[0].removeprefix("@")}
+    owners = {version.REPOSITORY.split("/")[-2], version.NPM_PACKAGE.partition("/")[0].removeprefix("@")}
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     found: dict[str, set[str]] = {}
     for name in listed.splitlines():

@@ -1,7 +1,5 @@
 """Python requirements name the hashes of what may be installed, and pip installs nothing else."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

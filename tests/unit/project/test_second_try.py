@@ -1,7 +1,5 @@
 """The second try of failed tests, by a real run of pytest beside this one."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

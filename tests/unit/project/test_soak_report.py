@@ -1,7 +1,5 @@
 """The table of docs/reliability.md: what is counted in it, and what is not."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests that start clusters are left out when their time is over, by a real run of pytest beside this one."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

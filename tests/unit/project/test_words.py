@@ -1,7 +1,5 @@
 """Names in the code and texts for users have the field's words, which ARCHITECTURE.md explains, and no private ones."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A chart's CRDs as a resource: what is recorded of an update that was done in part, and what a preview knows."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A recorded cluster in whose place another stack has made one since then: the update neither starts nor changes it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path
@@ -14,7 +12,7 @@ from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Operation
 from kumulus.provider.resources.cluster import Cluster
 from kumulus.runtimes import registry
-from kumulus.runtimes.owner import owner
+from kumulus.runtimes.place import owner
 from tests.support.said import Said
 
 URN = "urn:pulumi:dev::kumulus::kumulus:index:KwokCluster$kumulus:index:Cluster::dev-control-plane"

@@ -1,7 +1,5 @@
 """A cluster that a runtime makes on this machine is made again only with consent, and is there afterwards."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import uuid

@@ -1,7 +1,5 @@
 """The resource Fault, on an API server that keeps objects in memory: what Pulumi records when only part was done."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """An object of the Kubernetes API as a resource: bad input, drift, strangers, what cannot be changed, tokens."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress

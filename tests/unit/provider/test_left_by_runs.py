@@ -1,7 +1,5 @@
 """A cluster is not deleted while a run is or may be under way on it; one that a run has left can be."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from typing import Any

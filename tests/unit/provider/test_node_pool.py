@@ -1,7 +1,5 @@
 """The resource NodePool, on an API server that keeps objects in memory."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
@@ -11,8 +9,8 @@ from typing import Any
 import pytest
 
 from kumulus.model.applied import posted_node, record_of
+from kumulus.model.fault_effects import node_effects_from
 from kumulus.model.identity import STACK_ID, Owner
-from kumulus.model.node_effects import node_effects_from
 from kumulus.model.pool_form import pool_to_properties
 from kumulus.nodes.errors import PartialFailure, ProviderError
 from kumulus.nodes.faults import records

@@ -1,7 +1,5 @@
 """What is declared no more is reported at the diff of its cluster, in previews, and only when something is missing."""
 
-from __future__ import annotations
-
 import socket
 from pathlib import Path
 from typing import Any

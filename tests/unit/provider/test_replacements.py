@@ -3,8 +3,6 @@
 Every test here is of every class in the registry: a new one needs an example in ``replacing``.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import AsyncIterator

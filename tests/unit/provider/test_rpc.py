@@ -1,7 +1,5 @@
 """The plugin over the protocol that Pulumi's engine speaks: in this process, and once as the process it is."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import json

@@ -1,7 +1,5 @@
 """What the user says to the plugin as a whole."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

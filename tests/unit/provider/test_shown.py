@@ -1,7 +1,5 @@
 """A cluster is replaced only by an update whose own preview has shown it, or by the user's word."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

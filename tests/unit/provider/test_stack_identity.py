@@ -1,7 +1,5 @@
 """A stack's identity: drawn once, kept from then on, and written on what the stack makes."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Values on Pulumi's wire: unknowns, secrets, numbers and nulls, there and back."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

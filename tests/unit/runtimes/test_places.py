@@ -1,7 +1,5 @@
 """Where clusters are kept: what is somebody else's is refused before anything is done, and never removed."""
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 import json
@@ -18,13 +16,12 @@ from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes import directories
 from kumulus.runtimes.base import Observed, Recorded, Runtime, Wanted
 from kumulus.runtimes.directories import exclusive
-from kumulus.runtimes.existing.copy import CopyPlace
+from kumulus.runtimes.existing.source import CopyPlace
 from kumulus.runtimes.kind.place import KindPlace
 from kumulus.runtimes.kind.runtime import KindRuntime
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.runtime import KwokRuntime
-from kumulus.runtimes.owner import owner
-from kumulus.runtimes.place import Place
+from kumulus.runtimes.place import Place, owner
 from tests.support.said import Said
 
 PLACES: dict[str, type[Place]] = {"kwok": Layout, "kind": KindPlace, "existing": CopyPlace}

@@ -1,7 +1,5 @@
 """Where a recorded cluster is: what a state says is compared with this machine, and with where the project is now."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
@@ -10,7 +8,7 @@ from typing import Any
 import pytest
 
 from kumulus.host.machine import Machine
-from kumulus.runtimes.owner import described, identified, identity_of, owner, same
+from kumulus.runtimes.place import described, identified, identity_of, owner, same
 from kumulus.runtimes.whereabouts import Away, Here, away
 
 LAPTOP, SERVER = Machine("a" * 32, "laptop"), Machine("b" * 32, "server")

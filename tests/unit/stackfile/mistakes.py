@@ -3,8 +3,6 @@
 Each is a place in the file and what is written there; `GONE` takes the key away.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping
 from typing import Any

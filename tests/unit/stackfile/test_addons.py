@@ -1,7 +1,5 @@
 """Add-ons: charts from three kinds of places, values as mapping or text, and their order."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

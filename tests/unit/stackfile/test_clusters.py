@@ -1,7 +1,5 @@
 """Several clusters in one stack file: what becomes of each, and where mistakes are told."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -12,7 +10,7 @@ from kumulus.model.errors import SpecError
 from kumulus.model.quantity import parse
 from kumulus.stackfile.clusters import Stack, load_stack, merged, names_in
 from kumulus.stackfile.federation import quota, together
-from kumulus.stackfile.secrets import Secrets
+from kumulus.stackfile.settings import Secrets
 
 GROUP = {
     "name": "a",

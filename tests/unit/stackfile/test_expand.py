@@ -1,7 +1,5 @@
 """From groups and placements to pools with their labels."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A fault that begins now, on recorded pools: what is wrong is said without a list that is not there."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Faults in a stack file: what is wrong is reported with its path; what is right always means the same nodes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,12 +11,20 @@ from kumulus.model.active_faults import FAULTS_ANNOTATION, ActiveFault, faults_o
 from kumulus.model.devices import Devices
 from kumulus.model.errors import SpecError
 from kumulus.model.fault_consequences import described, ended, loss
+from kumulus.model.fault_effects import (
+    XID_ANNOTATION,
+    Interruption,
+    NodeEffects,
+    OfferEffects,
+    lost,
+    node_effects_from,
+    offer_effects_from,
+    pod_effects_from,
+    reduced,
+)
 from kumulus.model.node_changes import delta
-from kumulus.model.node_effects import XID_ANNOTATION, NodeEffects, lost, node_effects_from, reduced
 from kumulus.model.node_sets import clashes, from_plain, ordinals, ranges, size, to_plain
 from kumulus.model.nodes import owned_fields
-from kumulus.model.offer_effects import Interruption, OfferEffects, offer_effects_from
-from kumulus.model.pod_effects import pod_effects_from
 from kumulus.model.pools import Pool
 from kumulus.model.slices import Part, slice_spec
 from kumulus.nodes.catalog.faults import kinds

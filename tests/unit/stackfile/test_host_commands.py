@@ -1,7 +1,5 @@
 """Commands on the user's machine and images for the nodes, as a stack file has them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Input that means harm: an error in words, soon, and in little memory."""
 
-from __future__ import annotations
-
 import copy
 import gc
 import json

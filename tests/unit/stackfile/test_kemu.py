@@ -1,7 +1,5 @@
 """KEMU's ClusterConfig, read unmodified."""
 
-from __future__ import annotations
-
 import pytest
 
 from kumulus.model.errors import SpecError

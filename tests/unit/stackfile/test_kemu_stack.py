@@ -1,7 +1,5 @@
 """A KEMU file as a stack file: the same cluster, and what was corrected in comments."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

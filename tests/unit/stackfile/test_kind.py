@@ -1,7 +1,5 @@
 """Stack files of the runtime kind: kind's own configuration, the section `kind`, and room for a fleet's addresses."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +8,7 @@ import yaml
 
 from kumulus.model.errors import SpecError
 from kumulus.runtimes.kind.creating import with_metrics
-from kumulus.runtimes.kind.kind_config import API_VERSION
-from kumulus.runtimes.kind.network import node_ranges, real_nodes, with_room
+from kumulus.runtimes.kind.kind_config import API_VERSION, node_ranges, real_nodes, with_room
 from kumulus.runtimes.kind.section import Options
 from kumulus.runtimes.section import option_problems
 from kumulus.stackfile.load import load

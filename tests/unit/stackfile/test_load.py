@@ -1,7 +1,5 @@
 """From a stack's configuration to what it is to become."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The stack file: what it may say, and how every mistake in it is told."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Nodes that a stack file names one by one: what they have of their own, and how mistakes are told."""
 
-from __future__ import annotations
-
 import copy
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Whatever a stack file holds, the user is told in words; and the plugin's half of the package starts quickly."""
 
-from __future__ import annotations
-
 import copy
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """The schemas and pages of reference in docs/ are those of the models, complete, and made by the command."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

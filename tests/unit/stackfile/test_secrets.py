@@ -1,7 +1,5 @@
 """Secrets of a stack file: where they are, and that nothing quotes them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -9,7 +7,7 @@ import yaml
 
 from kumulus.model.errors import SpecError
 from kumulus.stackfile.load import load
-from kumulus.stackfile.secrets import Secrets, places_of_secrets, read_secrets, without_secrets
+from kumulus.stackfile.settings import Secrets, places_of_secrets, read_secrets, without_secrets
 
 KEY = "kumulus:cluster"
 ADDONS = [

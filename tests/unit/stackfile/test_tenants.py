@@ -1,7 +1,5 @@
 """Tenants in a stack file: what a quota can limit, whose a namespace may be, and what rights may not say."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jq
@@ -10,9 +8,9 @@ import pytest
 from kumulus.kwok.fault_stages import pod_stages
 from kumulus.kwok.lifecycle_stages import condition
 from kumulus.model.errors import SpecError
+from kumulus.model.fault_effects import PodEffects
 from kumulus.model.lifecycles import PodSelection
 from kumulus.model.owner_kinds import OWNER_KINDS, is_of
-from kumulus.model.pod_effects import PodEffects
 from kumulus.model.quotas import is_counted
 from kumulus.stackfile.model import ClusterSpec
 from kumulus.stackfile.tenants import Tenant

@@ -1,7 +1,5 @@
 """YAML texts: with the types Go programs would see, or as written; errors with line and column."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 from typing import Any

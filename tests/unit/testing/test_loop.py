@@ -1,7 +1,5 @@
 """Clusters for tests, in a program that a user interrupts."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import signal

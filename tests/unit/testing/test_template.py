@@ -1,7 +1,5 @@
 """What is kept of a control plane for the next one, and that the next one has nothing of its identity."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

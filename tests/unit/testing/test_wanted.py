@@ -1,7 +1,5 @@
 """What cluster a test asks for, by keywords, a mapping or a stack file; mistakes are named with their remedies."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Release files of the sample's tools, on a mirror."""
 
-from __future__ import annotations
-
 from kumulus.toolchain import releases
 from tests.support.mirror import Answer, Mirror, program, sha256, tar
 from tests.unit.toolchain.sample import Sample

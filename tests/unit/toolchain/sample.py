@@ -1,7 +1,5 @@
 """A small set of pins whose Go module needs no network, to try the real builder on."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

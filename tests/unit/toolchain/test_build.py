@@ -1,7 +1,5 @@
 """Building: what is made, what two processes do to each other, and what an interruption leaves."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
@@ -296,13 +294,13 @@ def test_without_go_and_without_pip_the_remedy_is_named(sample: Sample) -> None:
 
 
 def test_an_old_go_on_path_is_not_used(sample: Sample) -> None:
-    from kumulus.toolchain import golang
+    from kumulus.toolchain import build
 
     old = sample.program("go", 'echo "go1.19.5"')
     path = os.environ["PATH"]
     try:
         os.environ["PATH"] = str(sample.path)
-        assert golang.on_path("1.26") == (None, f"{old} is 1.19.5, needed is 1.26 or later")
+        assert build.on_path("1.26") == (None, f"{old} is 1.19.5, needed is 1.26 or later")
     finally:
         os.environ["PATH"] = path
 

@@ -1,7 +1,5 @@
 """Downloading tools: from a mirror on this machine that answers well, slowly, wrongly, elsewhere, or not at all."""
 
-from __future__ import annotations
-
 import base64
 import json
 import socket

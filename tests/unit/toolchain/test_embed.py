@@ -1,7 +1,5 @@
 """Files of a module that are put into ours before it is built."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Programs out of images: from a registry on this machine that asks for a token, redirects, or breaks off."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import random

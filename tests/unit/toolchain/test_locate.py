@@ -1,7 +1,5 @@
 """Finding: when a tool on PATH does, and what is remembered about it."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

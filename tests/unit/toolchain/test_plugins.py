@@ -1,7 +1,5 @@
 """Pulumi's provider plugins: downloaded, put where the engine looks, or asked of pulumi itself."""
 
-from __future__ import annotations
-
 import os
 import sys
 import time

@@ -6,8 +6,6 @@ k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources, least_allocated
 Offline runs of experiments place by policies for GPUs, and know neither selectors nor the limit of pods on a node.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Iterator, Sequence

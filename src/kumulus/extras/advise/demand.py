@@ -1,7 +1,5 @@
 """A workload's requests: its pods, grouped by shape, as amounts that a solver and a placement can add up."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

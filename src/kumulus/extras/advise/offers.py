@@ -1,7 +1,5 @@
 """The machines to choose from: instance types, their capacity, price and zone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any

@@ -5,8 +5,6 @@ Columns are generated where they pay (column generation): the linear programme o
 lower bound. Source: Gilmore and Gomory 1961 for columns, Farley 1990 for the bound before the last column is found.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import time

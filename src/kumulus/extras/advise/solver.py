@@ -1,7 +1,5 @@
 """HiGHS, for minimising linear and integer programmes over columns from 0 up; no other module calls it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

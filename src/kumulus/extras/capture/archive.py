@@ -1,7 +1,5 @@
 """A capture as one file, made for sending, and therefore with words for names unless the user says otherwise."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import tarfile

@@ -7,8 +7,6 @@ during that time gives an error, not a signal.
 Source: go.etcd.io/bbolt (internal/common: page.go, meta.go, bucket.go).
 """
 
-from __future__ import annotations
-
 import os
 import struct
 from collections.abc import Iterator

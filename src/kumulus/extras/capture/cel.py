@@ -7,8 +7,6 @@ with words, and one with variables or escapes is not understood here. Neither is
 Source: kubernetes.io/docs/reference/using-api/cel, and k8s.io/dynamic-resource-allocation/cel (what `device` has).
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

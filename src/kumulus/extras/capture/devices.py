@@ -4,8 +4,6 @@ Source: k8s.io/api/resource v1, v1beta2 and v1beta1; pkg/registry/resource/resou
 which fields an API server drops while a feature gate is off). Checked against Kubernetes 1.35 to 1.37.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

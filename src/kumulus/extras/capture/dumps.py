@@ -5,8 +5,6 @@ refused, and its paths are ignored. YAML is parsed as a stream of events, so a l
 JSON is decoded whole, which takes up to 26 times its size.
 """
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Iterator

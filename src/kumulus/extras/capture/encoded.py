@@ -1,7 +1,5 @@
 """Decodes an object as an API server stores it, and a page of objects as it answers, into JSON values."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from functools import cache

@@ -8,8 +8,6 @@ references of Kueue (kueue.x-k8s.io) and Volcano (scheduling.volcano.sh).
 Checked against Kubernetes 1.35 to 1.37. What 1.37 decides by besides is not kept yet: a node's `declaredFeatures`.
 """
 
-from __future__ import annotations
-
 from kumulus.extras.capture.grammar import Each, Form, Leaf, Selecting
 
 WORD, QUANTITY, NAME, KEY, VALUE = Leaf.WORD, Leaf.QUANTITY, Leaf.NAME, Leaf.KEY, Leaf.VALUE

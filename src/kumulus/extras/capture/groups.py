@@ -3,8 +3,6 @@
 The result depends only on the nodes, not on their order: a capture of the clone gives the same file.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence

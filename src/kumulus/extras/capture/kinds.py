@@ -1,7 +1,5 @@
 """Which kinds are read, by which requests; and the ClusterRole with exactly the rights for them."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ annotations and taints of kubernetes.io/docs/reference/labels-annotations-taints
 Karpenter's, NVIDIA's GPU Feature Discovery, Kueue's and Volcano's references.
 """
 
-from __future__ import annotations
-
 import re
 
 _PLAIN = """

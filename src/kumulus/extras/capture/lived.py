@@ -3,8 +3,6 @@
 Times are those that a kubelet writes into a pod's status, in whole seconds. Pure functions.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections import Counter

@@ -6,8 +6,6 @@ has a device's fields in a separate message; for all other kinds, the versions t
 fields. A test compares the table with `fields.py`. Checked against Kubernetes 1.35 to 1.37.
 """
 
-from __future__ import annotations
-
 from kumulus.kube.message_tables import tables_of
 
 STORED = tables_of(

@@ -1,7 +1,5 @@
 """One object of a cluster, reduced to what a capture keeps of it; the same for a live cluster and for files."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

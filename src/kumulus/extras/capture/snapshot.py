@@ -10,8 +10,6 @@ revisions, and a mark says that a key was deleted), api/mvccpb/kv.proto; k8s.io/
 pkg/kubeapiserver/default_storage_factory_builder.go (nodes are `minions`).
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The pages that were read so far, on disk: an interrupted capture resumes after its last complete page."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -5,8 +5,6 @@ line for each pod. Values in the common fields that depend on a pod's name or no
 `$(node)`, which cannot be names.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Writes the files of a capture: stack.yaml, workload.yaml and left-out.md, each atomically."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping

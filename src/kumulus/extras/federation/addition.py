@@ -13,7 +13,7 @@ from kumulus import toolchain
 from kumulus.extras.federation import certificates, component
 from kumulus.host import files, processes
 from kumulus.host.ports import Claims
-from kumulus.kube import ApiError, Unreachable, namespaces, objects, paths
+from kumulus.kube import ApiError, Unreachable, namespaces, objects
 from kumulus.kube.namespaces import NAMESPACES
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.ownership import make
@@ -87,7 +87,7 @@ class Kueue(Addition):
         port = ports(layout)["webhooks"]
         made = component.definitions(port)
         await asyncio.gather(*(make(client, each, *_OURS) for each in made))
-        served = (objects.established(client, paths.address(each), _PATIENCE) for each in made)
+        served = (objects.established(client, objects.address(each), _PATIENCE) for each in made)
         if not all(await asyncio.gather(*served)):
             raise ProviderError("the API server does not take Kueue's definitions; `pulumi up --refresh` tries again")
         for each in component.objects(port):

@@ -1,7 +1,5 @@
 """Kueue as a component of a control plane: its configuration, and what the API server has to know to find it."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 from typing import Any

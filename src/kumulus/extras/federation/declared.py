@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import objects
 from kumulus.kube.media import MERGE_PATCH
-from kumulus.kube.paths import address, collection
+from kumulus.kube.objects import address, collection
 from kumulus.model.identity import Owner
 from kumulus.model.quantity import parse
 from kumulus.nodes.errors import ProviderError

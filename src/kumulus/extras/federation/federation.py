@@ -4,8 +4,6 @@ Source: kueue.sigs.k8s.io/docs/concepts/multikueue; a hub's permissions in a wor
 create-multikueue-kubeconfig.sh, restricted to Jobs.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Mapping, Sequence

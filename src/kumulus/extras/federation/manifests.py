@@ -1,7 +1,5 @@
 """Kueue's own manifests from its Go module, changed so that the API server finds Kueue as a local process."""
 
-from __future__ import annotations
-
 import copy
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence

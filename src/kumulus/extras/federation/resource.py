@@ -17,7 +17,7 @@ from kumulus.extras.federation import declared, federation
 from kumulus.extras.federation.federation import Manifest, Queue
 from kumulus.kube import ApiError
 from kumulus.kube.errors import tolerating
-from kumulus.kube.paths import address
+from kumulus.kube.objects import address
 from kumulus.model.federation import NAMESPACE
 from kumulus.nodes.errors import PartialFailure, ProviderError
 from kumulus.provider.connections import UNASKED

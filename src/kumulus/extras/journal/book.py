@@ -4,8 +4,6 @@ A cluster is identified by the UID of its kube-system namespace, so that every c
 kubeconfig it uses. A journal lists only what is still to be restored, and is removed with its last entry.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import AsyncIterator, Iterator

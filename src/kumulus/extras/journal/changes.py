@@ -1,7 +1,5 @@
 """What a run has changed, or was about to change: plain data, the content of a journal's file."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """What can go wrong with journals; each message is for the user."""
 
-from __future__ import annotations
-
 from kumulus.nodes.runs import RunError
 
 

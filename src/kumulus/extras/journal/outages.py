@@ -1,7 +1,5 @@
 """Kill a control plane of the kwok runtime and start it again, as an experiment's timeline does to a worker."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Describe a program of a local cluster that is stopped for a while, and start it again as it was."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

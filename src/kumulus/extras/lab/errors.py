@@ -1,7 +1,5 @@
 """What a user reads when an experiment cannot be run, compared or shown."""
 
-from __future__ import annotations
-
 
 class LabError(Exception):
     """Says why this is so and what to do; printed without a traceback."""

@@ -1,7 +1,5 @@
 """``Experiment``: what ``kumulus experiment run`` does, for use in Python programs."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Mapping
 from pathlib import Path

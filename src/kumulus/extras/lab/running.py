@@ -1,7 +1,5 @@
 """A whole run: its repetitions, one after the other, and its report."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator
@@ -40,7 +38,7 @@ from kumulus.kube import ApiError, Client, Unreachable, load_kubeconfig
 from kumulus.model.names import dns_safe
 from kumulus.nodes.faults.new_pods import wait_until_all_are_managed
 from kumulus.runtimes.directories import no_room
-from kumulus.runtimes.owner import cluster_owner
+from kumulus.runtimes.place import cluster_owner
 
 # Waits longer than this many seconds are reported.
 _WORTH_A_LINE = 2.0

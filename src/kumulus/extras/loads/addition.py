@@ -1,7 +1,5 @@
 """The process that shares out the loads of a stack's `podUsage`, beside a control plane of the runtime kwok."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

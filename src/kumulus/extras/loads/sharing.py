@@ -4,8 +4,6 @@ How many containers share a load is written onto each pod that does (:data:`kumu
 expressions find it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys

@@ -1,7 +1,5 @@
 """What Pulumi starts of the policy pack; it serves until the command that started it ends."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -7,8 +7,6 @@ The copy does not depend on Kumulus; edit its limits.json. On another machine, o
 environment, run the same command again. docs/teams.md describes the rules.
 """
 
-from __future__ import annotations
-
 import argparse
 import shlex
 import shutil

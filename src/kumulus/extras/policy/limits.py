@@ -1,7 +1,5 @@
 """The pack's rules, as pure functions of a stack's name, its resources' inputs and the pack's configuration."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase

@@ -1,7 +1,5 @@
 """What a container of a pod is to be as a process: its program, arguments, environment and mounts; plain functions."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """``python -m kumulus.extras.processes.kubelet``, in a cluster's directory: the kubelet of the node `local`."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

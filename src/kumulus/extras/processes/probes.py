@@ -1,7 +1,5 @@
 """The probes of a container, as a kubelet asks them."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import ssl

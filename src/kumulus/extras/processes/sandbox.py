@@ -9,8 +9,6 @@ in which it was made, whoever has it.
 Only the standard library is needed here, so that it starts in milliseconds.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import fcntl

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.extras.scaling import registry
 from kumulus.extras.scaling.descriptor import Autoscaler, Manifest
-from kumulus.kube import ApiError, objects, paths
+from kumulus.kube import ApiError, objects
 from kumulus.kube.errors import tolerating
 from kumulus.kube.media import MERGE_PATCH
-from kumulus.model.offer_effects import ANNOTATION
+from kumulus.model.fault_effects import ANNOTATION
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.faults import offerings
 from kumulus.nodes.ownership import already_there
@@ -45,7 +45,7 @@ async def apply(client: Client, options: Mapping[str, Any]) -> None:
     autoscaler, asked = found
     wanted = autoscaler.objects(asked)
     for manifest in wanted:
-        there = await objects.find(client, paths.address(manifest))
+        there = await objects.find(client, objects.address(manifest))
         if there is not None and not is_its(there, autoscaler):
             named = f"{manifest['kind']} {manifest['metadata']['name']}"
             raise already_there(autoscaler.name, named, "take autoscaler out of the stack file")
@@ -65,7 +65,7 @@ async def put(
     for manifest in wanted:
         body = labelled(manifest, {LABEL: autoscaler.name, **(labels or {})})
         await _put(client, body)
-        kept.add(paths.address(body))
+        kept.add(objects.address(body))
     for collection in autoscaler.instances:
         for name in await objects.names(client, collection, {"labelSelector": f"{LABEL}={autoscaler.name}"}):
             if f"{collection}/{name}" not in kept:
@@ -84,7 +84,7 @@ def labelled(manifest: Manifest, labels: Mapping[str, str]) -> Manifest:
 
 
 async def _put(client: Client, manifest: dict[str, Any]) -> None:
-    collection, name = paths.collection(manifest), manifest["metadata"]["name"]
+    collection, name = objects.collection(manifest), manifest["metadata"]["name"]
     for last in (False, True):
         try:
             await objects.replace(client, collection, await _with_offerings(client, f"{collection}/{name}", manifest))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import operator
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from kumulus.extras.scaling import applying
 from kumulus.extras.scaling.descriptor import Autoscaler, Manifest
 from kumulus.helm.readiness import reason
-from kumulus.kube import ApiError, objects, paths
+from kumulus.kube import ApiError, objects
 from kumulus.kwok.stages import STAGES
 from kumulus.model.identity import Owner
 from kumulus.nodes.errors import ProviderError
@@ -62,7 +62,7 @@ async def look(client: Client, autoscaler: Autoscaler, wanted: Iterable[Manifest
     for manifest in wanted:
         count += 1
         named = f"{manifest['kind']} {manifest['metadata']['name']}"
-        there = await objects.find(client, paths.address(manifest))
+        there = await objects.find(client, objects.address(manifest))
         if there is None:
             missing.append(named)
             continue
@@ -86,7 +86,7 @@ async def deploy(
     """
     await look(client, autoscaler, wanted, owner)
     deployment = next(each for each in wanted if each["kind"] == _DEPLOYMENT)
-    path = paths.address(deployment)
+    path = objects.address(deployment)
     there = await objects.find(client, path)
     if there is not None and not _holds(deployment["spec"]["template"], there["spec"]["template"]):
         # A new pod would wait in vain for the machines that the old one was launching.
@@ -130,7 +130,7 @@ async def remove(client: Client, autoscaler: Autoscaler, owner: Owner, stop: asy
 async def _until_it_works(client: Client, deployment: Manifest, stop: asyncio.Event, say: Say) -> None:
     metadata, gives_up, shown = deployment["metadata"], time.monotonic() + _PATIENCE, ""
     while True:
-        there = await client.get(paths.address(deployment))
+        there = await client.get(objects.address(deployment))
         status = there.get("status") or {}
         current = status.get("observedGeneration", 0) >= there["metadata"]["generation"]
         if current and status.get("updatedReplicas") and status.get("readyReplicas"):
@@ -195,3 +195,32 @@ def _holds(wanted: Any, there: Any) -> bool:
         return isinstance(there, list) and len(wanted) == len(there) and all(map(_holds, wanted, there))
     # The server leaves out empty values.
     return bool(wanted == there or (not wanted and not there))
+
+
+READ = ("get", "list", "watch")
+Rule = tuple[str, Collection[str], Collection[str]]
+"""An API group, its resources, and what may be done with them."""
+_GROUP = "rbac.authorization.k8s.io"
+
+
+def user(name: str) -> dict[str, str]:
+    """A user of the API server, as the subject of a binding."""
+    return {"kind": "User", "apiGroup": _GROUP, "name": name}
+
+
+def granted(name: str, rules: Collection[Rule], subject: Mapping[str, str]) -> list[Manifest]:
+    """A ClusterRole, and its binding to a subject.
+
+    Args:
+        subject: to whom, as in a ClusterRoleBinding.
+    """
+    plain = [{"apiGroups": [group], "resources": list(kinds), "verbs": list(verbs)} for group, kinds, verbs in rules]
+    role = {"apiVersion": f"{_GROUP}/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": plain}
+    binding = {
+        "apiVersion": f"{_GROUP}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": _GROUP, "kind": "ClusterRole", "name": name},
+        "subjects": [dict(subject)],
+    }
+    return [role, binding]

@@ -1,7 +1,5 @@
 """Child processes of one directory: each runs as `bin/<name>` there and writes to `logs/<name>.log`."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """A client of the cluster whose errors are worded for the user."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path

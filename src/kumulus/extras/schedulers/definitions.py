@@ -1,7 +1,5 @@
 """CustomResourceDefinitions of a scheduler's own: taken from its Go module or its chart, and kept with its tools."""
 
-from __future__ import annotations
-
 import functools
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 Only what is read here or by those who read templates is checked; the API server checks the rest.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

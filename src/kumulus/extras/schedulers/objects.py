@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.extras.schedulers.errors import SchedulerError
 from kumulus.extras.schedulers.hypernodes import HYPERNODES
-from kumulus.kube import ApiError, namespaces, paths
+from kumulus.kube import ApiError, namespaces, objects
 from kumulus.kube import objects as verbs
 from kumulus.kube.errors import tolerating
 from kumulus.kube.namespaces import NAMESPACES
@@ -109,7 +109,7 @@ async def remove(client: Client, scheduler: str, timeout: float = 60.0, run: str
 async def _create(client: Client, scheduler: str, manifest: Mapping[str, Any], labels: Mapping[str, str]) -> None:
     metadata = manifest["metadata"]
     body = {**manifest, "metadata": {**metadata, "labels": {**metadata.get("labels", {}), **labels}}}
-    collection = paths.collection(manifest)
+    collection = objects.collection(manifest)
     try:
         await client.create(collection, body)
         return

@@ -1,7 +1,5 @@
 """``python -m kumulus.extras.schedulers.page``: write the table in docs/schedulers.md; a test compares them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from kumulus import toolchain

@@ -3,8 +3,6 @@
 Source: k8s.io/component-helpers/resource, helpers.go, `PodRequests`; a test compares the two on random pods.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any

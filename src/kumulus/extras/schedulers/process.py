@@ -1,7 +1,5 @@
 """Start a scheduler against a cluster: see :func:`start`."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path

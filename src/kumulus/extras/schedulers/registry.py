@@ -3,8 +3,6 @@
 Each is imported on demand, so that the names alone cost nothing.
 """
 
-from __future__ import annotations
-
 from kumulus.extras.schedulers.descriptor import Scheduler
 from kumulus.extras.schedulers.errors import SchedulerError
 from kumulus.host import extras

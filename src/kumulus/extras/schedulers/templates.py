@@ -1,7 +1,5 @@
 """Workloads as manifests: their pod templates, number of pods, and requests."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Gangs and queues in the format of any scheduler: pure functions that return manifests."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -13,7 +13,7 @@ from kumulus.extras.snapshots.file import about
 from kumulus.extras.snapshots.restored import OfAnother
 from kumulus.kube.objects import identity
 from kumulus.nodes.errors import ProviderError
-from kumulus.runtimes.existing.copy import outlives_by_note
+from kumulus.runtimes.existing.source import outlives_by_note
 from kumulus.runtimes.kwok.layout import Layout
 
 if TYPE_CHECKING:

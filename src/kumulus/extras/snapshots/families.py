@@ -6,8 +6,6 @@ that adopt those. Sources: controller_ref_manager.go of k8s.io/kubernetes pkg/co
 pkg/controller/job/job_controller.go (a Job adopts pods that have ended, too, and counts them).
 """
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterable, Mapping
 from typing import Any
 

@@ -3,8 +3,6 @@
 A file exists only when it is complete: it is written under another name and renamed in one step.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

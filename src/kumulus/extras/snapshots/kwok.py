@@ -6,8 +6,6 @@ The controllers are paused during that time: while an owner is restored and its 
 and recreate objects.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -6,8 +6,6 @@ k8s.io/api/core/v1, k8s.io/api/batch/v1 and of k8s.io/apimachinery's pkg/apis/me
 tables do not name stay as they are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """What a restore does with each object of a cluster, decided before it does anything. Pure functions."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

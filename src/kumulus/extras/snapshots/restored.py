@@ -1,7 +1,5 @@
 """What a restore did, and why one is refused, in every runtime."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -3,8 +3,6 @@
 metrics-server, which belongs to it, is in :mod:`kumulus.runtimes.kwok.metrics_server`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 import time

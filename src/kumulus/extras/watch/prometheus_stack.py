@@ -1,7 +1,5 @@
 """``PrometheusStack``: the chart kube-prometheus-stack with the fleet's dashboards and rules."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Required, TypedDict, Unpack, cast
@@ -23,7 +21,7 @@ from kumulus.stackfile.addons import chart_kind
 from kumulus.stackfile.cluster_charts import PrometheusStack as Chart
 from kumulus.stackfile.load import Loaded
 from kumulus.stackfile.model import ClusterSpec
-from kumulus.stackfile.secrets import Secrets
+from kumulus.stackfile.settings import Secrets
 
 NAME = "kube-prometheus-stack"
 """The release's name, with which the names of its parts begin."""

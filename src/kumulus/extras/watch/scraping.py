@@ -3,8 +3,6 @@
 Jobs have the same names as in the chart kube-prometheus-stack, so that the same dashboards and rules fit both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,7 +11,7 @@ from kumulus.kwok.controllers import NAME, NAMESPACE, PORT, service_name
 from kumulus.model.durations import seconds
 from kumulus.model.observability import Observability
 from kumulus.model.pools import CLUSTER_LABEL
-from kumulus.model.shards import SHARD_LABEL
+from kumulus.model.scale import SHARD_LABEL
 
 _LONGEST_TIMEOUT = 10.0
 # One process serves all of these endpoints, and metrics-server asks it for all of them at once.

@@ -6,8 +6,6 @@
 A problem is right if it is not solved at its beginning, and is after its solution. More: docs/agents.md.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 

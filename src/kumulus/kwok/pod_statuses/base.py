@@ -3,8 +3,6 @@
 They differ from KWOK's own ``pod/fast`` (kwok v0.8.0) as listed in `kumulus.kwok.base_stages`.
 """
 
-from __future__ import annotations
-
 import json
 
 from kumulus.kwok.endings import EXIT_CODE, FAILING

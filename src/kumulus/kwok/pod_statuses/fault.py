@@ -3,8 +3,6 @@
 Modelled on what a kubelet writes (docs: Pod Lifecycle; k8s.io/kubernetes pkg/kubelet/kubelet_pods.go).
 """
 
-from __future__ import annotations
-
 import json
 import re
 
@@ -19,7 +17,7 @@ from kumulus.kwok.pod_statuses.fragments import (
     conditions,
 )
 from kumulus.kwok.pod_statuses.fragments import READY as IS_READY
-from kumulus.model.pod_effects import PodEffects
+from kumulus.model.fault_effects import PodEffects
 
 
 def _filled(template: str, effects: PodEffects, init: bool = False, **more: str) -> str:

@@ -6,8 +6,6 @@ its readiness gates are open. A stage sees neither the room on the node nor othe
 the pod declares, or it is accepted.
 """
 
-from __future__ import annotations
-
 from kumulus.kwok.pod_statuses.fragments import (
     GATES,
     NOW,

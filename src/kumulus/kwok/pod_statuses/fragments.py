@@ -4,8 +4,6 @@ Each may use ``$now`` and ``$root``, which :data:`NOW` sets. What a container's 
 is kept: a list is written anew of the statuses that there are, or of the spec for the first time.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -4,8 +4,6 @@ Modelled on k8s.io/kubernetes v1.35, pkg/kubelet/status/generate.go and kubelet_
 generateAPIPodStatus). A template is a status patch: conditions are merged by type, lists of containers replaced.
 """
 
-from __future__ import annotations
-
 import json
 
 from kumulus.kwok.pod_statuses.fragments import (

@@ -1,7 +1,5 @@
 """What the models share: their base class, and field types validated by the checks in `checks`."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Converts pydantic's errors to problems: the path as in the file, what is wrong, and what to write instead."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar, get_args

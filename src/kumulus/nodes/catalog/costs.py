@@ -1,7 +1,5 @@
 """What nodes cost together, by node group and by zone, as far as their prices are known. Pure functions."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

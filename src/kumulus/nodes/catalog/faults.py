@@ -4,8 +4,6 @@ Read only when a stack or a command names a kind. The file is ours and a test ch
 reports malformed ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -15,9 +13,7 @@ from typing import Any
 import yaml
 
 from kumulus.model.durations import seconds
-from kumulus.model.node_effects import Condition, NodeEffects
-from kumulus.model.offer_effects import Interruption, OfferEffects
-from kumulus.model.pod_effects import PodEffects
+from kumulus.model.fault_effects import Condition, Interruption, NodeEffects, OfferEffects, PodEffects
 from kumulus.model.pools import taints_from
 
 FILE = Path(__file__).with_name("faults.yaml")

@@ -4,8 +4,6 @@ Read only when a stack names an instance type or a GPU product. The files are ou
 nothing here reports malformed ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -88,7 +86,7 @@ def gpu_products() -> Mapping[str, GpuProduct]:
 
 @cache
 def mig_profiles() -> Mapping[str, tuple[str, ...]]:
-    """The MIG profile names of every GPU product that has MIG, in the order of `kumulus.model.mig.PROFILES`."""
+    """The MIG profile names of every GPU product that has MIG, in the order of `kumulus.model.devices.PROFILES`."""
     products = _read("gpus")["products"]
     return {name: tuple(entry["mig"]) for name, entry in products.items() if "mig" in entry}
 

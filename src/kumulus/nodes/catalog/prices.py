@@ -3,8 +3,6 @@
 A type that no list has for its region has no price and is counted as such: no price is taken from another region.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,15 +1,13 @@
 """What changes on the nodes that faults come to or leave: computed once for all nodes that change in the same way."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from kumulus.model.active_faults import ActiveFault, faults_of
+from kumulus.model.fault_effects import Condition
 from kumulus.model.node_changes import delta
-from kumulus.model.node_effects import Condition
 from kumulus.model.node_sets import NodeSet
 from kumulus.model.nodes import CONDITIONS, OwnedFields, boot_id, owned_fields
 from kumulus.model.pools import CLUSTER_LABEL, Pool
@@ -49,7 +47,7 @@ class NodeStep:
 
     @property
     def becomes(self) -> str:
-        """The state of its kubelet afterwards, one of :data:`kumulus.model.node_effects.KUBELETS`."""
+        """The state of its kubelet afterwards, one of :data:`kumulus.model.fault_effects.KUBELETS`."""
         return self._kubelet(self.pools.after)
 
     def may_be(self, kubelet: str) -> bool:

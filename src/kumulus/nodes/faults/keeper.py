@@ -5,8 +5,6 @@ that checks now and then whether the cluster is still there. It need not survive
 over, and the next operation on the cluster ends it (kumulus.nodes.faults.operations.settle).
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from datetime import UTC, datetime

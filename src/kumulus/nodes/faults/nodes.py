@@ -18,7 +18,7 @@ from kumulus.model.identity import STACK_ID
 from kumulus.model.node_changes import taints_after
 from kumulus.model.node_sets import NodeSet
 from kumulus.model.pools import POOL_LABEL, Pool
-from kumulus.nodes.faults import device_health, leases, pods, slices
+from kumulus.nodes.faults import devices, leases, pods
 from kumulus.nodes.faults.changes import Change, Changes, NodeStep, steps_of
 from kumulus.nodes.faults.new_pods import wait_until_managed
 from kumulus.nodes.pools.live import NODES, LiveNode
@@ -159,7 +159,7 @@ async def apply_steps(
     result.add(outcome)
     result.foreign = sorted(others.values())
     done = [each for each in outcome.done if each.name not in others]
-    await device_health.report(client, done)
+    await devices.report(client, done)
     gone = {each.name for each in done if each.becomes == "gone"}
     if gone:
         result.pods = await pods.orphan(client, gone, stop)
@@ -199,7 +199,7 @@ async def _apply_step(
     if await _ignoring_404(_apply(client, each.name, changes.of(each))):
         result.changed += 1
     for before in each.pools.befores:
-        await slices.change(client, before, each.pools.after, each.ordinal)
+        await devices.change(client, before, each.pools.after, each.ordinal)
 
 
 async def _remove(client: Client, each: NodeStep) -> None:
@@ -223,9 +223,9 @@ async def _bring_back(client: Client, each: NodeStep, now: str) -> bool:
         if error.status != 409:
             raise
         if (node := await own_node(client, each)) is not None:
-            await slices.publish(client, after, each.ordinal, node.uid)
+            await devices.publish(client, after, each.ordinal, node.uid)
         return False
-    await slices.publish(client, after, each.ordinal, str(made["metadata"]["uid"]))
+    await devices.publish(client, after, each.ordinal, str(made["metadata"]["uid"]))
     return True
 
 

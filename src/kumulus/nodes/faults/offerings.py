@@ -18,7 +18,7 @@ from kumulus.kube import objects
 from kumulus.kube.bulk import for_all
 from kumulus.kube.errors import tolerating
 from kumulus.kube.media import MERGE_PATCH, METADATA_ONLY
-from kumulus.model.offer_effects import ANNOTATION, RECLAIM_ANNOTATION, OfferEffects
+from kumulus.model.fault_effects import ANNOTATION, RECLAIM_ANNOTATION, OfferEffects
 from kumulus.model.pools import INSTANCE_TYPE_LABEL, ZONE_LABEL
 from kumulus.nodes.catalog.prices import is_spot
 from kumulus.nodes.faults import records

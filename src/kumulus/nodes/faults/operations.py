@@ -14,8 +14,8 @@ from weakref import WeakKeyDictionary
 
 from kumulus.kube import ApiError, Unreachable
 from kumulus.model.active_faults import ActiveFault
+from kumulus.model.fault_effects import NodeEffects
 from kumulus.model.identity import NOBODY, Owner
-from kumulus.model.node_effects import NodeEffects
 from kumulus.model.node_sets import NodeSet, clashes, union
 from kumulus.nodes import ownership
 from kumulus.nodes.faults import offerings, records, stages

@@ -12,9 +12,9 @@ from kumulus.kube.errors import tolerating
 from kumulus.kube.media import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from kumulus.kube.objects import remove
 from kumulus.kube.pods import PODS, UNFINISHED, each_bound, path_of
+from kumulus.model.fault_effects import PodEffects
 from kumulus.model.node_sets import NodeSet
 from kumulus.model.owner_kinds import is_of
-from kumulus.model.pod_effects import PodEffects
 from kumulus.model.pools import Pool, names_of
 
 if TYPE_CHECKING:

@@ -19,11 +19,16 @@ from kumulus.kube.errors import tolerating
 from kumulus.kube.media import MERGE_PATCH
 from kumulus.model.active_faults import FAULT_LABEL, ActiveFault, faults_of
 from kumulus.model.errors import SpecError
+from kumulus.model.fault_effects import (
+    NodeEffects,
+    OfferEffects,
+    PodEffects,
+    node_effects_from,
+    offer_effects_from,
+    pod_effects_from,
+)
 from kumulus.model.identity import NOBODY, STACK_ID, Owner
-from kumulus.model.node_effects import NodeEffects, node_effects_from
 from kumulus.model.node_sets import from_plain, size, to_plain
-from kumulus.model.offer_effects import OfferEffects, offer_effects_from
-from kumulus.model.pod_effects import PodEffects, pod_effects_from
 from kumulus.model.pool_form import pool_from_properties, pool_to_properties
 from kumulus.model.pools import Pool
 from kumulus.nodes.ownership import is_ours

@@ -19,8 +19,7 @@ from kumulus.kube.media import MERGE_PATCH
 from kumulus.model.devices import Devices
 from kumulus.model.pools import POOL_LABEL, Pool
 from kumulus.model.slices import RESOURCE_API, Part, parts_of, slice_labels, slice_manifest, slice_name
-from kumulus.nodes.pools.compare import FieldDifference
-from kumulus.nodes.pools.slice_compare import LiveSlice, live_slice, slice_differences
+from kumulus.nodes.pools.compare import FieldDifference, LiveSlice, live_slice, slice_differences
 
 if TYPE_CHECKING:
     from kumulus.kube import Client

@@ -1,7 +1,5 @@
 """The components' part of the package's schema, from the arguments of the Python classes."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import re

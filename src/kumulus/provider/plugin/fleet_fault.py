@@ -1,7 +1,5 @@
 """``FleetFault``: a fault whose nodes are chosen by a target, for programs in other languages."""
 
-from __future__ import annotations
-
 from typing import Unpack
 
 import pulumi

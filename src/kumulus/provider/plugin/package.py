@@ -1,13 +1,11 @@
 """The whole package's schema, as Pulumi's registry, `pulumi package` and SDK generators read it."""
 
-from __future__ import annotations
-
 import inspect
 import json
 from collections.abc import Iterable
 from typing import Any
 
-from kumulus.host.published import GO_MODULE, NPM_PACKAGE, NUGET_NAMESPACE, REPOSITORY
+from kumulus.host.version import GO_MODULE, NPM_PACKAGE, NUGET_NAMESPACE, REPOSITORY
 from kumulus.provider import VERSION
 from kumulus.provider.properties import ObjectType, Property
 from kumulus.provider.resources.base import Resource

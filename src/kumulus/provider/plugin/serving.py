@@ -1,7 +1,5 @@
 """Serve the plugin until the engine ends it."""
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 import os
@@ -185,6 +183,6 @@ class Constructor:
             self._pending.discard(answer)
 
     def _work(self, request: bytes) -> bytes:
-        from kumulus.provider.plugin.constructing import constructed
+        from kumulus.provider.plugin.components import constructed
 
         return asyncio.run(constructed(request, self._engine or ""))

@@ -1,7 +1,5 @@
 """What every resource offers to the protocol adapter: plain values in, plain values out."""
 
-from __future__ import annotations
-
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping

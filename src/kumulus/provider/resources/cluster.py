@@ -1,7 +1,5 @@
 """``kumulus:index:Cluster``: a control plane, provided by one of the runtimes."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -22,9 +20,8 @@ from kumulus.provider.settings import Settings
 from kumulus.provider.values import contains_unknown
 from kumulus.runtimes import registry
 from kumulus.runtimes.base import Observed, Recorded, Runtime, Wanted
-from kumulus.runtimes.owner import identified, identity_of, same
-from kumulus.runtimes.owner import owner as owner_of
-from kumulus.runtimes.place import Place
+from kumulus.runtimes.place import Place, identified, identity_of, same
+from kumulus.runtimes.place import owner as owner_of
 from kumulus.runtimes.whereabouts import LOST
 
 _REMEDIES = {

@@ -1,7 +1,5 @@
 """A cluster's properties, their checks, and the recorded Kubernetes version, which stays."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping

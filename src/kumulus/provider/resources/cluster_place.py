@@ -1,7 +1,5 @@
 """Ensures that a cluster is changed only from the machine and project it belongs to, or moved here on request."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
@@ -20,8 +18,7 @@ from kumulus.provider.resources.diffing import Difference
 from kumulus.provider.settings import Settings
 from kumulus.runtimes import apiserver, directories
 from kumulus.runtimes.base import Observed, Recorded, Runtime
-from kumulus.runtimes.owner import described, same
-from kumulus.runtimes.place import Place
+from kumulus.runtimes.place import Place, described, same
 from kumulus.runtimes.whereabouts import LOST, Away, away
 
 

@@ -1,7 +1,5 @@
 """Compare two property values; the differences are named by Pulumi's property paths."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -22,8 +22,7 @@ from kumulus.provider.properties import BOOLEAN, STRING, STRINGS, Property
 from kumulus.provider.resources.base import Failure, Found, Operation, Properties, Resource, known, why
 from kumulus.provider.resources.diffing import Difference
 from kumulus.runtimes.directories import no_room
-from kumulus.runtimes.existing.copy import outlives_by_note
-from kumulus.runtimes.existing.source import GONE_FOR_GOOD
+from kumulus.runtimes.existing.source import GONE_FOR_GOOD, outlives_by_note
 
 if TYPE_CHECKING:
     from kumulus.kube import Client

@@ -1,7 +1,5 @@
 """``kumulus:index:Namespace``: a namespace owned by a stack, refused if somebody else owns it."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from kumulus.model.identity import Owner

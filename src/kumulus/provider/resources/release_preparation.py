@@ -4,8 +4,6 @@ It is declared before the release, and so deleted after it: then it uninstalls a
 and removes a namespace that is no longer needed. See docs/decisions/helm-releases.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Resources that are in the state alone: a stack's identity, a cluster's life, a check before a destroy."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import ClassVar
 

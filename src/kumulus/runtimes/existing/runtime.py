@@ -1,7 +1,5 @@
 """The existing runtime: checks a cluster, and refuses it if it is wrong; makes and removes nothing of it."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any, ClassVar
 
@@ -11,10 +9,9 @@ from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import directories
 from kumulus.runtimes.base import Foreseen, Observed, Recorded, Runtime, Wanted
-from kumulus.runtimes.existing import copy, permissions, source
-from kumulus.runtimes.existing.copy import CopyPlace
-from kumulus.runtimes.existing.source import Source
-from kumulus.runtimes.owner import same
+from kumulus.runtimes.existing import permissions, source
+from kumulus.runtimes.existing.source import CopyPlace, Source
+from kumulus.runtimes.place import same
 
 _OPTIONS = ("kubeconfig", "context", "needs")
 _API_SERVER = "kube-apiserver"
@@ -122,7 +119,7 @@ def _write(place: CopyPlace, context: Source, owner: str, before: str | None = N
     if not place.damaged() or place.foreign():
         directories.require_free(place, before or owner)
     try:
-        copy.write(place, context, owner)
+        source.write(place, context, owner)
     except OSError as error:
         raise ProviderError(directories.os_error(error, place)) from None
 

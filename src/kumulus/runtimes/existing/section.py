@@ -1,7 +1,5 @@
 """Which cluster a stack of the runtime existing uses, and what it needs to be allowed there."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from pathlib import Path

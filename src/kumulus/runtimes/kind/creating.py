@@ -23,10 +23,9 @@ from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import apiserver, directories
 from kumulus.runtimes.base import Wanted
 from kumulus.runtimes.kind import DEFAULT_WAIT, commands, failures
+from kumulus.runtimes.kind.commands import environment
 from kumulus.runtimes.kind.containers import Engine
-from kumulus.runtimes.kind.environment import environment
-from kumulus.runtimes.kind.kind_config import EMPTY
-from kumulus.runtimes.kind.network import with_room
+from kumulus.runtimes.kind.kind_config import EMPTY, with_room
 from kumulus.runtimes.kind.place import LONGEST_S, KindPlace
 
 if TYPE_CHECKING:

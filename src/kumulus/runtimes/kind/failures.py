@@ -1,7 +1,5 @@
 """Kind's errors in a line or two: what is wrong, where in the stack file, and what to do."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -4,8 +4,6 @@ kind labels containers with the cluster's name only, and anybody may make a clus
 kubeconfig has the ids of the containers that were made here; see docs/decisions/kind.md.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence

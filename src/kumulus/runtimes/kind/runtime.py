@@ -1,7 +1,5 @@
 """The kind runtime: create, read, repair and delete a kind cluster."""
 
-from __future__ import annotations
-
 import asyncio
 import tempfile
 import time
@@ -20,7 +18,7 @@ from kumulus.runtimes.directories import exclusive
 from kumulus.runtimes.kind import creating, failures
 from kumulus.runtimes.kind.containers import Engine, Node, components
 from kumulus.runtimes.kind.place import KindPlace, forget_claim, making_alone
-from kumulus.runtimes.owner import same
+from kumulus.runtimes.place import same
 
 _API = "kube-apiserver"
 _LOST = "lost"

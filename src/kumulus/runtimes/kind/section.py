@@ -1,7 +1,5 @@
 """The options of a cluster of the kind runtime: its section of the stack file, and what the rest of that file asks."""
 
-from __future__ import annotations
-
 import re
 from typing import Annotated, Any
 

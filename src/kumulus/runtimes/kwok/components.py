@@ -1,7 +1,5 @@
 """Our own components among those that kwokctl starts, as entries of its configuration."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

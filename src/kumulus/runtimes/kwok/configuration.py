@@ -1,15 +1,12 @@
 """Turn the options of a cluster into the configuration of kwokctl and kwok-controller, and fingerprints of it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
 from kumulus import toolchain
 from kumulus.kwok import node_metrics
 from kumulus.kwok.base_stages import stages
-from kumulus.kwok.claim_stages import claim_stages
-from kumulus.kwok.volume_stages import volume_stages
+from kumulus.kwok.claim_stages import claim_stages, volume_stages
 from kumulus.runtimes.base import Wanted
 from kumulus.runtimes.kwok import access, addition, components, gates, logs, objects, sizing
 from kumulus.runtimes.kwok.layout import Layout

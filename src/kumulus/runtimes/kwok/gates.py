@@ -1,7 +1,5 @@
 """The feature gates and API versions that a cluster is started with; its Kubernetes version has to know the gates."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import subprocess

@@ -7,8 +7,6 @@ cluster is synced to the disk before it counts as created. Keys have no copy: da
 cluster helps.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import yaml

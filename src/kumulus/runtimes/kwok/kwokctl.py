@@ -1,7 +1,5 @@
 """Run kwokctl for one cluster, without a shell and without the user's own KWOK settings."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

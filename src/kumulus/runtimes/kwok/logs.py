@@ -5,8 +5,6 @@ pkg/kwokctl/runtime/exec.go). A component continues to write at its old offset: 
 a hole that takes no space.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from contextlib import suppress

@@ -4,8 +4,6 @@ After a reboot any program can have one of them, and the whole control plane wou
 keeps its port, which is in kubeconfigs that people have, and so does a component whose port the stack's file names.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

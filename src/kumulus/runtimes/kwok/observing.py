@@ -1,7 +1,5 @@
 """What there is of a control plane, by its files and its processes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from kumulus.host import processes

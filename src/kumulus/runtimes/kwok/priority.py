@@ -5,8 +5,6 @@ endpointslice-controller looks at every node whenever one is added, so that 10,0
 CPU; when it is slower, it looks less often (docs/performance.md).
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The options of a cluster of the kwok runtime: its section of the stack file, and what the rest of that file asks."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from pathlib import Path

@@ -4,12 +4,10 @@ The size is the one at the cluster's creation: a fleet that grows in place keeps
 Where it is not known, as for a cluster that a program declares by itself, they are those that fit most clusters.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
-from kumulus.host import memory
+from kumulus.host import machine
 from kumulus.model.scale import API_SERVER_SHARE, LEASE_SECONDS, SMALL_FLEET, default_heartbeat_factor
 
 _API_SERVER = "kube-apiserver"
@@ -18,12 +16,12 @@ _API_SERVER = "kube-apiserver"
 _GARBAGE_COLLECTION = {"GOGC": "200"}
 # The API server's heap may grow fivefold, as long as it takes less than a fifth of the machine's memory: this creates
 # a fleet faster, and a large one does not use up the memory.
-_API_SERVER_GARBAGE_COLLECTION = {"GOGC": "400", "GOMEMLIMIT": str(int(memory.total() * API_SERVER_SHARE))}
+_API_SERVER_GARBAGE_COLLECTION = {"GOGC": "400", "GOMEMLIMIT": str(int(machine.memory_bytes() * API_SERVER_SHARE))}
 # With tens of thousands of nodes, that is more than the machine can spare, and little is allocated once they exist. So
 # the controllers that keep every node collect before they exceed this share of the memory; they always get what they
 # need: kwok-controller keeps 25 KB of a node.
 _KEEPING_ALL = ("kwok-controller", "kube-controller-manager")
-_MOST_OF_A_CONTROLLER, _KEPT_OF_A_NODE = memory.total() // 12, 32_000
+_MOST_OF_A_CONTROLLER, _KEPT_OF_A_NODE = machine.memory_bytes() // 12, 32_000
 # The components of a small cluster keep little compared to what they allocate at their start, and collecting more often
 # costs the API server half a second of CPU at its start (docs/scale.md).
 _OF_SMALL = {"GOGC": "50"}

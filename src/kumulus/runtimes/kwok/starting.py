@@ -1,7 +1,5 @@
 """Start the components of a control plane, and update their settings first if they have changed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

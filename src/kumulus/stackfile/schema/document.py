@@ -3,8 +3,6 @@
 Draft 7, which editors fully support. It ignores the keywords next to a `$ref`, so such a `$ref` goes into an `allOf`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache

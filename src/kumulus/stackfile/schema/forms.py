@@ -4,8 +4,6 @@ Forms of mappings and lists become definitions of a schema under their names; th
 they are used. Wherever a form has `FORM: name`, the named form is inserted, with the other keys added to it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import combinations
@@ -14,9 +12,9 @@ from typing import Any
 from kumulus.model import quotas
 from kumulus.model.checks import EFFECTS, NATIVE_RESOURCES
 from kumulus.model.device_checks import DRIVER_LENGTH, MOST_CONDITIONS
+from kumulus.model.fault_effects import KUBELETS
 from kumulus.model.fields import FORM
 from kumulus.model.names import LABEL_LENGTH, NODE_NAME_LENGTH, SUBDOMAIN_LENGTH
-from kumulus.model.node_effects import KUBELETS
 from kumulus.model.owner_kinds import OWNER_LABELS
 from kumulus.nodes.catalog.faults import names
 from kumulus.nodes.catalog.instances import gpu_products, instance_types

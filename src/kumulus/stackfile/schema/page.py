@@ -1,7 +1,5 @@
 """A reference page from a JSON schema: every field with its path, type, default, meaning and an example."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 Each accepts the same strings as the corresponding check; a test compares them.
 """
 
-from __future__ import annotations
-
 import re
 
 from kumulus.model.names import LABEL_LENGTH, OWN_PREFIX, SUBDOMAIN_LENGTH

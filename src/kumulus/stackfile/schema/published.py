@@ -1,7 +1,5 @@
 """``python -m kumulus.stackfile.schema.published``: write the schemas and the reference pages into docs/."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Forms of whole sections without their own model: distributions, usage, devices, metrics, kind's file."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any

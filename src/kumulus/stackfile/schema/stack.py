@@ -1,7 +1,5 @@
 """The JSON schema of a whole stack file, `Pulumi.<stack>.yaml`: the keys of Kumulus, and those of others."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from typing import Any
 

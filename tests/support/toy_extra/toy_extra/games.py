@@ -1,7 +1,5 @@
 """The section `games`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -9,7 +7,7 @@ import pulumi
 from pydantic import Field
 
 from kumulus import Tenant
-from kumulus.stackfile.sections import ClusterSection
+from kumulus.stackfile.model import ClusterSection
 
 
 class Games(ClusterSection):

@@ -1,7 +1,5 @@
 """A runtime, as far as it is asked: nothing is made."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

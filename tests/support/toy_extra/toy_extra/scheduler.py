@@ -1,7 +1,5 @@
 """A scheduler."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The fleet advised: it holds the workload, is near the bound, and near the best of all where those can be counted."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """The machines to choose from, and what is said where there are none."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What a workload's files ask for, as a scheduler counts it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Files as bbolt writes them, small ones, for what reads them; and what etcd and an API server put into them."""
 
-from __future__ import annotations
-
 import hashlib
 import struct
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """A thousand planted names, in files as kubectl and must-gather write them: the command lets none of them out."""
 
-from __future__ import annotations
-
 import json
 import stat
 import tarfile

@@ -1,7 +1,5 @@
 """ResourceClaims and their templates in a capture: of any version of the API, in full or under words."""
 
-from __future__ import annotations
-
 import copy
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A clone's stack file with its nodes beside it: what it may be written over."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from io import StringIO
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A capture that is cut off on its way says so, goes on by the same command, and comes to the same files."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator

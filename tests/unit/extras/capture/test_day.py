@@ -1,7 +1,5 @@
 """From recorded requests to steps: every form of a log, whose asking counts, and what is bad."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import random

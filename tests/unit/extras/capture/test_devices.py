@@ -1,7 +1,5 @@
 """Devices of DRA in a capture: of any version of the API, in full or under words, and what a clone needs for them."""
 
-from __future__ import annotations
-
 import copy
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a capture keeps of a cluster, how it writes that, and that nothing else gets past it."""
 
-from __future__ import annotations
-
 import copy
 import gzip
 import json

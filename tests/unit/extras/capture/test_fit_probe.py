@@ -1,7 +1,5 @@
 """What `kumulus fit` asks of a manifest, and how it says the answer."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What has to be done to a clone when its source has changed."""
 
-from __future__ import annotations
-
 import copy
 import json
 from pathlib import Path

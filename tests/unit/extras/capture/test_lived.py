@@ -1,7 +1,5 @@
 """The lives of a cluster's pods become lifecycles with the distributions that they were drawn from."""
 
-from __future__ import annotations
-
 import json
 import random
 from datetime import UTC, datetime

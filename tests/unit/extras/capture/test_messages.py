@@ -1,7 +1,5 @@
 """The table of stored messages has whatever a capture keeps, and says which form each field has."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Captures one after the other as a recorded day: what differs between two was asked for in between."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A snapshot of etcd as a source of a capture: what is in it at its end, and nothing of a file that is not whole."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random

@@ -1,7 +1,5 @@
 """Names exchanged for words: consistently, with nothing left of them, and back again."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

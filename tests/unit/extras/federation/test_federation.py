@@ -1,7 +1,5 @@
 """What makes a hub and its workers: the rights that a hub has in a worker, and what refers to what."""
 
-from __future__ import annotations
-
 import base64
 import json
 from typing import Any

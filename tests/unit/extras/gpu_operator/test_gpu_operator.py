@@ -1,7 +1,5 @@
 """What a stack's fake GPU operator is told of the groups, how its programs are started, and what is refused."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

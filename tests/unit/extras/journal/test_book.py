@@ -1,7 +1,5 @@
 """The journal of a run: on the disk before a change, whole at any moment, and found by whoever comes next."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """The hub's way to a worker, led through a proxy and put back: the address alone, and nobody else's."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """A and B in turn: when it is decided which is better, what is never said, and how it is shown."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

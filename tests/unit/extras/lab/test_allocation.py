@@ -1,7 +1,5 @@
 """What is allocated of the nodes: parts of GPUs, and what comes and goes while a run is measured."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

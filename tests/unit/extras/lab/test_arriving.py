@@ -1,7 +1,5 @@
 """Pods on nodes that a scheduler chose which does not count GPU by GPU: their GPUs, and what does not go together."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast

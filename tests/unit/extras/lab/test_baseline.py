@@ -1,7 +1,5 @@
 """A committed baseline: expectations within something of it, and how it is written."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Pods of an experiment that ask for their GPUs by ResourceClaim: what is created, measured and refused."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a policy gives the nodes of a pod, beside kube-scheduler's choice: as it decides, and as it looks on."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The user's own commands of a timeline."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """What a run's nodes cost: the sum over the meter's events is the integral, whatever happens in between."""
 
-from __future__ import annotations
-
 import random
 
 import pytest
@@ -12,7 +10,7 @@ from kumulus.extras.lab.measure.over_time import Meter, idle_share
 from kumulus.extras.lab.measure.views import NodeView, in_cluster
 from kumulus.extras.watch.live.amounts import NOTHING, Amounts
 from kumulus.extras.watch.live.devices import Place, Published
-from kumulus.model.offer_effects import OfferEffects
+from kumulus.model.fault_effects import OfferEffects
 from kumulus.nodes.catalog.prices import catalog
 from tests.support.clocks import SetClock
 from tests.support.messages import node_message

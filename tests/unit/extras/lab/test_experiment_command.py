@@ -1,7 +1,5 @@
 """`kumulus experiment` without a cluster: what is told of what cannot be, and what is shown of runs there are."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import shlex

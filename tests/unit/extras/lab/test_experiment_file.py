@@ -1,7 +1,5 @@
 """Experiment files: what is taken, and what is said of every mistake."""
 
-from __future__ import annotations
-
 import tracemalloc
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A policy as kube-scheduler's extender: what it answers, how it fails, and who may ask it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import random

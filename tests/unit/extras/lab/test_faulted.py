@@ -1,7 +1,5 @@
 """What becomes of faulted nodes and of the pods there: when nodes are cordoned, evacuated, and all runs again."""
 
-from __future__ import annotations
-
 import pytest
 
 from kumulus.extras.lab.file.expect import Expectation

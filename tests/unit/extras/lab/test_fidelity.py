@@ -1,7 +1,5 @@
 """What a run is not to be trusted for is said of the runs that it concerns."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A gate against a run of before: limits on what may become of a measure, and how they are shown."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 The files here are miniatures in the form of the projects' own, not copies.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

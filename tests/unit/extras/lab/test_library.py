@@ -1,7 +1,5 @@
 """An experiment as a program has it: from a file or a mapping, with mistakes as Python's own errors."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What one cluster's watches report: pods that were there before, and what happened while nothing was heard."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

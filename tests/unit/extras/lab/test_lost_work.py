@@ -1,7 +1,5 @@
 """Preemption costs what it costs: a job that begins anew has waited and taken longer, and what it had done is lost."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

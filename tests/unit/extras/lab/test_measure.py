@@ -1,7 +1,5 @@
 """From what a watch tells to numbers."""
 
-from __future__ import annotations
-
 import os
 import random
 import time

@@ -1,7 +1,5 @@
 """A measure is named in one place, from which schema, reports and plots take it."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

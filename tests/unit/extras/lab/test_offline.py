@@ -1,7 +1,5 @@
 """Runs without a cluster: the stream, the measures and the seeds."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Sequence

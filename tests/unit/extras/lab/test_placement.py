@@ -1,7 +1,5 @@
 """What a run leaves to be looked at again."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

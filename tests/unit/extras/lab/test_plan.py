@@ -1,7 +1,5 @@
 """From an experiment file to the objects to create: the same seed gives the same, and what the file says is in them."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Policies: the six of the paper on nodes small enough to reckon by hand, and what is told of one that fails."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

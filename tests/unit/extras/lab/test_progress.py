@@ -1,7 +1,5 @@
 """What is shown while an experiment runs."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 from typing import cast

@@ -1,7 +1,5 @@
 """The fragmentation of a run from the events of its report, and the command that shows it."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from dataclasses import replace

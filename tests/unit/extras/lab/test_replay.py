@@ -1,7 +1,5 @@
 """A recording as jobs and steps: the part that is played, at its speed; and what of a hostile one is refused."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

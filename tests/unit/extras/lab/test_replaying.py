@@ -1,7 +1,5 @@
 """Playing a recording: what is asked of the API server, in which order, and what is counted of it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path

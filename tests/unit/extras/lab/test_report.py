@@ -1,7 +1,5 @@
 """What a run writes, and what is read from it again."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from xml.etree import ElementTree

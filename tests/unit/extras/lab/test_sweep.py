@@ -1,7 +1,5 @@
 """Sweeps: what a file may say, which cells it has, what is called a difference, and that nothing is run twice."""
 
-from __future__ import annotations
-
 import csv
 import json
 import random
@@ -253,13 +251,13 @@ def test_the_table_is_parquet_where_that_can_be_written(tmp_path: Path) -> None:
 def test_as_many_clusters_are_made_at_once_as_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cells = cells_of(read(tmp_path, matrix={"seed": [1, 2]}), tmp_path)
     monkeypatch.setattr("kumulus.extras.lab.sweep.live.psutil.cpu_count", lambda: 16)
-    monkeypatch.setattr("kumulus.extras.lab.sweep.live.memory.total", lambda: 64_000_000_000)
+    monkeypatch.setattr("kumulus.extras.lab.sweep.live.memory_bytes", lambda: 64_000_000_000)
     assert live.at_once(cells, 3) == 3
     many = live.at_once(cells, 0)
     assert 3 < many <= 16
-    monkeypatch.setattr("kumulus.extras.lab.sweep.live.memory.total", lambda: 1_500_000_000)
+    monkeypatch.setattr("kumulus.extras.lab.sweep.live.memory_bytes", lambda: 1_500_000_000)
     assert live.at_once(cells, 0) < many
-    monkeypatch.setattr("kumulus.extras.lab.sweep.live.memory.total", lambda: 1_000_000)
+    monkeypatch.setattr("kumulus.extras.lab.sweep.live.memory_bytes", lambda: 1_000_000)
     with pytest.raises(LabError, match="does not fit on this machine"):
         live.at_once(cells, 0)
 

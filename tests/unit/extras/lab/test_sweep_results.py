@@ -1,7 +1,5 @@
 """Sweeps: which results count, and of what a run is made."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Sweeps: what is called a difference. A seed is a workload, and its repetitions say nothing about others."""
 
-from __future__ import annotations
-
 import random
 from itertools import product
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Faults of an experiment's timeline, on an API server that keeps objects in memory."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import subprocess

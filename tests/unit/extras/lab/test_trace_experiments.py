@@ -4,8 +4,6 @@ The traces are their owners', and not here. The command in a file's head is run 
 write what the file names.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

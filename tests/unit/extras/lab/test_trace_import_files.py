@@ -1,7 +1,5 @@
 """Importing a trace: which files it replaces and when, and what it says of files that are damaged."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Importing traces: small rows made by hand in every format, and what is told of rows that are no tasks."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json

@@ -1,7 +1,5 @@
 """What a client did not hear has no time: it is left out of time measures, counted, and said beside the figures."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math

@@ -1,7 +1,5 @@
 """What users had of a run: waits, slowdowns, shares, fairness; and GPU-hours used, idle and stranded."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 from typing import Any

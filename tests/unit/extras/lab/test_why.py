@@ -1,7 +1,5 @@
 """What is said of a pod's decision, and of all of a run's."""
 
-from __future__ import annotations
-
 import io
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Who has a part of a load, what is asked of a control plane for it, and what is refused."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The policy pack's rules: what counts, which limit is whose, and where a chart may come from."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What a container's process is to be, by its pod; and what a stack's processes mean for a control plane."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

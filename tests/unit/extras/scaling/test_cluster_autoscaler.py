@@ -1,7 +1,5 @@
 """How cluster-autoscaler is started, what its provider knows, and what the stack file has to say of both."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """An archive of an image is written whole, under the name that the stack file has, or not at all."""
 
-from __future__ import annotations
-
 import json
 import tarfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What Karpenter is given: the stack's machines with their prices, its pools, and where all of it is."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

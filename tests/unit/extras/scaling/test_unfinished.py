@@ -1,14 +1,12 @@
 """Which machines nobody finishes after Karpenter has ended; with Karpenter itself in tests/e2e/test_autoscaler.py."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from kumulus.extras.scaling import applying, registry
-from kumulus.extras.scaling.karpenter.unfinished import lost
+from kumulus.extras.scaling.karpenter.launch import lost
 from kumulus.nodes.errors import ProviderError
 from tests.support.object_store import Store, storing
 

@@ -1,7 +1,5 @@
 """Volcano's HyperNodes: a tree over every pool, with tiers that agree, and little change in a resize."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What each scheduler is started with, and what is told when that cannot be."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import json

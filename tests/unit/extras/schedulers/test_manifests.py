@@ -1,7 +1,5 @@
 """How many pods a manifest makes, and what is said of mistakes where that is read."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A scheduler is a descriptor that an extra names: whoever needs to know of schedulers asks the registry."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

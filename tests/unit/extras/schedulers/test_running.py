@@ -1,7 +1,5 @@
 """What is said of a scheduler's process that has ended."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What belongs together by its owners, what of it is as it was, and how it is made again."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

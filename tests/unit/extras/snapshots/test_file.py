@@ -1,7 +1,5 @@
 """A snapshot's file: what is written comes back, what is damaged is refused, what was there stays until all is well."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

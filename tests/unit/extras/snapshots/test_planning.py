@@ -1,7 +1,5 @@
 """What a restore does with each object, decided beforehand: what is deleted, changed in place, created, left alone."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 

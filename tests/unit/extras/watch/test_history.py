@@ -1,7 +1,5 @@
 """What happened, written down and read again."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import random

@@ -1,7 +1,5 @@
 """The sums of a fleet, kept event by event."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What is read of nodes and pods."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What a fleet costs, and what it says of nodes whose price nobody knows."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The catalog: every entry is whole, plausible and cites its source, and the labels are GPU Feature Discovery's."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

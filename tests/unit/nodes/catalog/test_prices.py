@@ -1,7 +1,5 @@
 """Prices: the catalog's are of its own types and have a source and a date, and a user's own file wins."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A resource monitor to construct components against: it registers whatever it is set to to, and remembers it."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator, Mapping
 from concurrent import futures

@@ -1,7 +1,5 @@
 """The plugin as the engine starts it answers the user who started it, and no other one of the machine."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

@@ -1,7 +1,5 @@
 """Components constructed for programs in other languages: over the plugin's protocol, against a monitor of the test."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The package's schema: made from what the resources declare, typed, described, and as the resources behave."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator
@@ -11,8 +9,7 @@ import pytest
 
 import kumulus
 from kumulus.model.devices import SLICES_KEYS
-from kumulus.model.node_effects import Condition, NodeEffects
-from kumulus.model.pod_effects import PodEffects
+from kumulus.model.fault_effects import Condition, NodeEffects, PodEffects
 from kumulus.model.pool_form import POOL_KEYS
 from kumulus.model.pools import Taint
 from kumulus.model.topology import LEVELS

@@ -1,7 +1,5 @@
 """The manifests of docs/rbac grant what a stack is asked for, and nothing that nobody needs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

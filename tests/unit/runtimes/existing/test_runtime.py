@@ -1,7 +1,5 @@
 """The existing runtime: where a cluster is, whose it is, and what is refused before anything is done there."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -17,12 +15,12 @@ from kumulus.kube import KubeconfigError
 from kumulus.model.needs import FAULTS, NEEDS, NODES
 from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes.base import Observed, Recorded, Wanted
-from kumulus.runtimes.existing import copy, section, source
-from kumulus.runtimes.existing.copy import CopyPlace
+from kumulus.runtimes.existing import section, source
+from kumulus.runtimes.existing import source as sources
 from kumulus.runtimes.existing.kwok import find_kwok
 from kumulus.runtimes.existing.permissions import needed
 from kumulus.runtimes.existing.runtime import ExistingRuntime
-from kumulus.runtimes.existing.source import Source
+from kumulus.runtimes.existing.source import CopyPlace, Source
 from tests.support.apiserver import listening
 from tests.support.said import Said
 
@@ -115,7 +113,7 @@ def test_a_copy_has_one_context_alone_and_absolute_paths(tmp_path: Path) -> None
     given["users"].append({"name": "other", "user": {"token": "of-nobody-else's-business"}})
     source = Source.of({"kubeconfig": str(written(tmp_path, given)), "context": "prod"})
     place = CopyPlace.of(str(tmp_path / "home"), "demo")
-    copy.write(place, source, "me")
+    sources.write(place, source, "me")
     found = json.loads(place.kubeconfig.read_text())
     assert found["current-context"] == "prod"
     assert found["contexts"] == [{"name": "prod", "context": {"cluster": "two", "user": "me", "namespace": "team"}}]
@@ -134,32 +132,32 @@ def test_a_copy_keeps_a_date_as_text(tmp_path: Path) -> None:
 def test_a_copy_takes_over_new_credentials_but_no_other_cluster(tmp_path: Path) -> None:
     config = written(tmp_path, document())
     place = CopyPlace.of(str(tmp_path / "home"), "demo")
-    copy.write(place, Source.of({"kubeconfig": str(config)}), "me")
+    sources.write(place, Source.of({"kubeconfig": str(config)}), "me")
     written(tmp_path, document(token="renewed"))
-    copy.refresh(str(place.kubeconfig))
+    sources.refresh(str(place.kubeconfig))
     assert "renewed" in place.kubeconfig.read_text()
     written(tmp_path, document(server="https://elsewhere.example:6443", token="another"))
-    copy.refresh(str(place.kubeconfig))
+    sources.refresh(str(place.kubeconfig))
     assert "elsewhere" not in place.kubeconfig.read_text()
     assert "renewed" in place.kubeconfig.read_text()
     config.unlink()
-    copy.refresh(str(place.kubeconfig))
+    sources.refresh(str(place.kubeconfig))
     assert "renewed" in place.kubeconfig.read_text()
 
 
 def test_a_kubeconfig_that_is_no_copy_is_left_alone(tmp_path: Path) -> None:
     config = written(tmp_path, document())
     before = config.read_text()
-    copy.refresh(str(config))
+    sources.refresh(str(config))
     assert config.read_text() == before
 
 
 def test_the_note_and_not_a_files_name_tells_that_a_cluster_outlives_its_stack(tmp_path: Path) -> None:
     place = CopyPlace.of(str(tmp_path / "home"), "demo")
-    copy.write(place, Source.of({"kubeconfig": str(written(tmp_path, document()))}), "me")
-    assert copy.outlives_by_note(place.directory / "called-otherwise")
+    sources.write(place, Source.of({"kubeconfig": str(written(tmp_path, document()))}), "me")
+    assert sources.outlives_by_note(place.directory / "called-otherwise")
     place.write_note({"owner": "me", "runtime": "kwok"})
-    assert not copy.outlives_by_note(place.kubeconfig)
+    assert not sources.outlives_by_note(place.kubeconfig)
 
 
 MISTAKES: dict[str, tuple[Callable[[Path], dict[str, Any]], str, list[str]]] = {

@@ -3,8 +3,6 @@
 Both keep "containers" in one file; what they are asked is written down, a line for each call.
 """
 
-from __future__ import annotations
-
 import json
 import stat
 import sys

@@ -1,7 +1,5 @@
 """The resource Cluster with the runtime kind: what is checked, and what a change means."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Running kind: which capabilities the engine lacks, and what is asked of it then."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess
@@ -10,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kumulus.runtimes.kind.environment import SHIM, environment, withheld
+from kumulus.runtimes.kind.commands import SHIM, environment, withheld
 
 ALL = 0x1FFFFFFFFFF
 NO_SYS_RESOURCE = ALL & ~(1 << 24)
@@ -23,7 +21,7 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "proc" / str(os.getpid())).mkdir(parents=True)
     (tmp_path / "proc" / "sys" / "kernel").mkdir(parents=True)
     (tmp_path / "proc" / "sys" / "kernel" / "cap_last_cap").write_text("40\n")
-    monkeypatch.setattr("kumulus.runtimes.kind.environment._PROC", tmp_path / "proc")
+    monkeypatch.setattr("kumulus.runtimes.kind.commands._PROC", tmp_path / "proc")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
         listening.bind(str(path))
         listening.listen()

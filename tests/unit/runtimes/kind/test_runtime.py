@@ -1,7 +1,5 @@
 """The kind runtime where its tools fail or are not there, and whose clusters it touches."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import json

@@ -1,7 +1,5 @@
 """The flags by which components answer the cluster's certificate alone, as kwokctl takes them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

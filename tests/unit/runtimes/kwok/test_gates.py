@@ -1,7 +1,5 @@
 """Feature gates: what `workloads: native` stands for, and gates that a Kubernetes version does not know."""
 
-from __future__ import annotations
-
 import contextlib
 from pathlib import Path
 from typing import Any

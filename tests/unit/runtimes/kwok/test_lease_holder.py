@@ -1,7 +1,5 @@
 """What a kwok-controller writes into leases is learned once from each that is started, from one node."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta

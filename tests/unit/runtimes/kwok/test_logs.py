@@ -1,7 +1,5 @@
 """Components' logs: what is kept of long ones, also on a full disk, and their last lines in an error."""
 
-from __future__ import annotations
-
 import stat
 from pathlib import Path
 

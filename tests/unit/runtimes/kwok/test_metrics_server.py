@@ -1,7 +1,5 @@
 """The resource metrics API of a cluster: what somebody else has registered is neither changed nor deleted."""
 
-from __future__ import annotations
-
 import asyncio
 import copy
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """Prometheus and kube-state-metrics among a cluster's components: what is configured, and what a change touches."""
 
-from __future__ import annotations
-
 import dataclasses
 import socket
 from collections.abc import Iterator

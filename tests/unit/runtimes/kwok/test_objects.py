@@ -1,7 +1,5 @@
 """kwokctl's saved configuration, when kwok-controller is to read stages as objects, or from its file again."""
 
-from __future__ import annotations
-
 import copy
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """etcd is asked directly, whatever proxy the user has for the internet."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator
 from concurrent import futures

@@ -1,14 +1,12 @@
 """What a new cluster's components are given for the size of its fleet."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from kumulus import toolchain
-from kumulus.host import memory
+from kumulus.host import machine
 from kumulus.model.contents import contents, expected_nodes, is_contents
 from kumulus.runtimes.base import Wanted
 from kumulus.runtimes.kwok import additions, configuration
@@ -43,14 +41,19 @@ def variables(nodes: int | None) -> dict[str, dict[str, str]]:
 )
 def test_a_small_fleet_collects_garbage_sooner(nodes: int | None, most: str, others: str) -> None:
     found = variables(nodes)
-    assert found.pop("kube-apiserver") == {"GOGC": most, "GOMEMLIMIT": str(memory.total() // 5)}
+    assert found.pop("kube-apiserver") == {"GOGC": most, "GOMEMLIMIT": str(machine.memory_bytes() // 5)}
     assert len(found) == 4
     assert {each["GOGC"] for each in found.values()} == {others}
 
 
 @pytest.mark.parametrize(
     ("nodes", "most"),
-    [(0, memory.total() // 12), (10_000, memory.total() // 12), (10_000_000, 320_000_000_000), (None, None)],
+    [
+        (0, machine.memory_bytes() // 12),
+        (10_000, machine.memory_bytes() // 12),
+        (10_000_000, 320_000_000_000),
+        (None, None),
+    ],
 )
 def test_controllers_that_keep_all_nodes_take_a_share_of_the_machine_but_never_less_than_they_need(
     nodes: int | None, most: int | None

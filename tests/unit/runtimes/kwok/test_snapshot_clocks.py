@@ -1,7 +1,5 @@
 """What runs by the clock in a snapshot's objects is put forward, and nothing else of them is changed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

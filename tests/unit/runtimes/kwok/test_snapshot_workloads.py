@@ -1,7 +1,5 @@
 """What of a cluster moves into another stack's: what users have put there, and nothing of the cluster's own."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading

@@ -1,7 +1,5 @@
 """Another Kubernetes version in place: what may become what, and what is written when."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

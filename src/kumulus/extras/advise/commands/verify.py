@@ -1,7 +1,5 @@
 """`kumulus advise --verify`: the fleet brought up, the workload run on it, and everything taken down again."""
 
-from __future__ import annotations
-
 import argparse
 import secrets
 import tempfile

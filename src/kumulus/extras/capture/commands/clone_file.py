@@ -1,7 +1,5 @@
 """A clone's stack file: as a capture has it, with the nodes beside it where Pulumi could not take them within it."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterable, Mapping

@@ -135,7 +135,7 @@ def _wanted(args: argparse.Namespace) -> Probe:
 def _cluster(args: argparse.Namespace) -> which.Which:
     """The cluster to ask: the one named, or a capture's clone."""
     from kumulus.model.names import dns_safe
-    from kumulus.runtimes.existing.copy import outlives_by_note
+    from kumulus.runtimes.existing.source import outlives_by_note
 
     if args.on is not None:
         return clone.whole(args.on, args.stack or dns_safe(args.on.absolute().name, 40) or "clone")

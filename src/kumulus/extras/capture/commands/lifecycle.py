@@ -8,8 +8,6 @@ Read is what kubectl writes as JSON or YAML, a directory of it such as must-gath
 More: docs/pods.md.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator
 from pathlib import Path

@@ -8,8 +8,6 @@ Read are JSON lines of audit.k8s.io/v1, webhook batches, exports of EKS, GKE and
 `kwokctl snapshot record` writes, and a directory of captures called after their times. More: docs/your-cluster.md.
 """
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

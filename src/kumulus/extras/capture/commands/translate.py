@@ -6,8 +6,6 @@
 The table is what `kumulus capture --anonymise` wrote beside the capture.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

@@ -12,8 +12,6 @@ Sources: k8s.io/apiserver pkg/apis/audit/v1, the schemas of CloudWatch Logs' sub
 logs, and of google.cloud.audit.AuditLog.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """From recorded requests to the files of an experiment that replays them."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

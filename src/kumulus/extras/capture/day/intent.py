@@ -6,8 +6,6 @@ that no clone has: nothing else would create it. The decisions of schedulers (bi
 nodes and their consequences are left to the clone.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field

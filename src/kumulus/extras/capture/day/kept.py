@@ -1,7 +1,5 @@
 """What is kept of a workload: what schedulers and the workload's own controller read of it, and nothing else."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Set

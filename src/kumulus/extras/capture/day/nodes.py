@@ -5,8 +5,6 @@ kind of patch it was: a list is a JSON patch (RFC 6902); a mapping is applied as
 named items, such as containers, are matched by name, as in a strategic merge patch.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping
 from typing import Any

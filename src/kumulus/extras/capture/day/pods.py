@@ -1,7 +1,5 @@
 """What happened to the recorded pods: when each was created, bound and ended, its requests, and whether preempted."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

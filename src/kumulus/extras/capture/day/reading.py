@@ -5,8 +5,6 @@ is a directory as `kumulus capture --to day/TIME` writes it, named after its tim
 capture has their owners, but not when an owner was created or scaled.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

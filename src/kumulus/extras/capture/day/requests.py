@@ -5,8 +5,6 @@ recognized by their user names, or, if all have the same one, as under kwokctl, 
 Source: k8s.io/kubernetes cmd/kube-controller-manager, plugin/pkg/auth/authorizer/rbac.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """What A and B came to: lines for the terminal, a page, checks for CI, and a file for programs."""
 
-from __future__ import annotations
-
 import html
 import json
 import math

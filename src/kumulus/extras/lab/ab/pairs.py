@@ -7,8 +7,6 @@ Waudby-Smith and Ramdas, "Estimating means of bounded random variables by bettin
 differences on which nobody would have got rich.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Run A and B in turn until it is decided which one is better."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field, replace

@@ -15,8 +15,7 @@ from kumulus.kube import ApiError
 from kumulus.kube.errors import tolerating
 from kumulus.kube.messages import MessageCodec
 from kumulus.kube.objects import find
-from kumulus.model.devices import GATES, Parts
-from kumulus.model.mig import MIG_CLASS
+from kumulus.model.devices import GATES, MIG_CLASS, Parts
 from kumulus.model.slices import DEVICE_CLASSES
 
 if TYPE_CHECKING:

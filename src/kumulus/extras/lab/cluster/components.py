@@ -3,8 +3,6 @@
 A cluster of the kwok runtime consists of local processes. Those of any other cluster are not known and not measured.
 """
 
-from __future__ import annotations
-
 import re
 import ssl
 from collections.abc import Iterable, Mapping

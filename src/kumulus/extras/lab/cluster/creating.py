@@ -21,8 +21,7 @@ from kumulus.host import lifetime
 from kumulus.kube import ApiError
 from kumulus.kube.bulk import for_each
 from kumulus.kube.namespaces import NAMESPACES
-from kumulus.kube.objects import has_account
-from kumulus.kube.paths import inside, root
+from kumulus.kube.objects import has_account, inside, root
 from kumulus.model.identity import NOBODY, RUN_LABEL, Owner
 
 if TYPE_CHECKING:

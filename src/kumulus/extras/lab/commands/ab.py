@@ -1,7 +1,5 @@
 """`kumulus experiment ab`: two ways of scheduling, run in turn until it is decided which one is better."""
 
-from __future__ import annotations
-
 import argparse
 import secrets
 import sys

@@ -1,7 +1,5 @@
 """What `kumulus experiment` does with files and with runs that there are, and `sweep`: every combination of a file."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -1,7 +1,5 @@
 """`kumulus experiment compare`: runs side by side, and whether the change from one to another keeps its limits."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -21,8 +21,6 @@ report.json, plots and JUnit XML, and leaves the cluster as it was. The exit cod
 otherwise 1. docs/experiments.md describes the file and the measurements.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable
 from pathlib import Path

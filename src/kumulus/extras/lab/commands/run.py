@@ -1,7 +1,5 @@
 """`kumulus experiment run`: an experiment on a cluster."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import subprocess

@@ -1,7 +1,5 @@
 """`kumulus experiment show`, `fragmentation` and `why`: recorded runs on a time line, and what was decided in them."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

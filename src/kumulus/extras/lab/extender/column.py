@@ -1,7 +1,5 @@
 """A policy's scores of one pod's nodes, as `kumulus experiment why` shows them: a line of JSON for each pod."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -3,8 +3,6 @@
 Source: https://kubernetes.io/docs/reference/config-api/kube-scheduler-config.v1/
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path

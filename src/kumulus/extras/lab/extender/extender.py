@@ -1,7 +1,5 @@
 """An extender's side of scheduling: which nodes a policy allows for a pod, and where the pod went."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence

@@ -5,8 +5,6 @@ which kube-scheduler asked, and for the cluster as it was then: with the pods on
 decided on before.
 """
 
-from __future__ import annotations
-
 import asyncio
 import random
 import time

@@ -3,8 +3,6 @@
 All times are seconds on the client's clock, counted from the start: when the watch reported it.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence

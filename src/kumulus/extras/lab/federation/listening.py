@@ -16,7 +16,7 @@ from kumulus.extras.lab.measure.views import PodView
 from kumulus.extras.watch.history.words import Sort
 from kumulus.extras.watch.live.fleet import follow_when_there, together
 from kumulus.kube.watch import Event
-from kumulus.model.offer_effects import OfferEffects
+from kumulus.model.fault_effects import OfferEffects
 from kumulus.nodes.catalog.prices import Prices
 
 if TYPE_CHECKING:

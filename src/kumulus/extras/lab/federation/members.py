@@ -19,7 +19,7 @@ from kumulus.extras.lab.file.model import OWN, Experiment
 from kumulus.extras.lab.file.timeline import OUTAGES
 from kumulus.extras.lab.plan.pods import Object
 from kumulus.kube import ApiError, Client, Unreachable, load_kubeconfig
-from kumulus.kube.paths import collection
+from kumulus.kube.objects import collection
 from kumulus.model.identity import Owner
 from kumulus.model.names import nearest
 from kumulus.nodes.faults.new_pods import wait_until_all_are_managed

@@ -1,7 +1,5 @@
 """Amounts of a measure as people write and read them: thresholds in its unit, distances from a former one, values."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

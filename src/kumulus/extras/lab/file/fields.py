@@ -1,7 +1,5 @@
 """Field types that only experiment files have: durations in seconds, rates, and required texts."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Annotated

@@ -1,7 +1,5 @@
 """Kubernetes objects from the user's files: as they are, or as templates in which texts are replaced."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -3,8 +3,6 @@
 A measure is one number of one repetition. Its unit says how a threshold on it is written and how it is shown.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal

@@ -1,7 +1,5 @@
 """A recording: its steps, and the pods that there were. It may come from anyone, so everything in it is checked."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator, Mapping

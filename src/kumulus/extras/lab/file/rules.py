@@ -3,8 +3,6 @@
 Like `kumulus.stackfile.rules`, they check the plain file, so that the user sees all problems at once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from kumulus.extras.schedulers import NAMES, registry

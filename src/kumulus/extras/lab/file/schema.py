@@ -1,7 +1,5 @@
 """The JSON schema of an experiment file, made from its models; `kumulus.stackfile.schema` says how."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from kumulus.extras.lab.file.expect import BOUNDS, KEYS, LIMITS

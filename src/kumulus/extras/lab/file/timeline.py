@@ -1,7 +1,5 @@
 """What happens in the course of an experiment: faults, changes of size, programs, and what stops or is cut off."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator

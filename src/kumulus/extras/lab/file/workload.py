@@ -2,8 +2,6 @@
 
 # ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator

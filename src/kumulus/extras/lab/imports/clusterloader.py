@@ -3,8 +3,6 @@
 Source: k8s.io/perf-tests clusterloader2, docs/GETTING_STARTED.md and api/types.go.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """An imported benchmark, and the files that it becomes."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

@@ -3,8 +3,6 @@
 Kueue's own have no pods; here they are scheduled and run. Source: sigs.k8s.io/kueue test/performance/scheduler.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -4,8 +4,6 @@ Pods that are not measured come first, as Deployments, and the measured ones whe
 k8s.io/kubernetes test/integration/scheduler_perf, of Kubernetes 1.37.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is allocated of the nodes, updated as pods come and go: in all, by product and zone, and how scattered it is."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field

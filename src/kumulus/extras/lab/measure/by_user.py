@@ -5,8 +5,6 @@ no pod wants any, they are of CPUs. A job that is preempted begins anew, and wha
 what it waited and took.
 """
 
-from __future__ import annotations
-
 import heapq
 import math
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """The clock of a repetition, which also notes when the client stands still: what it then hears, it hears late."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 

@@ -1,7 +1,5 @@
 """What becomes of the nodes and pods that a timeline's faults struck: cordons, evacuation, recovery."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -34,7 +34,7 @@ from kumulus.kube.messages import MessageCodec
 from kumulus.kube.objects import identity
 from kumulus.kube.pods import PODS, UNFINISHED
 from kumulus.kube.watch import Event, Events, Interrupted, News, Resumed, Synced, follow
-from kumulus.model.offer_effects import OfferEffects
+from kumulus.model.fault_effects import OfferEffects
 from kumulus.model.pools import INSTANCE_TYPE_LABEL
 from kumulus.model.slices import RESOURCE_API
 from kumulus.nodes.catalog.prices import Prices, is_spot

@@ -1,7 +1,5 @@
 """Sums over time, as nodes and their pods come and go: what the nodes of a run cost, and its GPU-hours."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 

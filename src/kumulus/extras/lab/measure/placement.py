@@ -1,7 +1,5 @@
 """Records a run for later inspection: which pod was where and when, as the watches saw it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial

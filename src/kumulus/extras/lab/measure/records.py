@@ -1,7 +1,5 @@
 """What became of each pod, job and PodGroup, updated as events arrive; times are those of `states`."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping

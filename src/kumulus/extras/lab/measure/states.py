@@ -4,8 +4,6 @@ All times are seconds on the client's monotonic clock from the experiment's star
 What a client hears after it was cut off, or stood still, has no such time: it is only known since when it may be so.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """Spreads of durations: smallest, mean, percentiles, largest; and what is not known well enough to be a figure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Computes the measures of a repetition from its records, by the names of `kumulus.extras.lab.file.measures`."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

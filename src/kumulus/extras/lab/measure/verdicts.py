@@ -1,7 +1,5 @@
 """Whether the expectations of an experiment hold."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

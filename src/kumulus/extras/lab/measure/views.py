@@ -4,8 +4,6 @@ So the memory of a run grows by some hundred bytes for each pod. What a pod requ
 by :mod:`kumulus.extras.watch.live`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -15,10 +13,9 @@ from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL
 from kumulus.extras.watch.live.amounts import Amounts
 from kumulus.extras.watch.live.node import NOWHERE, node_from
 from kumulus.extras.watch.live.pod import amounts_asked, requests_of
-from kumulus.model.devices import MILLI
+from kumulus.model.devices import MILLI, gpu_of
 from kumulus.model.gfd import GPU_RESOURCE, SHARE_RESOURCE
 from kumulus.model.lifecycles import EMULATED, EXIT_CODE_ASSUMED
-from kumulus.model.mig import gpu_of
 from kumulus.model.pools import INSTANCE_TYPE_LABEL
 from kumulus.nodes.catalog.prices import Prices, is_spot
 

@@ -1,7 +1,5 @@
 """Run an experiment file without a cluster: its stack's machines, its trace, its policy, a run for each seed."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor

@@ -1,7 +1,5 @@
 """An offline run: pods arrive one after the other, and measures are noted by how much demand has arrived."""
 
-from __future__ import annotations
-
 import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

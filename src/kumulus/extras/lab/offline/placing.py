@@ -1,7 +1,5 @@
 """The nodes of a cluster as arrays, and which of them a policy gives a pod: what fits, its scores, a rule for ties."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

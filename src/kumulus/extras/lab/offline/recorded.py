@@ -4,8 +4,6 @@ A history counts whole GPUs, so this is for pods that ask for whole ones; fragme
 a run (``policy.fragmented`` of its report).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby

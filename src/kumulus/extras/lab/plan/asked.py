@@ -1,7 +1,5 @@
 """The users of a plan's jobs, and what the jobs' pods ask for."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any

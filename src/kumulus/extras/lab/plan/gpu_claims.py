@@ -3,17 +3,14 @@
 Pure functions. A part of a GPU is `milli` of a device that several claims share (consumable capacity, KEP-5075), or
 the smallest MIG device with at least that much (partitionable devices, KEP-4815). Sources: k8s.io/api/resource/v1; for
 a MIG device's share of its GPU, docs.nvidia.com/datacenter/tesla/mig-user-guide: 1g to 7g are sevenths of the
-multiprocessors, and `kumulus.model.mig.PROFILES` has the eighths of the memory.
+multiprocessors, and `kumulus.model.devices.PROFILES` has the eighths of the memory.
 """
-
-from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from kumulus.model.devices import MILLI, NVIDIA_DRIVER, WHOLE, Parts
-from kumulus.model.mig import EIGHTHS, MIG_CLASS, PROFILES
+from kumulus.model.devices import EIGHTHS, MIG_CLASS, MILLI, NVIDIA_DRIVER, PROFILES, WHOLE, Parts
 from kumulus.model.slices import RESOURCE_API
 
 KIND = "ResourceClaimTemplate"

@@ -1,7 +1,5 @@
 """Everything that a repetition creates, and when."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random

@@ -1,7 +1,5 @@
 """Planned jobs, and the pods of a described workload: their template, and the labels by which a run knows pods."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any

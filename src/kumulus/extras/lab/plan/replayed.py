@@ -1,7 +1,5 @@
 """A recording as jobs and steps: the part that is replayed, at its speed. Pure."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """The jobs of a recorded trace: what they ask for, also by claims, and their order, as recorded or drawn."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Find a policy by the paper's name or in a file, check its answers, and report its errors as those of the policy."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import signal

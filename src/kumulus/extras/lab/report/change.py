@@ -1,7 +1,5 @@
 """What became of a measure between two: how much it differs, how exactly that is known, and whether it is better."""
 
-from __future__ import annotations
-
 import html
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Whether changes are accepted, as CI systems show it: JUnit XML whose names are the same every time, and GitHub."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree

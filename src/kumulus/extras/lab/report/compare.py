@@ -1,7 +1,5 @@
 """Runs side by side: every measure, its spread over repetitions, and what makes the comparison unfair."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain

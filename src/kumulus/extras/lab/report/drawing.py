@@ -1,7 +1,5 @@
 """How plots look and are saved: one style, one row of colours, files that do not depend on when they are drawn."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager

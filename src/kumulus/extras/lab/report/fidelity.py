@@ -4,8 +4,6 @@ The lines are in fidelity.yaml, of which that page is made, too; replay_errors.j
 off a trace was that was replayed faster.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass

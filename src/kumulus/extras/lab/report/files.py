@@ -7,8 +7,6 @@ A report is written when a run begins, marked partial, and again whenever there 
 full disk, the last report written is complete.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import json

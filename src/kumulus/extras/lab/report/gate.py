@@ -1,7 +1,5 @@
 """How much two runs differ, by the repetitions of each, and limits on it: `timeToSchedule.p99:+10%`."""
 
-from __future__ import annotations
-
 import math
 import re
 import statistics

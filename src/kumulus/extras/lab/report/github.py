@@ -3,8 +3,6 @@
 Source of the formats: https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A line joins runs that agree in everything their figures depend on; another sett
 page of scale tests.
 """
 
-from __future__ import annotations
-
 import html
 import json
 import os

@@ -3,8 +3,6 @@
 Source of the format: https://github.com/testmoapp/junitxml
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from xml.etree import ElementTree
 

@@ -1,7 +1,5 @@
 """Makes the report of a run from its outcome."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 import os
@@ -37,7 +35,7 @@ from kumulus.extras.lab.report.model import (
 )
 from kumulus.extras.lab.report.replayed import compared
 from kumulus.extras.lab.run.bench import Outcome
-from kumulus.host import memory
+from kumulus.host.machine import memory_bytes
 
 _RESOURCES = ("cpu", "gpus", "memory")
 
@@ -188,4 +186,4 @@ def inputs_of(files: Mapping[str, str], digest: str) -> Inputs:
 
 def machine() -> Machine:
     """The machine this runs on."""
-    return Machine(cores=psutil.cpu_count() or 1, memory_bytes=memory.total(), load=round(os.getloadavg()[0], 2))
+    return Machine(cores=psutil.cpu_count() or 1, memory_bytes=memory_bytes(), load=round(os.getloadavg()[0], 2))

@@ -1,7 +1,5 @@
 """A moment of a recorded run as a picture: the nodes by zone, in the colour of what pods had, and its course."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from itertools import groupby

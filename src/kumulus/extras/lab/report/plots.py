@@ -1,7 +1,5 @@
 """The plots of a run, as SVG and PNG: repetitions, Jobs by cluster, and what users had."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A replay compared with its recording: the pods then and now."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping

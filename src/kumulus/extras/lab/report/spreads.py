@@ -1,7 +1,5 @@
 """Plots of several runs: one for each measure, and one of allocated and fragmented GPUs by the demand that arrived."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A report in a few lines, for the terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from kumulus.extras.lab.file.amount import NOT_MEASURED, between, shown

@@ -3,8 +3,6 @@
 Of schedulers that do not log how they decide, a run's history says why pods waited, in the scheduler's words.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The user's own commands of a timeline: an operator, a check. They end with the run, also if it is killed."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -1,7 +1,5 @@
 """When a repetition is over: all that could happen has happened."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Collection
 from typing import Literal
 

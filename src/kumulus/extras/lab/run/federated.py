@@ -1,7 +1,5 @@
 """A repetition on a federation: the watches of all clusters, its Jobs' progress, and workers' outages."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal

@@ -19,7 +19,7 @@ from kumulus.extras.scaling.karpenter.objects import CAPACITY_TYPE, node_class, 
 from kumulus.extras.snapshots.file import SUFFIX, Damaged
 from kumulus.kube import ApiError, Unreachable
 from kumulus.nodes.errors import ProviderError
-from kumulus.runtimes.existing.copy import outlives_by_note
+from kumulus.runtimes.existing.source import outlives_by_note
 
 if TYPE_CHECKING:
     from kumulus.extras.lab.file.model import Beginning

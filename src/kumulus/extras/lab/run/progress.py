@@ -1,7 +1,5 @@
 """What a user sees while an experiment runs: bars in a terminal, a line now and then elsewhere, or nothing."""
 
-from __future__ import annotations
-
 import shutil
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """One repetition: a namespace, its workloads, the measurement, and the removal of everything."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The scheduler that an experiment is about, the cluster's own or one that is started beside it: stop and start it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -20,7 +18,7 @@ from kumulus.extras.schedulers.objects import Mark
 from kumulus.extras.schedulers.process import Running, start
 from kumulus.host import processes
 from kumulus.host.files import last_lines
-from kumulus.runtimes.owner import cluster_owner
+from kumulus.runtimes.place import cluster_owner
 from kumulus.toolchain.pins import CONTROL_PLANE
 
 SchedulerAction = Literal["stop", "start", "restart"]

@@ -21,10 +21,9 @@ from kumulus.kube.bulk import for_each
 from kumulus.model.applied import posted_node, record_of
 from kumulus.model.errors import SpecError
 from kumulus.model.fault_consequences import described, reclaimed
+from kumulus.model.fault_effects import NodeEffects, OfferEffects
 from kumulus.model.identity import NOBODY, RUN_LABEL, Owner
 from kumulus.model.names import nearest
-from kumulus.model.node_effects import NodeEffects
-from kumulus.model.offer_effects import OfferEffects
 from kumulus.nodes.faults import operations, records, stages
 from kumulus.nodes.faults.new_pods import wait_until_managed
 from kumulus.nodes.faults.records import Record

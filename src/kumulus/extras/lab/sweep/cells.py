@@ -1,7 +1,5 @@
 """The cells of a sweep: the experiment and the stack with the values of one combination, and a name for each."""
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import json

@@ -4,8 +4,6 @@ None of these clusters is started here: whoever can connect to one runs code on 
 processes do the same by pipes.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """A sweep file: an experiment, and which of its fields vary."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterator, Mapping

@@ -4,8 +4,6 @@ The cluster is the stack of a project in the sweep's directory. If a sweep is ki
 left of it before anything else.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shutil
@@ -28,7 +26,8 @@ from kumulus.extras.lab.report.files import os_errors_explained
 from kumulus.extras.lab.run.bench import Options
 from kumulus.extras.lab.sweep.cells import Cell
 from kumulus.extras.lab.sweep.store import Result, Store
-from kumulus.host import files, memory
+from kumulus.host import files
+from kumulus.host.machine import memory_bytes
 from kumulus.kube import ApiError, KubeconfigError, Unreachable, yaml_writing
 from kumulus.model import scale
 from kumulus.model.errors import SpecError
@@ -104,7 +103,7 @@ def at_once(cells: Sequence[Cell], wanted: int) -> int:
         cells: what is to run; the largest decides.
         wanted: the most; 0 for as many as fit.
     """
-    machine = scale.Machine(psutil.cpu_count() or 1, memory.total() / 1e6)
+    machine = scale.Machine(psutil.cpu_count() or 1, memory_bytes() / 1e6)
     sizes = [_size(cell) for cell in cells]
     nodes, factor = max(sizes, default=(0, None), key=lambda size: size[0])
     cost = scale.cost(nodes, machine, factor)

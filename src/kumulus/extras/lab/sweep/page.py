@@ -1,7 +1,5 @@
 """The page of a sweep: each measure as a table with intervals and verdicts, and as a plot with every seed."""
 
-from __future__ import annotations
-
 import html
 import math
 from collections.abc import Iterator, Mapping, Sequence

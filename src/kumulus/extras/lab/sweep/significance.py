@@ -10,8 +10,6 @@ Fisher's permutation test (1935), in which the two runs of a seed are exchanged:
 interval excludes 0. Several comparisons share the level (Bonferroni).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@
 <directory>/starts.log         one line for each start of a cell, so that starts can be counted
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -1,7 +1,5 @@
 """A whole sweep: run the cells that have no result yet, and write all results as a table and a page."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Import a trace: read its files once, write tasks, stack and experiment, and sum up the result."""
 
-from __future__ import annotations
-
 import csv
 import errno
 from collections.abc import Iterator, Mapping, Sequence

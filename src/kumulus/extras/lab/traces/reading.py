@@ -1,7 +1,5 @@
 """Rows of a trace's files, one at a time; bad rows are counted and recorded by line."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import zlib

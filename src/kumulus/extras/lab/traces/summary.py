@@ -1,7 +1,5 @@
 """What an import prints: machines, tasks, their demand by resource, and what could not be represented."""
 
-from __future__ import annotations
-
 import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """A task of a trace, in units of our own; and a format of traces, which reads files into machines and tasks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

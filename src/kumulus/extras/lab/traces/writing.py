@@ -1,7 +1,5 @@
 """The stack file and the experiment file of an imported trace."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import os

@@ -4,8 +4,6 @@ Source: cluster-autoscaler/cloudprovider/externalgrpc/protos/externalgrpc.proto 
 of fields never change.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from typing import Any

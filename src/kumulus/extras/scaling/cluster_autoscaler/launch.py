@@ -4,16 +4,14 @@ Source: cluster-autoscaler/cloudprovider/externalgrpc/README.md and externalgrpc
 kubernetes/autoscaler: the provider's address, and the certificates by which the two authenticate each other.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys
 from pathlib import Path
 from typing import Any
 
+from kumulus.extras.scaling.deploying import READ, Rule, granted, user
 from kumulus.extras.scaling.descriptor import Asked, Manifest, Place
-from kumulus.extras.scaling.roles import READ, Rule, granted, user
 
 PROVIDER = "node-groups"
 _CLOUD, _SETTINGS = "cloud-config.yaml", "node-groups.json"

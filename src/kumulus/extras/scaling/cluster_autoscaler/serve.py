@@ -4,8 +4,6 @@ It listens on 127.0.0.1 and answers only clients with the certificate of the clu
 cluster-autoscaler has; the TLS handshake fails for every other user of the machine.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import signal

@@ -4,8 +4,6 @@ What each has to do is documented in externalgrpc.proto and in the interfaces Cl
 cluster-autoscaler/cloudprovider/cloud_provider.go, kubernetes/autoscaler.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 

@@ -6,8 +6,6 @@
 docs/autoscalers.md says how a kind cluster gets it, and what the stack file names.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import tempfile

@@ -2,7 +2,7 @@
 
 from kumulus import toolchain
 from kumulus.extras.scaling.descriptor import Autoscaler, Program
-from kumulus.extras.scaling.karpenter import deployment, launch, objects, unfinished
+from kumulus.extras.scaling.karpenter import deployment, launch, objects
 
 AUTOSCALER = Autoscaler(
     name="karpenter",
@@ -23,5 +23,5 @@ AUTOSCALER = Autoscaler(
     instances=objects.INSTANCES,
     nodes=objects.NODEPOOL_LABEL,
     deployment=deployment.manifests,
-    forget=unfinished.forget,
+    forget=launch.forget,
 )

@@ -3,8 +3,6 @@
 The nodes that it creates run no containers, so it and every other pod that has to run avoid them by node affinity.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

@@ -3,16 +3,14 @@
 Its permissions are those of its chart for KWOK: kwok/charts/templates of sigs.k8s.io/karpenter v1.14.0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import yaml
 
 from kumulus import toolchain
+from kumulus.extras.scaling.deploying import READ, Rule, granted, user
 from kumulus.extras.scaling.descriptor import Asked, Manifest
-from kumulus.extras.scaling.roles import READ, Rule, granted, user
 from kumulus.kwok.base_stages import node_initialize, node_reclaimed
 
 USER = "karpenter"

@@ -4,8 +4,6 @@ kube-scheduler makes one attempt after the other. A note's counts include everyt
 in between that called no extender, because the pod fitted nowhere, are subtracted.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The record of a scheduler's decisions: one line of JSON for each pod that was bound."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field

@@ -9,8 +9,6 @@ Source: RunFilterPlugins in pkg/scheduler/framework/runtime/framework.go of k8s.
 findNodesThatPassFilters in pkg/scheduler/schedule_one.go. Checked against Kubernetes 1.35 to 1.37.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

@@ -7,8 +7,6 @@ Source: pkg/scheduler/schedule_one.go and pkg/scheduler/framework/runtime/batch.
 Checked against Kubernetes 1.35 to 1.37.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

@@ -6,8 +6,6 @@ It ends with the scheduler, and so does the extender that the scheduler calls (`
 the run that measures the scheduler must not wait for it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

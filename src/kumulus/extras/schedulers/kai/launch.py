@@ -4,8 +4,6 @@ Its operator, its webhooks and the controllers that only sum up the status of qu
 them listens on every address of the machine, which no flag changes. Flags and objects as tried with v0.17.0.
 """
 
-from __future__ import annotations
-
 from kumulus.extras.schedulers import definitions, registry
 from kumulus.extras.schedulers.errors import SchedulerError
 from kumulus.extras.schedulers.kai import workloads

@@ -3,8 +3,6 @@
 Source: KAI-Scheduler, docs/queues, docs/topology, docs/batch ("external PodGroups") and docs/gpu-sharing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """kube-scheduler alongside the cluster's own, builds of it with more plugins, and the user's own builds."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The program that schedules: the pinned one, or the user's own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from kumulus import toolchain

@@ -1,7 +1,5 @@
 """Read the user's own configuration of a scheduler, with errors that name the file and the remedy."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -2,7 +2,7 @@
 
 from kumulus.extras.schedulers.descriptor import OF_THE_CLUSTER, Scheduler
 from kumulus.extras.schedulers.native import workloads
-from kumulus.extras.schedulers.native.served import require
+from kumulus.extras.schedulers.native.workloads import require
 
 SCHEDULER = Scheduler(
     name="native",

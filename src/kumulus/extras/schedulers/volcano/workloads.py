@@ -3,8 +3,6 @@
 Source: volcano.sh/en/docs: podgroup, queue, network_topology_aware_scheduling; the definitions of Volcano's own module.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

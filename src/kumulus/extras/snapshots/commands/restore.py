@@ -33,7 +33,7 @@ def restore(args: argparse.Namespace) -> int:
         JournalError, ProviderError, Damaged, OSError: it cannot be restored, or not now.
     """
     from kumulus.extras.snapshots.restored import CutOff
-    from kumulus.runtimes.existing.copy import outlives_by_note
+    from kumulus.runtimes.existing.source import outlives_by_note
 
     found = which.chosen(project.chosen(args.stack), args.cluster)
     source = which.chosen(project.chosen(args.of), args.cluster) if args.of else found

@@ -8,8 +8,6 @@ The page is served on 127.0.0.1 only. Its address contains a token, new each tim
 ends it. What the page shows, and its keys: docs/console.md.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 
@@ -54,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
 async def _serve(found: cluster.Cluster, port: int, allowed: bool) -> None:
     from kumulus.extras.watch.console.changes import Changes
     from kumulus.extras.watch.console.page import Page
-    from kumulus.runtimes.owner import cluster_owner
+    from kumulus.runtimes.place import cluster_owner
 
     async with look.live(found) as live:
         changes = Changes(live, cluster_owner(found.kubeconfig)) if allowed else None

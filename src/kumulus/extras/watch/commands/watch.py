@@ -7,8 +7,6 @@
 If the output is not a terminal, it prints one summary. Keys and columns: docs/console.md.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

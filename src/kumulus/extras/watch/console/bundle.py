@@ -4,8 +4,6 @@ Its modules become one script, in the order of their imports, each in its own sc
 that script and the style by their hashes, and nothing else. Recorded values are data in it, never markup.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import html

@@ -4,8 +4,6 @@ Applying a plan that was shown needs its ticket, which is random, valid once, an
 applied.
 """
 
-from __future__ import annotations
-
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping

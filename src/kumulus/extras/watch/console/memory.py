@@ -1,7 +1,5 @@
 """What the page remembers of a live cluster: a bounded hour, in the format of recorded runs."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The page's server: on this machine only, and only for holders of the token in its address."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterable

@@ -1,7 +1,5 @@
 """Serve something on this machine only, and only to holders of the token in its address."""
 
-from __future__ import annotations
-
 import errno
 import hmac
 import secrets

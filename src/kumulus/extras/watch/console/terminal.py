@@ -1,7 +1,5 @@
 """The live view in a terminal."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """A summary as plain text, for pipes, CI and everything else that is not a terminal. Pure functions."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 

@@ -5,8 +5,6 @@ they are asked for; `python -m kumulus.extras.watch.dashboards DIRECTORY` writes
 nothing else of the project.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``python -m kumulus.extras.watch.dashboards DIRECTORY``: write the dashboards' JSON files, for Grafana's *Import*."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

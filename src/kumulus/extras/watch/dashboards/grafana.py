@@ -1,7 +1,5 @@
 """Dashboards as Grafana's JSON (schema version 39, which Grafana 10.3 and later read)."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A dashboard as data, independent of what draws it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path

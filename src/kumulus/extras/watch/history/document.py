@@ -4,8 +4,6 @@ Compact, since a run of 10,000 pods has 40,000 events: times are milliseconds, e
 flat list. ``docs/history.md`` describes it for other programs.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import zlib

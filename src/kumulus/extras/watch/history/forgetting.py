@@ -1,7 +1,5 @@
 """Keep a live history within bounds: forget what is older than a span, and begin with the state at that time."""
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Iterable
 

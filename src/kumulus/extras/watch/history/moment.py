@@ -1,7 +1,5 @@
 """The state at a moment of a history: a pure function, which tests compare with the page's own."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, field
 

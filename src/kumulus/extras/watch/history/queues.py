@@ -1,7 +1,5 @@
 """Record what queues report about themselves, and count the jobs in those that report nothing."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial

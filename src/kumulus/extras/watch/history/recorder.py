@@ -1,7 +1,5 @@
 """Record what happens: values of the live views go in, events come out, one for each visible change."""
 
-from __future__ import annotations
-
 import json
 from array import array
 from collections.abc import Hashable

@@ -1,7 +1,5 @@
 """The numbers that events use for what they are about and what became of it. ``assets/history.js`` has the same."""
 
-from __future__ import annotations
-
 from enum import IntEnum
 
 

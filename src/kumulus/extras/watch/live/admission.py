@@ -6,8 +6,6 @@ and, for resource names, NodeResourcesFit: kubernetes.io/docs/concepts/schedulin
 listed (:attr:`Rule.apart`); volumes and host ports are ignored. Checked against Kubernetes 1.35 to 1.37.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar

@@ -1,13 +1,10 @@
 """GPUs by Dynamic Resource Allocation: what nodes publish in ResourceSlices, and what ResourceClaims hold of them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
-from kumulus.model.devices import extended_resource
-from kumulus.model.mig import gpu_of
+from kumulus.model.devices import extended_resource, gpu_of
 from kumulus.model.totals import is_gpu
 
 T = TypeVar("T")

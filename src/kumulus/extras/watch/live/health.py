@@ -3,8 +3,6 @@
 Components do not report their health by themselves, so unlike all else here, it is polled every few seconds.
 """
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 from collections.abc import Awaitable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Nodes, pods and their sums, kept up to date event by event; an event's cost does not depend on the fleet's size."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Mapping

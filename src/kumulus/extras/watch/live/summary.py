@@ -1,7 +1,5 @@
 """A moment of a fleet, as plain values: what the terminal shows, what `--json` prints."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What the clusters of a federation did, in report, summary, comparison and picture."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """From what a hub's Workloads and the workers' pods say to where each Job was, and how long it took."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from kumulus.extras.lab.federation.dispatching import Dispatching

@@ -1,7 +1,5 @@
 """The watches of a hub and its workers: one account of all, in which each thing is of its cluster."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """What an experiment has to be that runs on the hub of a federation, and what only one on it may say."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

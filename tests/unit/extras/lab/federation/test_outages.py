@@ -1,7 +1,5 @@
 """What a timeline does to workers: led through a proxy, cut off, killed, brought back; each in the journal before."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

@@ -1,7 +1,5 @@
 """The proxy between a hub and a worker: what it passes on, what a cut does, and what comes after it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress

@@ -1,7 +1,5 @@
 """Who stands beside kube-scheduler as an extender: what it answers and notes, whatever the metrics are like."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

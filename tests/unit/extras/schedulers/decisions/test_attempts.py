@@ -1,7 +1,5 @@
 """The notes of what filters did, laid beside the log's lines: of which attempt each is, and of which none."""
 
-from __future__ import annotations
-
 import json
 
 from kumulus.extras.schedulers.decisions.asked import Asked

@@ -1,7 +1,5 @@
 """Which filters refused how many nodes, from how often each was run."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """kube-scheduler's log of its decisions, understood line by line."""
 
-from __future__ import annotations
-
 from kumulus.extras.schedulers.decisions.document import Decision, Scored
 from kumulus.extras.schedulers.decisions.log import Decisions
 

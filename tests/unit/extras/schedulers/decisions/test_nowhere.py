@@ -1,7 +1,5 @@
 """How often filters were run in attempts in which a pod fitted nowhere, by what kube-scheduler says of them."""
 
-from __future__ import annotations
-
 import pytest
 
 from kumulus.extras.schedulers.decisions.attempts import runs, tried_nothing

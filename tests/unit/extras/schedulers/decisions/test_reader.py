@@ -1,7 +1,5 @@
 """The process that a scheduler's output goes through."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

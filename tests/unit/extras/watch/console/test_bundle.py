@@ -1,7 +1,5 @@
 """The page of recorded runs as one file."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import http.client

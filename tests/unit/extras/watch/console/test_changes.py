@@ -1,7 +1,5 @@
 """What the page may change, who may ask for it, and what is said before it is done."""
 
-from __future__ import annotations
-
 import http.client
 import json
 from collections.abc import Callable, Iterator

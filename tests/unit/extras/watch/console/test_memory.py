@@ -1,7 +1,5 @@
 """What the page remembers of a live cluster."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The page's server: who gets what, and where it listens."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import os

@@ -1,7 +1,5 @@
 """What the terminal and a pipe show of a fleet."""
 
-from __future__ import annotations
-
 import re
 import time
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The dashboards and rules as data: whether Prometheus and Grafana can read them."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

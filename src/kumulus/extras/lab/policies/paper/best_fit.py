@@ -3,8 +3,6 @@
 What is left is taken relative to the largest machine; scores are whole numbers from 0 to 100.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from kumulus.extras.lab.policies import Nodes, Pod, Study

@@ -4,8 +4,6 @@ As in the paper's simulator, the GPUs of a node are one amount. Both vectors are
 the smaller their product, the fuller the node and the higher its score, a whole number from 0 to 100.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from kumulus.extras.lab.policies import Nodes, Pod, Study

@@ -1,7 +1,5 @@
 """FGD: fragmentation gradient descent, the paper's own: the node and the GPU whose fragmentation grows least."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from kumulus.extras.lab.policies import Nodes, Pod, Study

@@ -4,8 +4,6 @@ The best node has only GPU pods of the pod's size; next is one that also has oth
 only others. Among equals, it is the one with the least GPU left. For pods without GPUs all nodes are equal.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from kumulus.extras.lab.policies import Nodes, Pod, Study

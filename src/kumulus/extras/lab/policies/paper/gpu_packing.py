@@ -3,8 +3,6 @@
 A share goes where the GPU it gets has least free. For pods without GPUs all nodes are equal.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from kumulus.extras.lab.policies import Nodes, Pod, Study

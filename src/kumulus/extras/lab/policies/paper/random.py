@@ -1,7 +1,5 @@
 """Random: any node on which the pod fits, and any of its GPUs with enough free."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from kumulus.extras.lab.policies import Nodes, Pod, Study

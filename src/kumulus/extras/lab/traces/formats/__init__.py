@@ -1,7 +1,5 @@
 """The formats of traces, one file each: columns, units, where they are described, and how a row becomes a task."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from kumulus.extras.lab.traces.formats import generic, openb, pai, philly, slurm_tables, swf

@@ -7,8 +7,6 @@ the heading, as `memory=mem_gb:Gi`; `gpus` of a worker, where 0.5 is half of one
 heading is one of these words need not be named.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path

@@ -8,8 +8,6 @@ Pod list: `name`; `cpu_milli`; `memory_mib`; `num_gpu`; `gpu_milli`, milli-GPU o
 `scheduled_time` in seconds, the last empty for pods that never ran.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

@@ -8,8 +8,6 @@ many instances; `status`; `start_time` and `end_time` in seconds; `plan_cpu`, pe
 pai_machine_spec.csv, likewise: `machine`; `gpu_type`; `cap_cpu` CPUs; `cap_mem` GB; `cap_gpu` GPUs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 

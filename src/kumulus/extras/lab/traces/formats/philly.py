@@ -11,8 +11,6 @@ simulator/traces/philly.csv; Qiao et al., OSDI 2021): `timestamp`, when it was s
 `num_gpus`; `gpu_time`, GPU-seconds, which follows from these; `cluster`, the virtual cluster.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

@@ -8,8 +8,6 @@ Columns of both: `job_id`; `user`; `gpu_num` and `cpu_num` of the whole job; `no
 virtual cluster; Acme `type`, the kind of work; Kalos `mem_per_pod_GB`, GB of each pod. Machines are in neither file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

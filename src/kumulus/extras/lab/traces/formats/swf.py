@@ -8,8 +8,6 @@ for, KB of each processor; 12 the user; 15 the queue. A processor is taken as a 
 as 3 wait time and 11 status, describe the outcome of the job and are not needed.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
