@@ -80,7 +80,8 @@ def outputs(component: type) -> tuple[Argument, ...]:
     for each in reversed(component.__mro__):
         docs = _docs(each) if each.__module__.startswith("kumulus.") else {}
         for name, written in inspect.get_annotations(each).items() if docs else ():
-            if get_origin(written) is pulumi.Output or str(written).startswith("pulumi.Output["):
+            origin: Any = get_origin(written)
+            if origin is pulumi.Output or str(written).startswith("pulumi.Output["):
                 found[name] = _argument(name, Required[_evaluated(written, each.__module__)], docs.get(name, ""))
     return tuple(found.values())
 
