@@ -11,6 +11,7 @@ from pathlib import Path
 
 from kumulus.toolchain import venv
 from tests.support import processes
+from tests.support.project import PACKAGES_LISTED_ONCE
 
 ROOT = Path(__file__).resolve().parents[2]
 _LEFT = shutil.ignore_patterns(
@@ -40,7 +41,8 @@ class Clone:
         pulumi_home = root / "pulumi"
         pulumi_home.mkdir()
         kept = {name: value for name, value in os.environ.items() if name in _KEPT or not name.startswith(_PRIVATE)}
-        self.environment = {**kept, "PULUMI_HOME": str(pulumi_home), "NO_COLOR": "1", "COLUMNS": "120"}
+        own = {"PULUMI_HOME": str(pulumi_home), "NO_COLOR": "1", "COLUMNS": "120"}
+        self.environment = {**kept, **PACKAGES_LISTED_ONCE, **own}
         # The default, said aloud: by it a test finds what its commands left running.
         self.environment[processes.HOME_VARIABLE] = str(self.clusters)
         self._make_environment()

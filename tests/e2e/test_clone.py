@@ -20,40 +20,50 @@ from tests.support.project import ROOT, Project
 
 pytestmark = pytest.mark.e2e
 CLONE = ("clone", "there", "-s", "clone")
-MANY = 3000
+MANY = 1500
 PATIENCE_S = 120.0
 
 
 @pytest.fixture
-def captured(project: Project) -> Project:
-    """A stack `there` of two nodes, with a quota and a pod that waits; captured into `there`."""
-    capture(project)
-    return project
+def captured(module_project: Project) -> Project:
+    """A stack `there` of two nodes, with a quota and a pod that waits; captured into `there`, which has no clone.
+
+    The stack is that of the test before, put right.
+    """
+    capture(module_project)
+    return module_project
 
 
 @pytest.fixture(scope="module")
-def capture_files(module_project: Project) -> Path:
-    """Where such a capture is, whose source is gone."""
+def capture_files(module_project: Project, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where such a capture is, and a pod that is wanted."""
     capture(module_project)
-    module_project.destroy()
-    return module_project.directory
+    folder = tmp_path_factory.mktemp("captured")
+    shutil.copytree(module_project.directory / "there", folder / "there")
+    shutil.copy(module_project.directory / "wanted.yaml", folder)
+    return folder
 
 
 @pytest.fixture
 def capture_alone(project: Project, capture_files: Path) -> Project:
     """A project with nothing but that capture."""
-    shutil.copytree(capture_files / "there", project.directory / "there")
-    shutil.copy(capture_files / "wanted.yaml", project.directory)
+    shutil.copytree(capture_files, project.directory, dirs_exist_ok=True)
     return project
 
 
 def capture(project: Project) -> None:
+    if project.cluster("clone").exists():
+        command(project, "down", "clone")
     project.write_stack(cluster(2), "there")
-    project.up()
+    project.up("--refresh")
+    shutil.rmtree(project.directory / "there", ignore_errors=True)
     api = project.api("there")
-    api.create("/api/v1/namespaces", {"metadata": {"name": "shop"}})
-    api.until("/api/v1/namespaces/shop/serviceaccounts", lambda found: "default" in found)
-    api.create(QUOTAS, {"metadata": {"name": "many"}, "spec": {"hard": {"pods": "9999"}}})
+    if not any(each["name"] == "shop" for each in api.metadata("/api/v1/namespaces")):
+        api.create("/api/v1/namespaces", {"metadata": {"name": "shop"}})
+        api.until("/api/v1/namespaces/shop/serviceaccounts", lambda found: "default" in found)
+        api.create(QUOTAS, {"metadata": {"name": "many"}, "spec": {"hard": {"pods": "9999"}}})
+    for each in api.metadata(PODS):
+        api.delete(f"{PODS}/{each['name']}?gracePeriodSeconds=0")
     waiting = pod("waits", "")
     del waiting["spec"]["nodeName"]
     waiting["spec"]["nodeSelector"] = {"late": "yes"}

@@ -1,6 +1,5 @@
 """A run that is killed: the next ``pulumi up`` puts the cluster back; one that is alive keeps its cluster."""
 
-import os
 import signal
 import subprocess
 import time
@@ -30,14 +29,11 @@ TIMELINE = [
 
 
 @pytest.fixture
-def project(tmp_path: os.PathLike[str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    made = Project(tmp_path_factory.mktemp("killed"))
-    try:
-        made.write_stack({"nodeGroups": [GROUP]})
-        made.up()
-        yield made
-    finally:
-        made.close()
+def project(module_project: Project) -> Project:
+    """The stack, up, as the test before has left it or anew."""
+    module_project.write_stack({"nodeGroups": [GROUP]})
+    module_project.up()
+    return module_project
 
 
 def faults(project: Project) -> list[str]:
@@ -91,6 +87,26 @@ def test_a_plain_up_puts_back_what_a_killed_run_has_left_and_its_preview_says_so
     project.preview("--refresh", "--expect-no-changes")
 
 
+def test_a_plain_up_finishes_a_killed_restore_and_its_preview_says_so(project: Project) -> None:
+    before = project.node_uids()
+    saved = project.kumulus("snapshot", "save", "full", "-s", project.stack)
+    assert saved.returncode == 0, saved.stderr
+    project.api().delete(f"{NODES}/a-z-0")
+    project.api().create(NODES, {"metadata": {"name": "later"}})
+    line = dying("snapshot", "restore", "full", "-s", project.stack)
+    killed = subprocess.run(line, cwd=project.directory, env=project.environment, capture_output=True, check=False)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+
+    preview = project.foresee()
+    [step] = [each for each in preview.steps if each.type == CLUSTER]
+    assert step.op == "update"
+    assert "the cluster is as snapshot restore run " in preview.messages[step.name]
+    said = project.up()
+    assert "the restore of full finished: " in said.text
+    assert project.node_uids() == before
+    project.preview("--refresh", "--expect-no-changes")
+
+
 def everything(project: Project) -> list[object]:
     """A cluster's nodes and processes, and what the state has."""
     return [project.node_uids(), project.processes(), [each["urn"] for each in project.state()["resources"]]]
@@ -118,23 +134,3 @@ def test_a_cluster_is_not_taken_away_while_a_run_is_under_way_on_it(project: Pro
         assert run.wait() == 1
     project.destroy()
     assert project.processes() == {}
-
-
-def test_a_plain_up_finishes_a_killed_restore_and_its_preview_says_so(project: Project) -> None:
-    before = project.node_uids()
-    saved = project.kumulus("snapshot", "save", "full", "-s", project.stack)
-    assert saved.returncode == 0, saved.stderr
-    project.api().delete(f"{NODES}/a-z-0")
-    project.api().create(NODES, {"metadata": {"name": "later"}})
-    line = dying("snapshot", "restore", "full", "-s", project.stack)
-    killed = subprocess.run(line, cwd=project.directory, env=project.environment, capture_output=True, check=False)
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
-
-    preview = project.foresee()
-    [step] = [each for each in preview.steps if each.type == CLUSTER]
-    assert step.op == "update"
-    assert "the cluster is as snapshot restore run " in preview.messages[step.name]
-    said = project.up()
-    assert "the restore of full finished: " in said.text
-    assert project.node_uids() == before
-    project.preview("--refresh", "--expect-no-changes")

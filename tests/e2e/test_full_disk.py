@@ -36,19 +36,27 @@ def stack(nodes: int, ballast: int = 0) -> dict[str, Any]:
     }
 
 
-@pytest.fixture
-def place(tmp_path: Path) -> Iterator[Path]:
+@pytest.fixture(scope="module")
+def disk_of_clusters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A file system of 2 GiB for the clusters alone."""
-    made = tmp_path / "disk"
-    made.mkdir()
+    made = tmp_path_factory.mktemp("disk")
     with disk.small(made, 2048):
         yield made
 
 
 @pytest.fixture
-def project(place: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+def place(disk_of_clusters: Path) -> Iterator[Path]:
+    """Where it is; there is room again afterwards, however far a test got."""
+    yield disk_of_clusters
+    if (disk_of_clusters / "filling").exists():
+        roomy(disk_of_clusters)
+
+
+@pytest.fixture(scope="module")
+def project(disk_of_clusters: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """One project, whose cluster is the next test's, too."""
     made = Project(tmp_path_factory.mktemp("full"))
-    made.keep_clusters_in(place / "home")
+    made.keep_clusters_in(disk_of_clusters / "home")
     made.environment["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
     try:
         yield made
@@ -83,6 +91,8 @@ def test_a_disk_that_fills_amid_a_create_is_told_and_the_next_up_makes_it(
     project: Project, place: Path, moment: str
 ) -> None:
     project.write_stack(stack(0))
+    if project.cluster().exists():
+        project.destroy()
     command = project.start("up", "--yes", "--skip-preview")
     while not (project.cluster() / moment).exists():
         assert command.process.poll() is None, command.result().text
@@ -92,25 +102,6 @@ def test_a_disk_that_fills_amid_a_create_is_told_and_the_next_up_makes_it(
     roomy(place)
     project.up()
     assert there(project) == {f"kept-z-{ordinal}" for ordinal in range(FEW)}
-    project.preview("--refresh", "--expect-no-changes")
-
-
-def test_a_disk_that_fills_amid_an_update_is_told_and_what_was_acknowledged_is_there(
-    project: Project, place: Path
-) -> None:
-    project.write_stack(stack(0))
-    project.up()
-    before = project.node_uids()
-    project.write_stack(stack(MANY, BALLAST))
-    full(place)
-    told(project.pulumi("up", "--yes", "--skip-preview"), place)
-    # etcd has met it, and has ended; its log had no room to say so.
-    assert "quickstart/etcd" not in project.processes()
-    roomy(place)
-    project.up("--refresh")
-    project.up()
-    assert {name: uid for name, uid in project.node_uids().items() if name in before} == before
-    assert there(project) == {*before, *(f"heavy-z-{ordinal}" for ordinal in range(MANY))}
     project.preview("--refresh", "--expect-no-changes")
 
 
@@ -156,6 +147,25 @@ def test_a_disk_that_fills_amid_an_experiment_ends_it_and_the_next_up_puts_all_b
     assert project.node_uids() == before
     assert faults(project) == []
     assert not any(each["name"].startswith("experiment-") for each in project.api().metadata("/api/v1/namespaces"))
+    project.preview("--refresh", "--expect-no-changes")
+
+
+def test_a_disk_that_fills_amid_an_update_is_told_and_what_was_acknowledged_is_there(
+    project: Project, place: Path
+) -> None:
+    project.write_stack(stack(0))
+    project.up()
+    before = project.node_uids()
+    project.write_stack(stack(MANY, BALLAST))
+    full(place)
+    told(project.pulumi("up", "--yes", "--skip-preview"), place)
+    # etcd has met it, and has ended; its log had no room to say so.
+    assert "quickstart/etcd" not in project.processes()
+    roomy(place)
+    project.up("--refresh")
+    project.up()
+    assert {name: uid for name, uid in project.node_uids().items() if name in before} == before
+    assert there(project) == {*before, *(f"heavy-z-{ordinal}" for ordinal in range(MANY))}
     project.preview("--refresh", "--expect-no-changes")
 
 

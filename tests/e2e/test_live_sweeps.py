@@ -13,6 +13,7 @@ import pytest
 
 from kumulus.extras.lab.report.files import report_at
 from kumulus.extras.lab.sweep.store import Store
+from tests.support.project import PACKAGES_LISTED_ONCE
 from tests.support.sweeps import command, place, starts, written
 
 pytestmark = pytest.mark.e2e
@@ -32,7 +33,8 @@ def file(tmp_path: Path) -> Iterator[Path]:
 
 
 def environment(file: Path) -> dict[str, str]:
-    return {**os.environ, "PULUMI_HOME": str(file.parent / "pulumi"), "PULUMI_CONFIG_PASSPHRASE": ""}
+    pulumi = {"PULUMI_HOME": str(file.parent / "pulumi"), "PULUMI_CONFIG_PASSPHRASE": ""}
+    return {**os.environ, **PACKAGES_LISTED_ONCE, **pulumi}
 
 
 def store(file: Path) -> Store:
@@ -49,21 +51,18 @@ def components(directory: Path) -> list[psutil.Process]:
     return found
 
 
-@pytest.mark.parametrize(
-    "moment",
-    [
-        pytest.param("clusters/*/.pulumi-state/.pulumi/locks/**/*.json", id="while its cluster is made"),
-        pytest.param("runs", id="while its workload runs"),
-    ],
-)
-def test_each_run_has_a_cluster_of_its_own_and_a_killed_sweep_is_gone_on_with(file: Path, moment: str) -> None:
-    killed = subprocess.Popen(
-        command(file, "--jobs", "1"),
-        env=environment(file),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+# A file that is there once the sweep is so far.
+CLUSTER_IS_MADE = "clusters/*/.pulumi-state/.pulumi/locks/**/*.json"
+WORKLOAD_RUNS = "runs"
+
+
+def kill(file: Path, moment: str) -> str:
+    """Begin a sweep, or go on with it, and kill it at a moment; returns what it has said."""
+    log = file.with_name("log")
+    with log.open("w") as out:
+        killed = subprocess.Popen(
+            command(file, "--jobs", "1"), env=environment(file), stdout=out, stderr=out, start_new_session=True
+        )
     try:
         give_up = time.monotonic() + PATIENCE_S
         while not list(place(file).glob(moment)):
@@ -74,10 +73,18 @@ def test_each_run_has_a_cluster_of_its_own_and_a_killed_sweep_is_gone_on_with(fi
         if killed.poll() is None:
             os.killpg(killed.pid, signal.SIGKILL)
         killed.wait()
+    return log.read_text()
+
+
+@pytest.mark.timeout(1200)
+def test_each_run_has_a_cluster_of_its_own_and_a_killed_sweep_is_gone_on_with(file: Path) -> None:
+    kill(file, CLUSTER_IS_MADE)
     (begun,) = starts(place(file))
+    taken_down = f"taking down the cluster of {begun}, which an earlier sweep had left"
+    assert taken_down in kill(file, WORKLOAD_RUNS)
+    assert starts(place(file)) == [begun] * 2
     assert store(file).get(begun) is None
-    if moment == "runs":
-        assert components(file.parent), "the killed sweep has left a cluster"
+    assert components(file.parent), "the killed sweep has left a cluster"
 
     done = subprocess.run(
         command(file, "--jobs", "1"),
@@ -88,8 +95,8 @@ def test_each_run_has_a_cluster_of_its_own_and_a_killed_sweep_is_gone_on_with(fi
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert f"taking down the cluster of {begun}, which an earlier sweep had left" in done.stdout + done.stderr
-    assert Counter(starts(place(file))) == {begun: 2, **dict.fromkeys(set(starts(place(file))) - {begun}, 1)}
+    assert taken_down in done.stdout + done.stderr
+    assert Counter(starts(place(file))) == {begun: 3, **dict.fromkeys(set(starts(place(file))) - {begun}, 1)}
     results = store(file).all(sorted(set(starts(place(file)))))
     assert {result.seed for result in results} == {1, 2}
     for result in results:

@@ -36,6 +36,14 @@ def another_machine(project: Project, *, files: bool = False) -> Iterator[dict[s
             file.with_suffix(".away").rename(file)
 
 
+@pytest.fixture
+def project(module_project: Project) -> Project:
+    """The stack of one group, up, as the test before has left it or anew."""
+    module_project.write_stack({"nodeGroups": [GROUP]})
+    module_project.up()
+    return module_project
+
+
 def recorded(project: Project) -> dict[str, Any]:
     """The state's resources, by name."""
     return {each["urn"]: each.get("outputs") for each in project.state()["resources"]}
@@ -50,8 +58,6 @@ def refused(result: Result) -> None:
 
 
 def test_on_another_machine_every_command_refuses_and_touches_nothing(project: Project) -> None:
-    project.write_stack({"nodeGroups": [GROUP]})
-    project.up()
     project.up()
     before, nodes, running = recorded(project), project.node_uids(), project.processes()
     with another_machine(project) as there:
@@ -64,57 +70,6 @@ def test_on_another_machine_every_command_refuses_and_touches_nothing(project: P
     assert project.processes() == running
     assert project.node_uids() == nodes
     project.preview("--refresh", "--expect-no-changes")
-    project.destroy()
-    assert project.processes() == {}
-
-
-def test_by_the_users_word_it_is_made_anew_here_and_the_other_is_left(project: Project, tmp_path: Path) -> None:
-    project.write_stack({"nodeGroups": [GROUP]})
-    project.up()
-    nodes, running = project.node_uids(), project.processes()
-    project.write_stack({"nodeGroups": [GROUP]}, moveHere=True)
-    with another_machine(project) as there:
-        there["KUMULUS_HOME"] = str(tmp_path / "home-there")
-        previewed = project.pulumi("preview", **there)
-        assert previewed.code == 0, previewed.text
-        assert "is made again here, without the pods, Jobs" in previewed.text
-        moved = project.pulumi("up", "--yes", "--skip-preview", **there)
-        assert moved.code == 0, moved.text
-        again = project.pulumi("preview", "--expect-no-changes", **there)
-        assert again.code == 0, again.text
-        assert "pulumi config rm kumulus:moveHere" in again.text
-        refresh = project.pulumi("refresh", "--yes", "--skip-preview", **there)
-        assert refresh.code == 0, refresh.text
-    assert project.processes() == running
-    assert project.node_uids() == nodes
-    # Back on the first machine the stack's cluster is on the other one.
-    project.write_stack({"nodeGroups": [GROUP]})
-    refused(project.pulumi("preview"))
-    with another_machine(project) as there:
-        destroyed = project.pulumi("destroy", "--yes", "--skip-preview", **there)
-        assert destroyed.code == 0, destroyed.text
-    assert project.processes() == running
-    assert not (tmp_path / "home-there").exists()
-
-
-def test_where_its_files_came_along_it_is_taken_up_with_all_that_is_in_it(project: Project) -> None:
-    project.write_stack({"nodeGroups": [GROUP]})
-    project.up()
-    nodes, identity = project.node_uids(), project.identity()
-    with another_machine(project, files=True) as there:
-        refused_there = project.pulumi("preview", **there)
-        assert "starts it here with all that is in it" in refused_there.text
-        project.write_stack({"nodeGroups": [GROUP]}, moveHere=True)
-        taken = project.pulumi("up", "--yes", **there)
-        assert taken.code == 0, taken.text
-        assert "replaced" not in taken.text
-        assert (project.identity(), project.node_uids()) == (identity, nodes)
-        machines = [found["machine"] for found in recorded(project).values() if found and "machine" in found]
-        assert len(machines) == 2
-        assert machines[0] == machines[1]
-        destroyed = project.pulumi("destroy", "--yes", "--skip-preview", **there)
-        assert destroyed.code == 0, destroyed.text
-    assert project.processes() == {}
 
 
 def test_a_refused_destroy_forgets_nothing_and_what_one_without_its_check_forgot_is_found_again(
@@ -153,8 +108,51 @@ def test_a_refused_destroy_forgets_nothing_and_what_one_without_its_check_forgot
     assert recorded(project).keys() == before.keys()
     assert everything(project) == there
     project.preview("--refresh", "--expect-no-changes")
-    project.destroy()
+
+
+def test_where_its_files_came_along_it_is_taken_up_with_all_that_is_in_it(project: Project) -> None:
+    nodes, identity = project.node_uids(), project.identity()
+    with another_machine(project, files=True) as there:
+        refused_there = project.pulumi("preview", **there)
+        assert "starts it here with all that is in it" in refused_there.text
+        project.write_stack({"nodeGroups": [GROUP]}, moveHere=True)
+        taken = project.pulumi("up", "--yes", **there)
+        assert taken.code == 0, taken.text
+        assert "replaced" not in taken.text
+        assert (project.identity(), project.node_uids()) == (identity, nodes)
+        machines = [found["machine"] for found in recorded(project).values() if found and "machine" in found]
+        assert len(machines) == 2
+        assert machines[0] == machines[1]
+        destroyed = project.pulumi("destroy", "--yes", "--skip-preview", **there)
+        assert destroyed.code == 0, destroyed.text
     assert project.processes() == {}
+
+
+def test_by_the_users_word_it_is_made_anew_here_and_the_other_is_left(project: Project, tmp_path: Path) -> None:
+    nodes, running = project.node_uids(), project.processes()
+    project.write_stack({"nodeGroups": [GROUP]}, moveHere=True)
+    with another_machine(project) as there:
+        there["KUMULUS_HOME"] = str(tmp_path / "home-there")
+        previewed = project.pulumi("preview", **there)
+        assert previewed.code == 0, previewed.text
+        assert "is made again here, without the pods, Jobs" in previewed.text
+        moved = project.pulumi("up", "--yes", "--skip-preview", **there)
+        assert moved.code == 0, moved.text
+        again = project.pulumi("preview", "--expect-no-changes", **there)
+        assert again.code == 0, again.text
+        assert "pulumi config rm kumulus:moveHere" in again.text
+        refresh = project.pulumi("refresh", "--yes", "--skip-preview", **there)
+        assert refresh.code == 0, refresh.text
+    assert project.processes() == running
+    assert project.node_uids() == nodes
+    # Back on the first machine the stack's cluster is on the other one.
+    project.write_stack({"nodeGroups": [GROUP]})
+    refused(project.pulumi("preview"))
+    with another_machine(project) as there:
+        destroyed = project.pulumi("destroy", "--yes", "--skip-preview", **there)
+        assert destroyed.code == 0, destroyed.text
+    assert project.processes() == running
+    assert not (tmp_path / "home-there").exists()
 
 
 def everything(project: Project) -> dict[str, str]:
