@@ -54,6 +54,7 @@ def capture_alone(project: Project, capture_files: Path) -> Project:
 def capture(project: Project) -> None:
     if project.cluster("clone").exists():
         command(project, "down", "clone")
+    (project.directory / "stacks" / "Pulumi.clone.yaml").unlink(missing_ok=True)
     project.write_stack(cluster(2), "there")
     project.up("--refresh")
     shutil.rmtree(project.directory / "there", ignore_errors=True)

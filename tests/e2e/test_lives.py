@@ -90,6 +90,8 @@ def test_lifecycles_are_added_changed_and_removed_in_place(project: Project) -> 
     assert ran(project, "after") < 8
     assert project.node_uids() == nodes
     assert len(project.api().list(NODES)) == 2
+    project.api().delete(f"{JOBS}?propagationPolicy=Background")
+    project.api().until(PODS, lambda found: not found)
 
 
 def trains(node: str) -> dict[str, Any]:
