@@ -282,8 +282,8 @@ def test_an_unusable_cache_directory_is_named(sample: Sample) -> None:
 
 def test_without_go_and_without_pip_the_remedy_is_named(sample: Sample) -> None:
     script = (
-        "import sys, pathlib; from kumulus.toolchain import golang, supply, pins;"
-        " golang._python_with_pip = lambda: None;"
+        "import sys, pathlib; from kumulus.toolchain import build, supply, pins;"
+        " build._python_with_pip = lambda: None;"
         " supply.ensure(known=pins.load(pathlib.Path(sys.argv[1])))"
     )
     environment = {**sample.environment, "PATH": "/nonexistent"}
