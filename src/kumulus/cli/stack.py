@@ -98,7 +98,7 @@ def check_options(command: str, options: Sequence[str]) -> None:
 def make_plugin_known() -> None:
     """Let the engine find Kumulus' own plugin, for projects whose Pulumi.yaml does not say where it is."""
     try:
-        installation.install(pulumi_home(), installation.python())
+        installation.install_plugin(pulumi_home(), installation.python())
     except OSError as error:
         raise ToolchainError(f"the plugin cannot be put where Pulumi looks for it: {error}") from None
 

@@ -44,4 +44,4 @@ def make_known() -> None:
     """
     if installation.checkout() is None and under_engine():
         with suppress(OSError):
-            installation.install(installation.pulumi_home(), Path(sys.executable))
+            installation.install_plugin(installation.pulumi_home(), Path(sys.executable))

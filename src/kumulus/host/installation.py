@@ -68,7 +68,7 @@ def pulumi_home() -> Path:
         return Path.home() / ".pulumi"
 
 
-def install(pulumi_home: Path, python: Path) -> None:
+def install_plugin(pulumi_home: Path, python: Path) -> None:
     """Make engines with this PULUMI_HOME start the plugin with this Python; does nothing if they do already.
 
     Args:

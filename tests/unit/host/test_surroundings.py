@@ -114,14 +114,14 @@ def test_the_launcher_starts_the_plugin_with_the_python_that_used_it_last(tmp_pa
     python.parent.mkdir()
     python.write_text('#!/bin/sh\necho "$@"\n')
     python.chmod(0o755)
-    installation.install(tmp_path, Path("/nowhere/python"))
+    installation.install_plugin(tmp_path, Path("/nowhere/python"))
     file = tmp_path / "plugins" / f"resource-kumulus-v{VERSION}" / installation.NAME
     gone = subprocess.run([file, "127.0.0.1:1"], capture_output=True, text=True, check=False)
     assert gone.returncode == 1
     assert gone.stderr.startswith("kumulus plugin: /nowhere/python is gone; run 'kumulus env' in an environment")
-    installation.install(tmp_path, python)
+    installation.install_plugin(tmp_path, python)
     before = file.stat()
-    installation.install(tmp_path, python)
+    installation.install_plugin(tmp_path, python)
     assert (file.stat().st_ino, file.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
     started = subprocess.run([file, "127.0.0.1:1"], capture_output=True, text=True, check=True)
     assert started.stdout == "-P -m kumulus.provider.plugin 127.0.0.1:1\n"
