@@ -61,6 +61,8 @@ def step(folder: Path, name: str, **variables: str) -> None:
 def of_stranger(user: User, internet: Registries, **more: str) -> dict[str, str]:
     """The variables of somebody who has nothing of ours, and asks the stand-ins besides the usual registries."""
     there = {"PIP_EXTRA_INDEX_URL": internet.simple, "KUMULUS_RELEASES": f"{internet.url}/releases"}
+    # pip would compile all of the 67 packages, 20 s of CPU each time.
+    there |= {"PIP_COMPILE": "0"}
     return user.variables(Environment(user.home / ".local")) | there | more
 
 
