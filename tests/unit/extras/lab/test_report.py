@@ -195,6 +195,15 @@ def test_a_run_that_was_cut_off_is_incomplete_and_neither_better_nor_worse() -> 
     assert row["measures"] == [], "it is in no trend"
 
 
+def test_of_a_user_whose_times_were_not_all_heard_those_that_were_are_printed() -> None:
+    """On a busy machine the median may be known only between bounds, and the shortest exactly."""
+    unheard = report()
+    user = OfUser(pods=2, scheduled=2, waited={"min": 1.0}, slowdown={"min": 1.5}, hours=1, part=1, share=1)
+    unheard.results.tests[0].details.users = ByUser(of="gpus", users={"me": user}, shares={})
+    [line] = (line for line in lines(unheard) if line.split()[:1] == ["me"])
+    assert line.split() == ["me", "2", "-", "-", "-", "1.00", "100.0", "%"]
+
+
 def test_one_repetition_that_was_cut_off_makes_its_group_incomplete() -> None:
     made = report(measures=[{"makespan": 9.0}, {"makespan": 3.0}])
     made.results.status = made.results.tests[1].status = "partial"

@@ -111,7 +111,7 @@ def _users(found: ByUser | None) -> Iterator[str]:
     most = sorted(found.users.items(), key=lambda each: -each[1].hours)
     for name, user in most[:_MOST_USERS]:
         wait, last = (shown("s", user.waited[part]) if part in user.waited else "-" for part in ("p50", "p99"))
-        slowed = f"{user.slowdown['p50']:.2f}" if user.slowdown else "-"
+        slowed = f"{user.slowdown['p50']:.2f}" if "p50" in user.slowdown else "-"
         yield (
             f"  {name[:20]:<20} {user.pods:>7,} {wait:>11} {last:>9} {slowed:>13} {user.hours:>9,.2f} "
             f"{shown('share', user.share):>7}"
