@@ -10,7 +10,7 @@ import pytest
 from kumulus import toolchain
 from kumulus.extras.schedulers import registry, workloads
 from kumulus.extras.schedulers.process import start
-from kumulus.extras.schedulers.yunikorn.launch import queues
+from kumulus.extras.schedulers.yunikorn.workloads import queues
 from kumulus.extras.watch.console.memory import Memory
 from kumulus.extras.watch.history.moment import Moment, moment
 from kumulus.extras.watch.live.pod import NOT_SEEN

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kumulus.extras.scaling import applying, registry
-from kumulus.extras.scaling.karpenter.launch import lost
+from kumulus.extras.scaling.karpenter.unfinished import lost
 from kumulus.nodes.errors import ProviderError
 from tests.support.object_store import Store, storing
 

@@ -11,7 +11,7 @@ import yaml
 from kumulus.extras.schedulers import SchedulerError, registry, templates, workloads
 from kumulus.extras.schedulers.templates import Manifest
 from kumulus.extras.schedulers.volcano import places
-from kumulus.extras.schedulers.yunikorn import launch as yunikorn
+from kumulus.extras.schedulers.yunikorn import workloads as yunikorn
 
 GANGS = [name for name in registry.NAMES if registry.get(name).gangs]
 

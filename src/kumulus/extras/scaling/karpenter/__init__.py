@@ -2,7 +2,7 @@
 
 from kumulus import toolchain
 from kumulus.extras.scaling.descriptor import Autoscaler, Program
-from kumulus.extras.scaling.karpenter import deployment, launch, objects
+from kumulus.extras.scaling.karpenter import deployment, launch, objects, unfinished
 
 AUTOSCALER = Autoscaler(
     name="karpenter",
@@ -23,5 +23,5 @@ AUTOSCALER = Autoscaler(
     instances=objects.INSTANCES,
     nodes=objects.NODEPOOL_LABEL,
     deployment=deployment.manifests,
-    forget=launch.forget,
+    forget=unfinished.forget,
 )

@@ -1,6 +1,6 @@
 """Coscheduling: kube-scheduler with scheduler-plugins' gangs."""
 
-from kumulus.extras.schedulers.coscheduling import workloads
+from kumulus.extras.schedulers.coscheduling import launch, workloads
 from kumulus.extras.schedulers.descriptor import Scheduler
 from kumulus.extras.schedulers.kube_scheduler.launch import profiles
 
@@ -10,7 +10,7 @@ SCHEDULER = Scheduler(
     scheduler_name="coscheduling",
     tools=("scheduler-plugins",),
     tool_set="coscheduling",
-    plan=workloads.plan,
+    plan=launch.plan,
     gang=workloads.gang,
     single=workloads.single,
     gangs_are="`PodGroup` of scheduling.x-k8s.io",

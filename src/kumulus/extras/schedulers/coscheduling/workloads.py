@@ -1,4 +1,4 @@
-"""The plugin Coscheduling in a kube-scheduler; its gangs are PodGroups of scheduling.x-k8s.io; there are no queues.
+"""Workloads for the plugin Coscheduling: a PodGroup of scheduling.x-k8s.io for a gang; there are no queues.
 
 Source: scheduler-plugins.sigs.k8s.io/docs/plugins/coscheduling.
 """
@@ -6,10 +6,8 @@ Source: scheduler-plugins.sigs.k8s.io/docs/plugins/coscheduling.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kumulus.extras.schedulers import definitions, registry, templates
+from kumulus.extras.schedulers import registry, templates
 from kumulus.extras.schedulers.errors import SchedulerError
-from kumulus.extras.schedulers.kube_scheduler import launch
-from kumulus.extras.schedulers.launch.plan import Plan, Request
 from kumulus.extras.schedulers.templates import Manifest
 
 SCHEDULER_NAME = "coscheduling"
@@ -50,32 +48,3 @@ def _refuse(queue: str) -> None:
             f"coscheduling has no queues, and a workload names queue {queue!r}\n"
             f"  Leave the queue out, or use {registry.with_queues()}"
         )
-
-
-_PERMIT_WAIT_SECONDS = 10
-_REJECTED_SECONDS = 10
-"""Seconds after which a gang that Coscheduling has rejected is tried again.
-
-The plugin registers only for new pods and groups (its EventsToRegister), not for pods that end. With the default of
-five minutes, a gang would wait that long even if the cluster were half empty.
-"""
-
-
-def plan(request: Request) -> Plan:
-    """See :class:`Plan`."""
-    enabled = [{"name": "Coscheduling"}]
-    profile = {
-        "plugins": {
-            "multiPoint": {"enabled": enabled},
-            # Its queue sort keeps the pods of a gang together; a profile can have only one.
-            "queueSort": {"enabled": list(enabled), "disabled": [{"name": "*"}]},
-        },
-        "pluginConfig": [{"name": "Coscheduling", "args": {"permitWaitingTimeSeconds": _PERMIT_WAIT_SECONDS}}],
-    }
-    build = launch.Build(
-        profile=profile,
-        arguments=(f"--pod-max-in-unschedulable-pods-duration={_REJECTED_SECONDS}s",),
-        settings={"rejectedGangSeconds": _REJECTED_SECONDS},
-        objects=lambda: definitions.crds(request.name),
-    )
-    return launch.plan(request, build)

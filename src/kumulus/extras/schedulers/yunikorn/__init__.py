@@ -1,7 +1,7 @@
 """YuniKorn: applications, gangs held by placeholders, hierarchical queues."""
 
 from kumulus.extras.schedulers.descriptor import Scheduler
-from kumulus.extras.schedulers.yunikorn import launch
+from kumulus.extras.schedulers.yunikorn import launch, workloads
 
 SCHEDULER = Scheduler(
     name="yunikorn",
@@ -10,8 +10,8 @@ SCHEDULER = Scheduler(
     tools=("yunikorn",),
     tool_set="yunikorn",
     plan=launch.plan,
-    gang=launch.gang,
-    single=launch.single,
+    gang=workloads.gang,
+    single=workloads.single,
     queues=True,
     gangs_are="task groups, held by placeholder pods",
     queues_are="in `queues.yaml`, or made as they are named",

@@ -1,101 +1,12 @@
-"""YuniKorn: core and shim in one process, without web server and admission controller; and its workloads.
+"""YuniKorn: core and shim in one process, without its web server and its admission controller."""
 
-YuniKorn reserves nodes for a gang with its own placeholder pods, and replaces them by the real ones once all have a
-node.
-Source: yunikorn.apache.org/docs/user_guide/gang_scheduling and …/labels_and_annotations_in_yunikorn.
-"""
-
-import json
-from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kumulus.extras.schedulers import registry, templates
+from kumulus.extras.schedulers import registry
 from kumulus.extras.schedulers.errors import SchedulerError
 from kumulus.extras.schedulers.launch import binary, configuration
 from kumulus.extras.schedulers.launch.plan import CLIENT_BURST, CLIENT_QPS, Plan, Program, Request, Setting
-from kumulus.extras.schedulers.templates import Manifest
-from kumulus.kube import yaml_writing
-
-SCHEDULER_NAME = "yunikorn"
-DEFAULT_QUEUE = "root.default"
-_PREFIX = "yunikorn.apache.org"
-_PLACEHOLDER_TIMEOUT_SECONDS = 86400
-"""Until a gang that does not fit fails: longer than any experiment, since gangs of other schedulers wait forever."""
-
-
-def gang(workloads: Sequence[Mapping[str, Any]], name: str, minimum: int, queue: str) -> list[Manifest]:
-    """See :func:`kumulus.extras.schedulers.workloads.gang`: each pod template is a task group."""
-    members = templates.copied(workloads)
-    found = [pair for member in members for pair in templates.templates(member)]
-    groups, left = [], minimum
-    for number, (template, count) in enumerate(found):
-        taken, left = min(count, left), left - min(count, left)
-        groups.append(_task_group(f"{name}-{number}", taken, template))
-        templates.annotate(template, annotations={f"{_PREFIX}/task-group-name": f"{name}-{number}"})
-    parameters = f"placeholderTimeoutInSeconds={_PLACEHOLDER_TIMEOUT_SECONDS} gangSchedulingStyle=Hard"
-    wanted = [group for group in groups if group["minMember"]]
-    for template, _ in found:
-        annotations = {
-            f"{_PREFIX}/task-groups": json.dumps(wanted),
-            f"{_PREFIX}/schedulingPolicyParameters": parameters,
-        }
-        templates.annotate(template, annotations=annotations)
-        _belong(template, name, queue)
-    templates.assign(members, SCHEDULER_NAME)
-    return members
-
-
-def single(workload: Mapping[str, Any], queue: str) -> list[Manifest]:
-    """See :func:`kumulus.extras.schedulers.workloads.single`: the workload is an application of its own."""
-    (made,) = templates.copied([workload])
-    for template, _ in templates.templates(made):
-        _belong(template, str(made["metadata"]["name"]), queue)
-    templates.assign([made], SCHEDULER_NAME)
-    return [made]
-
-
-def queues(quotas: Mapping[str, Mapping[str, str]]) -> str:
-    """The configuration `queues.yaml` with the given queues, for `process.start(…, config=…)`.
-
-    Workloads may name other queues too: these are created when first used, without a quota.
-
-    Args:
-        quotas: for each queue below `root`, such as `research`, the most it may use; {} for no limit.
-    """
-    children = []
-    for name, quota in quotas.items():
-        entry: dict[str, Any] = {"name": name}
-        if quota:
-            entry["resources"] = {"max": dict(quota)}
-        children.append(entry)
-    root: dict[str, Any] = {"name": "root", "submitacl": "*"}
-    if children:
-        root["queues"] = children
-    rules = [{"name": "provided", "create": True}, {"name": "tag", "value": "namespace", "create": True}]
-    partition = {"name": "default", "placementrules": rules, "queues": [root]}
-    return yaml_writing.written({"partitions": [partition]})
-
-
-def _task_group(name: str, members: int, template: Manifest) -> dict[str, Any]:
-    spec = template.get("spec", {})
-    group: dict[str, Any] = {
-        "name": name,
-        "minMember": members,
-        "minResource": templates.written(templates.requests(template)),
-    }
-    # A placeholder must fit on the same nodes as the real pod.
-    for field in ("nodeSelector", "tolerations", "affinity", "topologySpreadConstraints"):
-        if spec.get(field):
-            group[field] = spec[field]
-    return group
-
-
-def _belong(template: Manifest, application: str, queue: str) -> None:
-    labels = {"applicationId": application}
-    if queue:
-        labels["queue"] = queue if queue.startswith("root.") else f"root.{queue}"
-    templates.annotate(template, labels=labels)
-
+from kumulus.extras.schedulers.yunikorn import workloads
 
 _NAMESPACE = "yunikorn"
 _CONFIG_MAP = "yunikorn-configs"
@@ -137,13 +48,13 @@ def _data(request: Request) -> dict[str, str]:
     """The data of its ConfigMap: `queues.yaml` and settings such as `service.schedulingInterval`."""
     defaults = {"kubernetes.qps": str(CLIENT_QPS), "kubernetes.burst": str(CLIENT_BURST)}
     if request.config is None:
-        return {**defaults, _QUEUES: queues({})}
+        return {**defaults, _QUEUES: workloads.queues({})}
     text, document = configuration.read(request.config)
     if isinstance(document.get("partitions"), list):
         return {**defaults, _QUEUES: text}
     data: Any = document.get("data")
     if document.get("kind") == "ConfigMap" and isinstance(data, dict):
-        return {**defaults, _QUEUES: queues({}), **{key: str(value) for key, value in data.items()}}
+        return {**defaults, _QUEUES: workloads.queues({}), **{key: str(value) for key, value in data.items()}}
     raise SchedulerError(
         f"the scheduler's configuration {request.config} has no partitions\n"
         "  Write a queues.yaml, or a ConfigMap yunikorn-configs"
