@@ -122,7 +122,7 @@ def _without_collections() -> Iterator[None]:
 
 def _load(base: Path) -> Stack:
     from kumulus.stackfile.clusters import load_stack
-    from kumulus.stackfile.settings import read_secrets
+    from kumulus.stackfile.secrets import read_secrets
 
     stack = pulumi.get_stack()
     project = pulumi_project.find(base)
@@ -148,7 +148,7 @@ def _require_protection(stack_file: Stack, base: Path) -> None:
     project = pulumi_project.find(base)
     if not has or project is None:
         return
-    from kumulus.stackfile.settings import parsed
+    from kumulus.stackfile.secrets import parsed
 
     stack = pulumi.get_stack()
     document = parsed(project.stack_file(stack))

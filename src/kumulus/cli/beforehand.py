@@ -55,7 +55,7 @@ def check_declared(stack: str) -> Needs:
     """Before any tool is fetched: the stack's file, and the kubeconfigs that it names; returns what the stack needs."""
     from kumulus.model.errors import Problem, SpecError
     from kumulus.runtimes.existing import source
-    from kumulus.stackfile.settings import HIDDEN, left_out
+    from kumulus.stackfile.secrets import HIDDEN, left_out
 
     found, file = needs.of_stack(stack), stack_file.read(stack)
     problems = []

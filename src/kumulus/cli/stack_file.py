@@ -70,7 +70,7 @@ class StackFile:
     @cached_property
     def described(self) -> Stack | None:
         """The same as `loaded`, or None if the file does not say: all is secret, or the program is the user's own."""
-        from kumulus.stackfile.settings import left_out
+        from kumulus.stackfile.secrets import left_out
 
         known = left_out(self.config)
         assert isinstance(known, dict)
@@ -170,7 +170,7 @@ def _kept(file: Path, stack: str, base: Path, shown: str, written: tuple[int, in
 def _load(values: dict[str, Any], stack: str, base: Path, shown: str) -> Stack:
     from kumulus.model.errors import SpecError
     from kumulus.stackfile.clusters import load_stack
-    from kumulus.stackfile.settings import without_secrets
+    from kumulus.stackfile.secrets import without_secrets
 
     ours = {key: without_secrets(value) for key, value in values.items() if str(key).startswith("kumulus:")}
     try:

@@ -14,7 +14,7 @@ from kumulus.components.inputs import Checked, marked, refused
 from kumulus.components.resources import ClusterLike, InCluster, depended_on
 from kumulus.model.errors import Where, path_text
 from kumulus.stackfile.addons import Addon, chart_kind, missing_chart
-from kumulus.stackfile.settings import Secrets
+from kumulus.stackfile.secrets import Secrets
 
 
 class HelmAddonArgs(TypedDict, total=False):

@@ -28,7 +28,7 @@ from kumulus.stackfile.host_commands import (
     missing_archive,
 )
 from kumulus.stackfile.load import Loaded
-from kumulus.stackfile.settings import Secrets
+from kumulus.stackfile.secrets import Secrets
 
 _PATIENCE = 20.0
 

@@ -21,7 +21,8 @@ from kumulus.model.names import CLUSTER_NAME_LENGTH, default_cluster_name, sugge
 from kumulus.stackfile.federation import KEY as FEDERATION
 from kumulus.stackfile.federation import Federated, federated
 from kumulus.stackfile.load import Loaded, load
-from kumulus.stackfile.settings import SEVERAL, Secrets
+from kumulus.stackfile.secrets import Secrets
+from kumulus.stackfile.settings import SEVERAL
 
 MOST = 100
 """The most clusters that one entry may stand for, and that a stack may have."""

@@ -20,7 +20,8 @@ from kumulus.stackfile.addons import Addon, chart_kind, in_order, missing_chart
 from kumulus.stackfile.expand import pools, system_pool
 from kumulus.stackfile.groups import Flavour
 from kumulus.stackfile.model import ClusterSpec
-from kumulus.stackfile.settings import Secrets, Settings, hidden
+from kumulus.stackfile.secrets import Secrets, hidden
+from kumulus.stackfile.settings import Settings
 
 if TYPE_CHECKING:
     from kumulus.stackfile.fault_targets import ResolvedFault

@@ -13,7 +13,7 @@ from kumulus.model.words import listed
 from kumulus.nodes.catalog.instances import InstanceType, instance_types, types_with_gpu
 from kumulus.stackfile.clusters import load_stack
 from kumulus.stackfile.load import Loaded
-from kumulus.stackfile.settings import without_secrets
+from kumulus.stackfile.secrets import without_secrets
 from kumulus.stackfile.yamltext import read_stack_file
 from kumulus.testing.errors import ClusterError
 from kumulus.toolchain.plugins import COMMAND, PROVIDER

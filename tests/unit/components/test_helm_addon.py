@@ -8,7 +8,7 @@ from kumulus import EmulatedCluster
 from kumulus.model.errors import SpecError
 from kumulus.stackfile.addons import ReleaseOptions
 from kumulus.stackfile.load import load
-from kumulus.stackfile.settings import Secrets
+from kumulus.stackfile.secrets import Secrets
 from tests.support.program import Program, Registered, run
 from tests.support.project import ROOT
 

@@ -14,7 +14,7 @@ from kumulus.components.host_commands import digest_of_archive, digest_of_image,
 from kumulus.components.kwok_cluster import KwokCluster
 from kumulus.host import installation
 from kumulus.stackfile.load import load
-from kumulus.stackfile.settings import Secrets
+from kumulus.stackfile.secrets import Secrets
 from kumulus.toolchain.plugins import COMMAND_VERSION
 from tests.support.program import CLUSTER, COMMAND, KUBECONFIG, Program, Registered, run
 from tests.support.project import ROOT

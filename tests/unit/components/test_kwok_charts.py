@@ -16,7 +16,7 @@ from kumulus.stackfile.cluster_charts import KwokCharts
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.load import load
 from kumulus.stackfile.model import ClusterSpec
-from kumulus.stackfile.settings import Secrets
+from kumulus.stackfile.secrets import Secrets
 
 
 def controllers(nodes: int = 100, shards: int = 1, **charts: Any) -> Controllers:

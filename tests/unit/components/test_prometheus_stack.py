@@ -24,7 +24,7 @@ from kumulus.provider.resources.release import ReleaseReady
 from kumulus.stackfile.cluster_charts import KwokCharts
 from kumulus.stackfile.load import load
 from kumulus.stackfile.model import ClusterSpec
-from kumulus.stackfile.settings import Secrets
+from kumulus.stackfile.secrets import Secrets
 from tests.support.program import Program, run
 from tests.support.project import ROOT
 from tests.support.said import Said

@@ -19,7 +19,7 @@ from kumulus.model.pool_form import pool_to_properties
 from kumulus.provider.resources.registry import resources
 from kumulus.stackfile.addons import Addon
 from kumulus.stackfile.load import Loaded, load
-from kumulus.stackfile.settings import Secrets
+from kumulus.stackfile.secrets import Secrets
 from tests.support.program import KUBECONFIG, OBJECT, STACK_ID, Program, run
 
 ROOT = Path(__file__).resolve().parents[3]

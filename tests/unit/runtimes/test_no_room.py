@@ -10,7 +10,7 @@ from kumulus.host import processes
 from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes import directories
 from kumulus.runtimes.base import Wanted
-from kumulus.runtimes.kwok import api, etcd_keys, kept
+from kumulus.runtimes.kwok import api, etcd_space, kept
 from kumulus.runtimes.kwok.layout import Layout, dump
 from kumulus.runtimes.kwok.runtime import KwokRuntime
 from tests.support import disk
@@ -48,7 +48,7 @@ def test_a_repair_on_a_full_disk_says_so_and_names_no_other_disk_for_a_cluster_t
         layout.directory.mkdir(parents=True)
         layout.write_documents(DOCUMENTS)
         layout.kubeconfig.write_text(dump([KUBECONFIG]))
-        etcd_keys.change(layout, wanted.options)
+        etcd_space.change(layout, wanted.options)
         layout.write_note({"owner": "me", "configuration": "old" if changed else runtime.configuration(wanted)})
         kept.keep(layout)
         disk.fill(tmp_path)

@@ -10,7 +10,7 @@ from kumulus.model.errors import SpecError
 from kumulus.model.quantity import parse
 from kumulus.stackfile.clusters import Stack, load_stack, merged, names_in
 from kumulus.stackfile.federation import quota, together
-from kumulus.stackfile.settings import Secrets
+from kumulus.stackfile.secrets import Secrets
 
 GROUP = {
     "name": "a",

@@ -62,7 +62,7 @@ HARNESS = """
     from kumulus.model.errors import SpecError
     from kumulus.stackfile.load import load
     from kumulus.stackfile.yamltext import read_stack_file
-    from kumulus.stackfile import kemu, addons, settings
+    from kumulus.stackfile import kemu, addons, secrets
     import json
     kind, folder = sys.argv[1], Path(sys.argv[2])
     told = {}

@@ -16,7 +16,7 @@ from kumulus.model.errors import SpecError
 from kumulus.stackfile import clusters
 from kumulus.stackfile.kemu import convert, stack_file_of
 from kumulus.stackfile.schema.stack import stack_schema
-from kumulus.stackfile.settings import without_secrets
+from kumulus.stackfile.secrets import without_secrets
 from kumulus.stackfile.yamltext import read_yaml
 from tests.support.kemu import cluster_file
 from tests.unit.stackfile.mistakes import (

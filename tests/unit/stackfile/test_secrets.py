@@ -7,7 +7,7 @@ import yaml
 
 from kumulus.model.errors import SpecError
 from kumulus.stackfile.load import load
-from kumulus.stackfile.settings import Secrets, places_of_secrets, read_secrets, without_secrets
+from kumulus.stackfile.secrets import Secrets, places_of_secrets, read_secrets, without_secrets
 
 KEY = "kumulus:cluster"
 ADDONS = [

@@ -21,7 +21,7 @@ from kumulus.stackfile.addons import chart_kind
 from kumulus.stackfile.cluster_charts import PrometheusStack as Chart
 from kumulus.stackfile.load import Loaded
 from kumulus.stackfile.model import ClusterSpec
-from kumulus.stackfile.settings import Secrets
+from kumulus.stackfile.secrets import Secrets
 
 NAME = "kube-prometheus-stack"
 """The release's name, with which the names of its parts begin."""

@@ -20,7 +20,7 @@ from kumulus.provider.settings import Settings
 from kumulus.runtimes import registry
 from kumulus.runtimes.base import Runtime
 from kumulus.runtimes.existing.kwok import FIND_KWOK, find_kwok
-from kumulus.runtimes.kwok.etcd_keys import relieve_cluster
+from kumulus.runtimes.kwok.etcd_space import relieve_cluster
 from kumulus.runtimes.kwok.priority import CpuYield
 from kumulus.runtimes.kwok.storage import Storages
 

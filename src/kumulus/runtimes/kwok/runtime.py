@@ -20,7 +20,7 @@ from kumulus.runtimes.kwok import (
     additions,
     api,
     configuration,
-    etcd_keys,
+    etcd_space,
     gates,
     hung,
     kept,
@@ -177,7 +177,7 @@ class KwokRuntime(Runtime):
         try:
             actual, full = await asyncio.gather(
                 apiserver.identity(layout.kubeconfig, patience=hung.patience(layout, running)),
-                etcd_keys.is_full(layout),
+                etcd_space.is_full(layout),
             )
             if identity and actual != identity:
                 return None
@@ -216,7 +216,7 @@ class KwokRuntime(Runtime):
         with ports.Claims(avoid=layout.taken_ports()) as claims:
             moved = moving.move(layout, wanted, claims, report)
             changed = layout.note().get("configuration") != self.configuration(wanted)
-            etcd_keys.change(layout, wanted.options)
+            etcd_space.change(layout, wanted.options)
             if changed:
                 await starting.reconfigure(layout, wanted, report, claims)
             if moved:
@@ -231,7 +231,7 @@ class KwokRuntime(Runtime):
                 f"another cluster (identity {actual}) answers in place of {layout.name}; `pulumi up --refresh` "
                 "replaces it, without the objects in it"
             )
-        await etcd_keys.relieve(layout, report)
+        await etcd_space.relieve(layout, report)
         noted = layout.note()
         if changed or noted.get("owner") != wanted.owner:
             # Last, so that if this run is killed before, the next one does all of it again. The stack may have been

@@ -14,7 +14,7 @@ from kumulus.host import processes
 from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes import apiserver
 from kumulus.runtimes.base import Observed, Recorded, Wanted
-from kumulus.runtimes.kwok import api, etcd_keys, hung, kept, starting, upgrade
+from kumulus.runtimes.kwok import api, etcd_space, hung, kept, starting, upgrade
 from kumulus.runtimes.kwok.layout import Layout, dump
 from kumulus.runtimes.kwok.runtime import KwokRuntime
 from kumulus.runtimes.place import owner
@@ -292,13 +292,13 @@ def repairable(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> Layout:
 
     async def nothing(*_: object, **__: object) -> None: ...
 
-    for module, name in ((hung, "end_hung"), (hung, "end_stuck"), (etcd_keys, "relieve"), (starting, "start")):
+    for module, name in ((hung, "end_hung"), (hung, "end_stuck"), (etcd_space, "relieve"), (starting, "start")):
         monkeypatch.setattr(module, name, nothing)
 
     def end(pids: list[int]) -> None:
         assert not pids
 
-    monkeypatch.setattr(etcd_keys, "change", lambda *_: None)
+    monkeypatch.setattr(etcd_space, "change", lambda *_: None)
     monkeypatch.setattr(upgrade, "exchange", lambda *_: False)
     monkeypatch.setattr(processes, "end", end)
     layout.write_note({"owner": OTHER, "configuration": KwokRuntime().configuration(wanted(layout))})

@@ -12,7 +12,7 @@ from aiohttp import web
 from kumulus import toolchain
 from kumulus.host import processes
 from kumulus.nodes.pools.through_storage import NotThroughStorage
-from kumulus.runtimes.kwok import configuration, etcd_keys
+from kumulus.runtimes.kwok import configuration, etcd_space
 from kumulus.runtimes.kwok.layout import Layout, dump
 from kumulus.runtimes.kwok.runtime import KwokRuntime
 from kumulus.runtimes.kwok.storage import Storages
@@ -145,7 +145,7 @@ def arguments(layout: Layout) -> list[list[str]]:
 
 
 def test_another_quota_restarts_etcd_alone(layout: Layout, ended: list[int]) -> None:
-    assert etcd_keys.change(layout, {"etcdQuota": "16Mi"})
+    assert etcd_space.change(layout, {"etcdQuota": "16Mi"})
     wanted = ["--name=node0", "--data-dir=x", "--quota-backend-bytes=16777216"]
     assert arguments(layout) == [wanted, ["--quota-backend-bytes=1"]]
     assert ended == [11]
@@ -155,7 +155,7 @@ def test_another_quota_restarts_etcd_alone(layout: Layout, ended: list[int]) -> 
 @pytest.mark.parametrize("options", [{}, {"etcdQuota": None}, {"etcdQuota": "8Gi"}, {"etcdQuota": "8192Mi"}])
 def test_the_same_quota_changes_nothing(layout: Layout, ended: list[int], options: dict[str, Any]) -> None:
     before = layout.kwok_file.read_text()
-    assert not etcd_keys.change(layout, options)
+    assert not etcd_space.change(layout, options)
     assert (layout.kwok_file.read_text(), ended) == (before, [])
 
 
@@ -166,6 +166,6 @@ def test_a_quota_is_no_reason_for_a_new_cluster() -> None:
 
 def test_an_etcd_that_does_not_answer_is_not_taken_for_full(layout: Layout) -> None:
     said = Said()
-    assert not asyncio.run(etcd_keys.is_full(layout))
-    assert not asyncio.run(etcd_keys.relieve(layout, said))
-    assert not asyncio.run(etcd_keys.relieve_cluster("/nowhere/kubeconfig.yaml", said))
+    assert not asyncio.run(etcd_space.is_full(layout))
+    assert not asyncio.run(etcd_space.relieve(layout, said))
+    assert not asyncio.run(etcd_space.relieve_cluster("/nowhere/kubeconfig.yaml", said))

@@ -1,0 +1,94 @@
+"""Space in etcd: its quota, and how an etcd that has reached it gets space again.
+
+When etcd's data reach its quota, it raises an alarm and accepts no more writes except deletions. What was deleted or
+overwritten still takes up space until it is compacted and the file is rewritten; and the alarm stays until somebody
+disarms it (https://etcd.io/docs/v3.6/op-guide/maintenance/).
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from kumulus.host import processes
+from kumulus.kube.etcd import Etcd, EtcdError
+from kumulus.model.quantity import parse
+from kumulus.nodes.reporter import Reporter
+from kumulus.runtimes.kwok import storage
+from kumulus.runtimes.kwok.access import ETCD
+from kumulus.runtimes.kwok.layout import Layout
+
+_FLAG = "--quota-backend-bytes="
+# kwokctl's default (v0.8.0, pkg/config/vars.go), and etcd's maximum (https://etcd.io/docs/v3.6/dev-guide/limit/).
+_DEFAULT = "8Gi"
+_MI = 2**20
+
+
+def quota(options: Mapping[str, Any]) -> int:
+    """The bytes that a stack's options allow for etcd's data."""
+    return int(parse(options.get("etcdQuota") or _DEFAULT).nanos // 10**9)
+
+
+def change(layout: Layout, options: Mapping[str, Any]) -> bool:
+    """Change etcd's quota, and end etcd, since it has to be restarted.
+
+    Returns:
+        whether the quota was another one.
+    """
+    settings, wanted = layout.settings(), f"{_FLAG}{quota(options)}"
+    listed = settings.get("components") or []
+    args = [str(arg) for each in listed if each.get("name") == ETCD for arg in each.get("args") or []]
+    if not args or wanted in args:
+        return False
+    kept = [arg for arg in args if not arg.startswith(_FLAG)]
+    changed = [{**each, "args": [*kept, wanted]} if each.get("name") == ETCD else each for each in listed]
+    processes.end(processes.running(layout.directory).get(ETCD, []))
+    layout.write_settings({**settings, "components": changed})
+    return True
+
+
+async def is_full(layout: Layout) -> bool:
+    """Whether etcd has raised the alarm; False if it cannot be asked."""
+    try:
+        async with _asked(layout) as etcd_:
+            return bool(await etcd_.full())
+    except (EtcdError, OSError):
+        return False
+
+
+async def relieve(layout: Layout, report: Reporter) -> bool:
+    """Make space in an etcd that has raised the alarm, and disarm it.
+
+    Returns:
+        whether there is space now: False where there was no alarm, or etcd could not be asked.
+    """
+    if not await is_full(layout):
+        return False
+    report.status("etcd is full: it is compacted and defragmented")
+    try:
+        async with _asked(layout) as etcd_:
+            before, after = await etcd_.make_room()
+    except (EtcdError, OSError) as error:
+        report.warn(f"etcd of cluster {layout.name} is full, and could not be compacted and defragmented: {error}")
+        return False
+    report.warn(
+        f"etcd of cluster {layout.name} was full: compacted and defragmented, its data take "
+        f"{after // _MI:,} MiB instead of {before // _MI:,} MiB"
+    )
+    return True
+
+
+@asynccontextmanager
+async def _asked(layout: Layout) -> AsyncIterator[Etcd]:
+    """A connection for a few requests."""
+    found = storage.connected(layout)
+    try:
+        yield found
+    finally:
+        await found.close()
+
+
+async def relieve_cluster(kubeconfig: str, report: Reporter) -> bool:
+    """Like :func:`relieve`, for the cluster of a kubeconfig; False if the cluster is not of this runtime."""
+    layout = Layout(Path(kubeconfig).parent)
+    return layout.kwok_file.exists() and await relieve(layout, report)
