@@ -80,8 +80,9 @@ class Stack:
         await_that(lambda: kind.answering(self.port) != "", 90, "the add-on answers", 0.2)
         return kind.answering(self.port)
 
-    def ready(self, count: int) -> dict[str, Any]:
-        """The fleet's nodes, once there are so many and all are ready."""
+    def ready(self) -> dict[str, Any]:
+        """The fleet's nodes, once there are as many as are declared and all are ready."""
+        count = sum(each["replicas"] for group in self.cluster["nodeGroups"] for each in group["placement"])
         return dict(
             self.project.api(NAME).until(
                 NODES,
@@ -115,7 +116,7 @@ def test_up_makes_a_cluster_whose_add_on_runs_beside_an_emulated_fleet(stack: St
     stack.write()
     stack.project.up(timeout=400)
     assert kind.containers(NAME) == {CONTROL_PLANE: "running"}
-    assert len(stack.ready(30)) == 30
+    assert len(stack.ready()) == 30
     api = stack.project.api(NAME)
     assert [node["metadata"]["name"] for node in api.list(NODES, labelSelector="type!=kwok")] == [CONTROL_PLANE]
     # What runs a node is for the real one.
@@ -132,7 +133,7 @@ def test_a_job_runs_on_emulated_nodes(stack: Stack) -> None:
     api = stack.project.api(NAME)
     api.create(JOBS, JOB)
     api.until(JOBS, lambda jobs: jobs["train"]["status"].get("succeeded") == 4)
-    assert {pod["spec"]["nodeName"] for pod in api.list(PODS)} <= stack.ready(30).keys()
+    assert {pod["spec"]["nodeName"] for pod in api.list(PODS)} <= stack.ready().keys()
     api.delete(f"{JOBS}/train?propagationPolicy=Background")
 
 
@@ -175,7 +176,7 @@ def test_resizing_previews_one_pool_and_creates_only_the_missing_nodes(stack: St
     steps = stack.project.foresee().by_name
     assert {name: step.op for name, step in steps.items()} == {"a2-ultragpu-8g-use1": "update"}
     stack.project.up()
-    stack.ready(34)
+    stack.ready()
     after = stack.project.node_uids(NAME)
     assert before.items() <= after.items()
     assert len(after) == len(before) + 4
@@ -249,7 +250,7 @@ def test_after_a_restart_of_the_machine_refresh_starts_the_nodes_again(stack: St
     assert kind.containers(NAME) == {CONTROL_PLANE: "running"}
     assert stack.project.identity(NAME) == identity
     assert stack.project.node_uids(NAME) == before
-    stack.ready(34)
+    stack.ready()
     assert stack.answers()
 
 
@@ -262,7 +263,7 @@ def test_a_refresh_does_not_wait_long_for_a_silent_node_and_brings_it_back(stack
     assert kind.containers(NAME) == {CONTROL_PLANE: "running"}
     assert stack.project.identity(NAME) == identity
     assert stack.project.node_uids(NAME) == before
-    stack.ready(34)
+    stack.ready()
 
 
 def test_another_kind_config_replaces_the_cluster_and_everything_in_it(stack: Stack) -> None:
@@ -280,7 +281,7 @@ def test_another_kind_config_replaces_the_cluster_and_everything_in_it(stack: St
     stack.project.up(timeout=500, shown=True)
     assert stack.project.identity(NAME) != identity
     assert kind.containers(NAME) == {CONTROL_PLANE: "running"}
-    nodes = stack.ready(34)
+    nodes = stack.ready()
     assert nodes.keys() | {CONTROL_PLANE} == before.keys()
     assert stack.answers()
     stack.project.preview("--expect-no-changes")
@@ -290,13 +291,14 @@ def test_nodes_of_a_kwok_controller_that_is_lost_are_taken_over_within_the_lease
     stack.cluster["kwokCharts"] |= {"shards": SHARDS}
     stack.write()
     stack.project.up()
-    api, shards = stack.project.api(NAME), {name: shard(node) for name, node in stack.ready(34).items()}
+    api, shards = stack.project.api(NAME), {name: shard(node) for name, node in stack.ready().items()}
     # The first controller had them all, and lets go of the others' within the time of a lease.
     before = api.until(LEASES, lambda leases: len(_holders(shards, leases)) == SHARDS, LEASE_S + AGAIN_S + 30)
     assert len({holder(before[name]) for name in shards}) == SHARDS
     lost = {name for name in shards if shards[name] == "2"}
     assert len(lost) > 5
-    restarts = _kill_controller(api, "2")
+    restarts = _restarts(api)
+    _kill_controller(api, "2")
     killed = time.monotonic()
     for name in lost:
         _bind(api, f"amid-{name}", name)
@@ -307,11 +309,15 @@ def test_nodes_of_a_kwok_controller_that_is_lost_are_taken_over_within_the_lease
     )
     seconds = time.monotonic() - killed
     print(f"{len(lost)} nodes were taken over within {seconds:.0f} s")
-    assert _restarts(api, "2") == restarts + 1
+    again = _restarts(api)
+    assert again["2"] == restarts["2"] + 1
     # Until the next controller is there, and the last lease has run out: a slow machine gets some seconds for both.
     assert seconds < LEASE_S + AGAIN_S + 60
     assert len({holder(taken[name]) for name in lost}) == 1
-    assert all(holder(taken[name]) == holder(before[name]) for name in shards.keys() - lost)
+    # The kubelet of a busy machine may have started another controller again, too.
+    kept = {name for name in shards if again[shards[name]] == restarts[shards[name]]}
+    assert kept
+    assert {name for name in kept if holder(taken[name]) != holder(before[name])} == set()
     for name in lost:
         _bind(api, f"after-{name}", name)
         # KWOK may have passed over one that was bound while nobody had its node, and looks again when it changes.
@@ -320,7 +326,7 @@ def test_nodes_of_a_kwok_controller_that_is_lost_are_taken_over_within_the_lease
     api.until(PODS, lambda pods: all(is_running(pods[name]) for name in mine), 30)
     for name in mine:
         api.delete(f"{PODS}/{name}?gracePeriodSeconds=0")
-    stack.ready(34)
+    stack.ready()
 
 
 def _bind(api: Api, name: str, node: str) -> None:
@@ -337,22 +343,19 @@ def holder(lease: dict[str, Any]) -> str:
     return str(lease["spec"]["holderIdentity"])
 
 
-def shard(node: dict[str, Any]) -> str:
-    return str(node["metadata"]["labels"]["kumulus.io/shard"])
+def shard(node_or_controller: dict[str, Any]) -> str:
+    return str(node_or_controller["metadata"]["labels"]["kumulus.io/shard"])
 
 
-def _controller(api: Api, number: str) -> dict[str, Any]:
+def _restarts(api: Api) -> dict[str, int]:
+    """How often each shard's controller has been started again."""
+    pods = api.list(f"{SYSTEM}/pods", labelSelector="kumulus.io/shard")
+    return {shard(pod): int(pod["status"]["containerStatuses"][0]["restartCount"]) for pod in pods}
+
+
+def _kill_controller(api: Api, number: str) -> None:
+    """Kill the process of a shard's controller."""
     [pod] = api.list(f"{SYSTEM}/pods", labelSelector=f"kumulus.io/shard={number}")
-    return pod
-
-
-def _restarts(api: Api, number: str) -> int:
-    return int(_controller(api, number)["status"]["containerStatuses"][0]["restartCount"])
-
-
-def _kill_controller(api: Api, number: str) -> int:
-    """Kill the process of a shard's controller; how often it had been started again before."""
-    pod = _controller(api, number)
     # Its container's are all processes of the pod but the one that only holds the namespaces.
     group = pod["metadata"]["uid"].replace("-", "_")
     each = "while read pid; do readlink /proc/$pid/exe; echo $pid; done"
@@ -360,7 +363,6 @@ def _kill_controller(api: Api, number: str) -> int:
     lines = docker.docker("exec", CONTROL_PLANE, "sh", "-c", found).split()
     [pid] = [pid for program, pid in zip(lines[::2], lines[1::2], strict=True) if "kwok" in program]
     docker.docker("exec", CONTROL_PLANE, "kill", "-9", pid)
-    return int(pod["status"]["containerStatuses"][0]["restartCount"])
 
 
 def test_destroy_leaves_no_container_file_or_process(stack: Stack) -> None:

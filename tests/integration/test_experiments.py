@@ -19,6 +19,7 @@ from kumulus.extras.lab.report.model import Report, Test
 from kumulus.extras.lab.run.bench import Outcome
 from kumulus.extras.lab.run.repetition import Repetition
 from kumulus.extras.schedulers import children
+from kumulus.kube import Unreachable
 from kumulus.model.lifecycles import DELAY_ANNOTATION
 from tests.integration.conftest import Plane, Pools, remove_namespaces
 from tests.support import processes, runs
@@ -358,21 +359,25 @@ async def test_a_run_that_may_live_on_another_machine_is_neither_joined_nor_remo
 async def test_a_server_that_gives_no_answer_while_a_run_is_removed_is_asked_again(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clean = Repetition.clean
+    remove, cut_off = Repetition._remove, []
 
-    async def cut_off(repetition: Repetition) -> None:
+    async def cut_off_once(repetition: Repetition) -> None:
         monkeypatch.undo()
         proxy.refuse()
         try:
-            await clean(repetition)
+            await remove(repetition)
+        except Unreachable:
+            cut_off.append(repetition)
+            raise
         finally:
             proxy.accept()
 
     with FaultProxy(lab.plane.directory) as proxy:
         lab.kubeconfig, lab.patience = proxy.kubeconfig(lab.directory / "kubeconfig.yaml"), 3
-        monkeypatch.setattr(Repetition, "clean", cut_off)
+        monkeypatch.setattr(Repetition, "_remove", cut_off_once)
         report = await lab.run(workloads=[lab.workload()])
     assert report.results.status == "success"
+    assert len(cut_off) == 1
     # How many pods are left is progress, of which a slow machine has more.
     assert [line for line in lab.said if "removing its pods" not in line] == []
     assert lab.left() == []
