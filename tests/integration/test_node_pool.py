@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from kumulus.kube import Client, Unreachable, load_kubeconfig
+from kumulus.kube.media import MERGE_PATCH
 from kumulus.kube.messages import MessageCodec
 from kumulus.model.applied import APPLIED
 from kumulus.model.pool_form import POOL_KEYS, pool_from_properties
@@ -37,11 +38,13 @@ from tests.integration.conftest import (
     pod,
     ready,
 )
+from tests.support import versions
 from tests.support.api import Object
 from tests.support.said import Said
 
 pytestmark = pytest.mark.integration
 Create = Callable[[str, Object], Object]
+OLDEST = versions.on_offer()[-1]
 
 
 def names(inputs: dict[str, Any], *ordinals: int) -> set[str]:
@@ -254,6 +257,36 @@ async def test_a_changed_template_is_applied_in_place(pools: Pools) -> None:
         assert status["allocatable"] == {**changed["capacity"], "cpu": "7"}
         assert status["nodeInfo"]["kubeletVersion"] == "v1.35.4"
     assert await pools.drift(changed) == {}
+
+
+async def test_declared_features_are_kept_as_the_template_names_them(plane: Plane, pools: Pools) -> None:
+    info = {"kubeletVersion": plane.wanted.kubernetes_version}
+
+    def declared() -> list[list[str]]:
+        return [node["status"].get("declaredFeatures", []) for node in pools.nodes(inputs).values()]
+
+    # Enough to be written to the storage, too.
+    inputs = pools.inputs(25, nodeInfo=info, declaredFeatures=["RestartAllContainersOnContainerExits", "Own/feature"])
+    outputs = await pools.create(inputs)
+    assert declared() == [["Own/feature", "RestartAllContainersOnContainerExits"]] * 25
+    name = f"{inputs['name']}-7"
+    plane.api.request("PATCH", f"{NODES}/{name}/status", {"status": {"declaredFeatures": ["Other"]}}, MERGE_PATCH)
+    assert "declaredFeatures" in str((await pools.drift(inputs))["altered"])
+    outputs = await pools.update(inputs, outputs)
+    assert await pools.drift(inputs) == {}
+    none = pools.inputs(25, inputs["name"], nodeInfo=info, declaredFeatures=[])
+    outputs = await pools.update(none, outputs)
+    assert declared() == [[]] * 25
+    await pools.update(pools.inputs(25, inputs["name"], nodeInfo=info), outputs)
+    assert all("ExtendWebSocketsToKubelet" in each and "Own/feature" not in each for each in declared())
+
+
+@pytest.mark.parametrize("plane", [pytest.param(OLDEST, marks=versions.needs(OLDEST))], indirect=True, scope="session")
+async def test_a_version_that_drops_declared_features_is_told_of(plane: Plane, pools: Pools) -> None:
+    with pytest.raises(ProviderError, match="drops declaredFeatures of nodes: switch the feature gate"):
+        await pools.create(inputs := pools.inputs(1, declaredFeatures=["Own"]))
+    assert not pools.nodes(inputs)
+    await pools.create(pools.inputs(1, declaredFeatures=[]))
 
 
 async def test_what_the_template_drops_is_removed(pools: Pools) -> None:

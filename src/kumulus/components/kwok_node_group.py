@@ -26,6 +26,7 @@ _NAMES = {
     f"{_TEMPLATE}metadata.defaults": "default_labels",
     f"{_TEMPLATE}metadata.": "",
     f"{_TEMPLATE}nodeInfo": "node_info",
+    f"{_TEMPLATE}declaredFeatures": "declared_features",
     _TEMPLATE: "",
     "nodeGroups[0].placement": "zones",
     "nodeGroups[0].instanceType": "instance_type",
@@ -65,6 +66,8 @@ class KwokNodeGroupArgs(TypedDict, total=False):
     """Such as ``[{"key": "k", "value": "v", "effect": "NoSchedule"}]``; ``[]`` for none. Default: KWOK's own taint."""
     node_info: Mapping[str, str]
     """architecture, operatingSystem and kubeletVersion, where they should differ from what the labels imply."""
+    declared_features: Sequence[str]
+    """The features of Kubernetes that every node declares, ``[]`` for none. Default: those of its kubelet's version."""
     instance_type: str
     """A machine of the catalog, such as ``a3-highgpu-8g``, which completes the capacity and the labels."""
     gpu_product: str
@@ -167,6 +170,7 @@ def _group(name: str, args: KwokNodeGroupArgs, metadata: Metadata, source: str) 
         "metadata": {**{key: getattr(metadata, key) for key in _METADATA}, "defaults": args.get("default_labels")},
         **{key: args.get(key) for key in ("capacity", "allocatable", "taints")},
         "nodeInfo": args.get("node_info"),
+        "declaredFeatures": args.get("declared_features"),
     }
     placement = [
         {"availabilityZone": zone, "replicas": replicas, "region": regions.get(zone), "nodes": named.get(zone)}

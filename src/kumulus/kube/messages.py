@@ -75,6 +75,7 @@ OBSERVED: Tables = {
         "allocatable": (2, "{}Quantity"),
         "conditions": (4, "*Condition"),
         "nodeInfo": (7, "NodeSystemInfo"),
+        "declaredFeatures": (14, "*string"),
     },
     "Node": {"metadata": (1, "ObjectMeta"), "spec": (2, "NodeSpec"), "status": (3, "NodeStatus")},
     "ResourceRequirements": {"limits": (1, "{}Quantity"), "requests": (2, "{}Quantity")},

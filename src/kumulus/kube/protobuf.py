@@ -26,7 +26,6 @@ _POSTED: Tables = {
         "phase": (3, "string"),
         "addresses": (5, "*NodeAddress"),
         "daemonEndpoints": (6, "NodeDaemonEndpoints"),
-        "declaredFeatures": (14, "*string"),
     },
 }
 

@@ -24,6 +24,8 @@ class Applied:
     taints: frozenset[tuple[str, str]] = frozenset()
     resources: frozenset[str] = frozenset()
     conditions: frozenset[str] = frozenset()
+    features: bool = False
+    """Whether the pool named the features that the node declares."""
 
     def joined(self, other: Applied) -> Applied:
         """The record of a node in transition from one to the other, which may have the keys of either."""
@@ -33,6 +35,7 @@ class Applied:
             taints=self.taints | other.taints,
             resources=self.resources | other.resources,
             conditions=self.conditions | other.conditions,
+            features=self.features or other.features,
         )
 
 
@@ -45,6 +48,7 @@ def applied_of(ours: OwnedFields) -> Applied:
         resources=frozenset(ours.capacity) | frozenset(ours.allocatable),
         # A healthy node has these too, so they never have to be removed.
         conditions=frozenset(ours.conditions) - frozenset(CONDITIONS),
+        features=ours.declared_features is not None,
     )
 
 
@@ -61,6 +65,8 @@ def encode_applied(applied: Applied) -> str:
     if applied.conditions:
         # Only a fault sets any: the record of a node without faults keeps its old form.
         record["conditions"] = sorted(applied.conditions)
+    if applied.features:
+        record["declaredFeatures"] = True
     return json.dumps(record, separators=(",", ":"))
 
 
@@ -80,6 +86,7 @@ def _decoded(value: str) -> Applied:
             taints=frozenset((str(key), str(effect)) for key, effect in record["taints"]),
             resources=frozenset(map(str, record["resources"])),
             conditions=frozenset(map(str, record.get("conditions", ()))),
+            features=bool(record.get("declaredFeatures")),
         )
     except (KeyError, ValueError, TypeError, AttributeError):
         return Applied()

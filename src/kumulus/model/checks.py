@@ -20,6 +20,8 @@ NATIVE_RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
 _NATIVE_PREFIXES = ("hugepages-", "attachable-volumes-")
 _ANNOTATION_BYTES = 256 * 1024
 _NODE_INFO_KEYS = ("architecture", "operatingSystem", "kubeletVersion")
+# k8s.io/kubernetes pkg/apis/core/validation, nodeDeclaredFeatureRegexp and its length.
+_FEATURE = re.compile(r"(?=.{1,253}\Z)[A-Z][a-zA-Z0-9]*(?:/[a-zA-Z][a-zA-Z0-9]*)*")
 _TAINT_KEYS = ("key", "value", "effect")
 
 P = ParamSpec("P")
@@ -169,6 +171,20 @@ def node_info_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem]:
         # The first two are also the values of the labels kubernetes.io/arch and kubernetes.io/os.
         elif mistake := label_value_mistake(value):
             found.append(problem(here, f"{shown(value)} {mistake.message}", mistake.remedy))
+    return found
+
+
+def feature_problems(where: Where, raw: object) -> list[Problem]:
+    """Whether a value is a list of names of features, each once, as the API server takes them (core/validation)."""
+    remedy = "write a list of names such as [RestartAllContainersOnContainerExits], or [] for none"
+    if not isinstance(raw, list | tuple):
+        return [problem(where, f"is {shown(raw)}", remedy)]
+    names = list(enumerate(raw))
+    wrong = [(index, name) for index, name in names if not (isinstance(name, str) and _FEATURE.fullmatch(name))]
+    found = [problem((*where, index), f"{shown(name)} is not the name of a feature", remedy) for index, name in wrong]
+    if not found:
+        again = [(index, name) for index, name in names if name in raw[:index]]
+        found = [problem((*where, index), f"repeats {name}", "leave it out") for index, name in again]
     return found
 
 

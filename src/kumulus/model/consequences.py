@@ -138,6 +138,7 @@ def _fields(old: Pool, new: Pool) -> tuple[str, ...]:
     found.append("shard" if old.shards != new.shards else "")
     found.append("named nodes" if old.nodes[: new.replicas] != new.nodes[: old.replicas] else "")
     found.append(_keys("nodeInfo", old.node_info.to_plain(), new.node_info.to_plain()))
+    found.append("declared features" if old.declared_features != new.declared_features else "")
     if old.devices and new.devices and old.devices.driver == new.devices.driver:
         had, has = ({**each.attributes, **each.capacity} for each in (old.devices, new.devices))
         found.append(_keys("device attributes", had, has))

@@ -25,6 +25,7 @@ class NodeFields:
         capacity, allocatable: quantities by resource.
         node_info: ``status.nodeInfo``.
         conditions: by type, in the form in which they are compared with the wanted ones.
+        features: names of those that it declares.
     """
 
     labels: Mapping[str, str]
@@ -34,6 +35,7 @@ class NodeFields:
     allocatable: Mapping[str, str]
     node_info: Mapping[str, str]
     conditions: Mapping[str, str]
+    features: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +80,13 @@ def changes(
         ("allocatable", have.allocatable, want.allocatable),
     ):
         found += [each for each in _of(section, has, wants, before.resources) if not _same_amount(each)]
-    return [
-        *found,
-        *(() if _emptied(have, want) else _of("nodeInfo", have.node_info, want.node_info, ())),
-        *_of("conditions", have.conditions, conditions, before.conditions),
-    ]
+    info = [] if _emptied(have, want) else list(_of("nodeInfo", have.node_info, want.node_info, ()))
+    # Those of a kubelet's version come and go with it, and are compared only then: an API server may have none.
+    named = want.declared_features is not None or before.features
+    if named or any(each.key == "kubeletVersion" for each in info):
+        declared, wanted = (dict.fromkeys(each, "declared") for each in (have.features, declared_features(want)))
+        info += _of("declaredFeatures", declared, wanted, declared)
+    return [*found, *info, *_of("conditions", have.conditions, conditions, before.conditions)]
 
 
 def changes_between(before: OwnedFields, after: OwnedFields) -> list[Change]:
@@ -95,6 +99,7 @@ def changes_between(before: OwnedFields, after: OwnedFields) -> list[Change]:
         before.allocatable,
         before.node_info,
         {kind: str(each) for kind, each in before.conditions.items()},
+        declared_features(before),
     )
     # The record leaves out conditions that a healthy node has too; here they have to become healthy again.
     record = replace(applied_of(before), conditions=frozenset(before.conditions))
@@ -123,13 +128,15 @@ def condition_patch(found: Iterable[Change], want: OwnedFields, now: str) -> lis
 def status_patch(found: Iterable[Change], want: OwnedFields, now: str) -> dict[str, object]:
     """The changes of a node's status, as a strategic merge patch without empty sections."""
     found = list(found)
-    sections: dict[str, object] = {
+    sections = {
         **{section: mapping_patch(found, section) for section in ("capacity", "allocatable", "nodeInfo")},
         "conditions": condition_patch(found, want, now),
     }
-    if "kubeletVersion" in mapping_patch(found, "nodeInfo"):
-        sections["declaredFeatures"] = declared_features(want.node_info).get("declaredFeatures")
-    return {section: patch for section, patch in sections.items() if patch}
+    status: dict[str, object] = {section: patch for section, patch in sections.items() if patch}
+    if any(each.section == "declaredFeatures" for each in found):
+        # One list, which None removes.
+        status["declaredFeatures"] = declared_features(want) or None
+    return status
 
 
 def _of(section: str, have: Mapping[str, str], want: Mapping[str, str], before: Iterable[str]) -> Iterator[Change]:

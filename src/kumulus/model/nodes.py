@@ -76,6 +76,8 @@ class OwnedFields:
     """Likewise."""
     node_info: Mapping[str, str]
     """Architecture, operatingSystem and kubeletVersion of `status.nodeInfo`."""
+    declared_features: tuple[str, ...] | None = None
+    """Those that the pool names, in order; None if they are those of the kubelet's version."""
     conditions: Mapping[str, Condition] = field(default_factory=dict)
     """Those that a fault sets, by type; KWOK maintains all others."""
 
@@ -102,6 +104,7 @@ def owned_fields(pool: Pool, ordinal: int, cluster: str) -> OwnedFields:
         capacity=pool.capacity,
         allocatable=pool.allocatable,
         node_info=pool.node_info.to_plain(),
+        declared_features=pool.declared_features,
     )
     return with_faults(ours, pool.name, ordinal, pool.faults) if pool.faults else ours
 
@@ -141,21 +144,19 @@ def node_manifest(pool: Pool, ordinal: int, now: str, cluster: str) -> dict[str,
                 dict(LOCALHOST),
             ],
             "nodeInfo": _node_info(name, cluster, owned.node_info),
-            **declared_features(owned.node_info),
+            **({"declaredFeatures": features} if (features := declared_features(owned)) else {}),
             "phase": "Running",
         },
     }
 
 
-def declared_features(info: Mapping[str, str]) -> dict[str, list[str]]:
-    """The part of a node's status that follows from its kubelet's version: the features that it declares, if any.
-
-    Args:
-        info: the owned part of its `status.nodeInfo`.
-    """
-    found = _MINOR.match(info.get("kubeletVersion", ""))
+def declared_features(owned: OwnedFields) -> list[str]:
+    """The features that a node declares: those that its pool names, or those of its kubelet's version."""
+    if owned.declared_features is not None:
+        return list(owned.declared_features)
+    found = _MINOR.match(owned.node_info.get("kubeletVersion", ""))
     declares = found is not None and (int(found[1]), int(found[2])) >= _DECLARES_SINCE
-    return {"declaredFeatures": list(_DECLARED_FEATURES)} if declares else {}
+    return list(_DECLARED_FEATURES) if declares else []
 
 
 def internal_ip(pool: str, ordinal: int) -> str:

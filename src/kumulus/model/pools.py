@@ -8,7 +8,7 @@ Frozen dataclasses rather than models: the provider plugin imports this file, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from kumulus.model.bounds import Bounds
 from kumulus.model.checks import (
     annotation_problems,
+    feature_problems,
     label_problems,
     node_info_problems,
     replicas_problems,
@@ -92,6 +93,11 @@ def taints_from(raw: object) -> tuple[Taint, ...]:
     return tuple(Taint(taint["key"], taint.get("value") or "", taint["effect"]) for taint in taints)
 
 
+def features_from(raw: Iterable[str]) -> tuple[str, ...]:
+    """Names of features from a checked list, in the order that the API server demands."""
+    return tuple(sorted(raw))
+
+
 def node_info_from(raw: object, labels: Mapping[str, str]) -> NodeInfo:
     """Node information: the given values (already checked), else those in the labels, else the defaults."""
     overrides = cast(Mapping[str, str | None], raw or {})
@@ -146,6 +152,7 @@ class Pool:
         capacity: quantities by resource, such as cpu, memory, nvidia.com/gpu.
         allocatable: quantities by resource; the capacity where it names none.
         node_info: what a node reports about its machine.
+        declared_features: names of features that a node declares; those of its kubelet's version if None.
         topology: where its nodes stand: racks, blocks, switches, NVLink domains.
         devices: devices of a node for Dynamic Resource Allocation, in ResourceSlices.
         shards: how many kwok-controllers share the cluster's nodes, each by its label.
@@ -183,6 +190,12 @@ class Pool:
         default_factory=dict, metadata=keys(Key("allocatable", resource_problems, canonical_resources, dict))
     )
     node_info: NodeInfo = field(default=NodeInfo(), metadata=keys(Key("nodeInfo", node_info_problems, write=_plain)))
+    declared_features: tuple[str, ...] | None = field(
+        default=None,
+        metadata=keys(
+            Key("declaredFeatures", feature_problems, features_from, lambda names: None if names is None else [*names])
+        ),
+    )
     topology: Topology | None = field(
         default=None, metadata=keys(Key("topology", topology_problems, topology_from, _plain))
     )

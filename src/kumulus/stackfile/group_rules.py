@@ -33,6 +33,8 @@ def group_problems(raw: Mapping[str, object]) -> Found:
     where: Where = ("nodeGroups",)
     groups = items(raw, "nodeGroups")
     yield from duplicates(groups, where, "name", "name")
+    if any(_mapping(group, "nodeTemplate").get("declaredFeatures") for _, group in groups):
+        yield from _gated(raw, "NodeDeclaredFeatures", "groups have declaredFeatures")
     for index, group in groups:
         here = (*where, index)
         if group.get("name") == SYSTEM_GROUP:
@@ -111,8 +113,8 @@ FIRST_VERSION = (1, 34)
 """The first version that serves and allocates resource.k8s.io/v1 by default (k8s.io/kubernetes pkg/features)."""
 
 _GATE = "DynamicResourceAllocation"
-_SHARED_SINCE = (1, 36)
-"""The first version that allocates parts of devices, of either kind, by default (k8s.io/kubernetes pkg/features)."""
+_ON_SINCE = (1, 36)
+"""The first version that allocates parts of devices, and has nodes declare features, by default (pkg/features)."""
 _API_SWITCHES = ("resource.k8s.io/v1", "api/all", "api/ga")
 
 
@@ -156,7 +158,7 @@ def device_problems(raw: Mapping[str, object]) -> Found:
     elif _mapping(_mapping(raw, "kwok"), "deviceBindings"):
         yield from _served(raw, "deviceBindings", "deviceBindings are of its claims")
     for gate, key in gates.items():
-        yield from _gated(raw, gate, key)
+        yield from _gated(raw, gate, f"groups have resourceSlices with {key}")
 
 
 def _mapping(raw: object, key: str) -> Mapping[str, object]:
@@ -253,13 +255,12 @@ def _served(raw: Mapping[str, object], needed_by: str, why: str) -> Found:
             yield problem(("kwok", "runtimeConfig", key), message, "leave it out")
 
 
-def _gated(raw: Mapping[str, object], gate: str, key: str) -> Found:
+def _gated(raw: Mapping[str, object], gate: str, why: str) -> Found:
     """A kwok cluster of an older Kubernetes has the gate off; what other API servers drop is reported later."""
-    if raw.get("runtime", "kwok") != "kwok" or (_version(raw) or _SHARED_SINCE) >= _SHARED_SINCE:
+    if raw.get("runtime", "kwok") != "kwok" or (_version(raw) or _ON_SINCE) >= _ON_SINCE:
         return
     if _mapping(_mapping(raw, "kwok"), "featureGates").get(gate) is not True:
-        message = f"is off, but groups have resourceSlices with {key}"
-        yield problem(("kwok", "featureGates", gate), message, f"write featureGates: {{{gate}: true}}")
+        yield problem(("kwok", "featureGates", gate), f"is off, but {why}", f"write featureGates: {{{gate}: true}}")
 
 
 def _version(raw: Mapping[str, object]) -> tuple[int, int] | None:

@@ -12,6 +12,7 @@ from kumulus.model.fields import (
     Allocatable,
     Annotations,
     Capacity,
+    DeclaredFeatures,
     GroupName,
     Labels,
     LabelValue,
@@ -88,6 +89,11 @@ class NodeTemplate(Section):
     """How much of the capacity pods can use; resources left out are allocatable in full."""
     nodeInfo: NodeInfoFields = Field(default_factory=dict, examples=["{architecture: arm64}"])
     """Architecture, operating system and kubelet version, if they should not follow the labels."""
+    declaredFeatures: DeclaredFeatures | None = Field(
+        default=None, examples=["[ExtendWebSocketsToKubelet, RestartAllContainersOnContainerExits]"]
+    )
+    """The features of Kubernetes that every node declares to the scheduler and the API server, an empty list for none;
+    by default those of its kubelet's version. Kubernetes 1.35 keeps them only with the gate NodeDeclaredFeatures."""
 
 
 class Placement(Section):
@@ -188,6 +194,7 @@ def pool_of(group: NodeGroup, placement: Placement, cluster_name: str, flavour: 
         capacity=without_extended(template.capacity, group.resourceSlices),
         allocatable=without_extended(allocatable_of(template.capacity, template.allocatable), group.resourceSlices),
         node_info=node_info_from(template.nodeInfo, labels),
+        declared_features=template.declaredFeatures,
         topology=group.topology.topology() if group.topology else None,
         devices=devices_of(group.resourceSlices, template.capacity, labels),
         nodes=placement.nodes,

@@ -178,6 +178,7 @@ def test_a_group_has_what_a_stack_files_group_has() -> None:
             gpu_product="NVIDIA-L40S",
             gpu_operator={"simulatedPool": "pool"},
             node_info={"architecture": "arm64"},
+            declared_features=[],
             resource_slices={"count": 8},
             topology={"nodesPerRack": 1},
             shards=2,
@@ -188,6 +189,7 @@ def test_a_group_has_what_a_stack_files_group_has() -> None:
     assert labels["topology.kubernetes.io/region"] == "site"
     assert labels["run.ai/simulated-gpu-node-pool"] == "pool"
     assert inputs["nodeInfo"]["architecture"] == labels["kubernetes.io/arch"] == "arm64"
+    assert inputs["declaredFeatures"] == []
     assert inputs["resourceSlices"]["count"] == 8
     assert inputs["gpu"]["product"] == "NVIDIA-L40S"
     assert inputs["shards"] == 2

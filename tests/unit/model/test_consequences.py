@@ -63,9 +63,11 @@ def test_labels_annotations_taints_and_node_info_are_named() -> None:
         annotations={"note": "n"},
         taints=(Taint("x", "", "NoSchedule"),),
         node_info=NodeInfo("arm64"),
+        declared_features=(),
     )
     assert told(OLD, new) == (
-        "group a100, zone use1: 5 nodes changed: labels team, tier, annotations note, taints, nodeInfo architecture"
+        "group a100, zone use1: 5 nodes changed: labels team, tier, annotations note, taints, nodeInfo architecture, "
+        "declared features"
     )
 
 

@@ -144,5 +144,12 @@ def test_the_system_pool_takes_any_pod_and_is_shown_with_its_role() -> None:
     [("v1.35.4", False), ("v1.36.3", True), ("v1.37.2", True), ("1.40", True), ("fake", False), ("", False)],
 )
 def test_a_node_declares_the_features_of_its_kubelets_version(version: str, declares: bool) -> None:
-    found = declared_features({"kubeletVersion": version})
-    assert ("RestartAllContainersOnContainerExits" in found.get("declaredFeatures", [])) == declares
+    pool = replace(POOL, node_info=NodeInfo(kubelet_version=version))
+    found = declared_features(owned_fields(pool, 0, "dev"))
+    assert ("RestartAllContainersOnContainerExits" in found) == declares
+
+
+def test_a_node_declares_the_features_that_its_pool_names_instead() -> None:
+    recent = replace(POOL, node_info=NodeInfo(kubelet_version="v1.37.2"))
+    assert manifest(replace(recent, declared_features=("A", "B")))["status"]["declaredFeatures"] == ["A", "B"]
+    assert "declaredFeatures" not in manifest(replace(recent, declared_features=()))["status"]

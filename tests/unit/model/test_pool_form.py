@@ -38,6 +38,7 @@ WIRE: dict[str, Any] = {
     "capacity": {"cpu": 96.0, "memory": "1024Gi", "pods": "110", "nvidia.com/gpu": "8"},
     "allocatable": {"cpu": "95500m"},
     "nodeInfo": {"kubeletVersion": "v1.35.4"},
+    "declaredFeatures": ["RestartAllContainersOnContainerExits", "B/c"],
     "topology": {"rack": {"label": "example.com/rack", "nodes": 2.0}},
     "resourceSlices": {
         "driver": "gpu.nvidia.com",
@@ -141,6 +142,10 @@ def test_equal_quantities_make_equal_pools() -> None:
         ({"nodeInfo": {"arch": "arm64"}}, "nodeInfo.arch"),
         ({"nodeInfo": {"architecture": 64}}, "nodeInfo.architecture"),
         ({"nodeinfo": {}}, "nodeinfo"),
+        ({"declaredFeatures": "A"}, "declaredFeatures"),
+        ({"declaredFeatures": ["A", "b"]}, "declaredFeatures[1]"),
+        ({"declaredFeatures": ["A" * 254]}, "declaredFeatures[0]"),
+        ({"declaredFeatures": ["A", "B", "A"]}, "declaredFeatures[2]"),
         ({"minReplicas": 1}, "minReplicas"),
         ({"minReplicas": 7, "maxReplicas": 6}, "minReplicas"),
         ({"maxReplicas": -1}, "maxReplicas"),

@@ -197,6 +197,39 @@ def test_what_the_template_no_longer_has_is_removed(what: str) -> None:
     assert live_node(result) == replace(live_node(stored(pool)), version=result["metadata"]["resourceVersion"])
 
 
+NAMED = replace(POOL, declared_features=("A", "B"))
+RECENT = replace(POOL, node_info=NodeInfo(kubelet_version="v1.37.2"))
+
+
+@pytest.mark.parametrize(
+    ("have", "expected"),
+    [
+        (["A", "C"], {"B": (None, "declared"), "C": ("declared", None)}),
+        ([], {"A": (None, "declared"), "B": (None, "declared")}),
+    ],
+)
+def test_declared_features_that_somebody_changed_are_named_and_put_right(
+    have: list[str], expected: dict[str, tuple[str | None, str | None]]
+) -> None:
+    node = stored(NAMED)
+    node["status"]["declaredFeatures"] = have
+    assert different(node, NAMED) == {f'declaredFeatures["{name}"]': each for name, each in expected.items()}
+    assert settles(node, NAMED)["status"]["declaredFeatures"] == ["A", "B"]
+
+
+@pytest.mark.parametrize("before", [POOL, NAMED, RECENT, replace(RECENT, declared_features=())])
+@pytest.mark.parametrize("after", [POOL, NAMED, RECENT, replace(RECENT, declared_features=())])
+def test_a_node_declares_what_its_pool_names_now_or_else_what_its_version_has(before: Pool, after: Pool) -> None:
+    found = settles(stored(before), after)["status"].get("declaredFeatures")
+    assert found == stored(after)["status"].get("declaredFeatures")
+
+
+def test_what_nodes_of_a_version_declare_is_not_compared_as_an_api_server_may_drop_it() -> None:
+    node = stored(RECENT)
+    del node["status"]["declaredFeatures"]
+    assert different(node, RECENT) == {}
+
+
 def test_a_key_that_was_dropped_and_set_by_somebody_else_later_is_theirs() -> None:
     without = CHANGES["label"][0]
     node = settles(stored(), without)

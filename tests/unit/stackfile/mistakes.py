@@ -85,6 +85,8 @@ STACK_MISTAKES: Mapping[str, tuple[Place, object]] = {
     "a resource that no pod can request": ((*_T, "capacity", "gpu"), "8"),
     "a label that is Kumulus' own": ((*_T, "metadata", "labels", "kumulus.io/pool"), "x"),
     "a label with a blank": ((*_T, "metadata", "labels", "example.com/team"), "search and rank"),
+    "a feature whose name is none": ((*_T, "declaredFeatures"), ["in-place"]),
+    "a feature twice": ((*_T, "declaredFeatures"), ["InPlace", "InPlace"]),
     "an effect that is none": ((*_T, "taints", 0, "effect"), "NoShedule"),
     "Karpenter without zones": ((*_C, "autoscaler"), {"name": "karpenter"}),
     "cluster-autoscaler without its program": ((*_C, "autoscaler"), {"name": "cluster-autoscaler"}),

@@ -211,12 +211,24 @@ def test_mistakes_in_groups_are_told(groups: list[Any], path: str, words: str) -
         ({"metadata": {"label": {}}}, "metadata.label", "write labels"),
         ({"taints": [{"key": "x", "effect": "NoExec"}]}, "taints[0].effect", "write NoExecute"),
         ({"nodeInfo": {"os": "linux"}}, "nodeInfo.os", "operatingSystem"),
+        ({"declaredFeatures": ["a-b"]}, "declaredFeatures[0]", "not the name of a feature"),
+        ({"declaredFeatures": ["A", "A"]}, "declaredFeatures[1]", "repeats A"),
     ],
 )
 def test_mistakes_in_templates_are_told(change: dict[str, Any], path: str, words: str) -> None:
     problems = told(template(**change))
     assert list(problems) == [f"nodeGroups[0].nodeTemplate.{path}"]
     assert words in next(iter(problems.values()))
+
+
+def test_features_are_declared_where_the_gate_is_on() -> None:
+    declares = template(declaredFeatures=["B", "A"])
+    path, old = "kwok.featureGates.NodeDeclaredFeatures", {"kubernetesVersion": "1.35.4"}
+    assert "write featureGates: {NodeDeclaredFeatures: true}" in told({**declares, **old})[path]
+    ClusterSpec.checked({**declares, **old, "kwok": {"featureGates": {"NodeDeclaredFeatures": True}}})
+    ClusterSpec.checked({**template(declaredFeatures=[]), **old})
+    (found,) = ClusterSpec.checked(declares).nodeGroups
+    assert found.nodeTemplate.declaredFeatures == ("A", "B")
 
 
 def test_everything_is_told_at_once_in_the_order_of_list_items() -> None:

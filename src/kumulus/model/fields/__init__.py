@@ -17,7 +17,7 @@ from kumulus.model.device_checks import driver_problems
 from kumulus.model.distributions import Distribution, distribution_of, distribution_problems
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.names import LABEL_LENGTH, Mistake, dns_label_mistake, dns_subdomain_mistake, label_value_mistake
-from kumulus.model.pools import Taint, taints_from
+from kumulus.model.pools import Taint, features_from, taints_from
 from kumulus.model.quantity import canonical_resources
 
 Check = Callable[[Where, object], list[Problem]]
@@ -147,6 +147,7 @@ Taints = Annotated[tuple[Taint, ...], checked(checks.taint_problems, taints_from
 Capacity = Annotated[dict[str, str], checked(capacity_problems, canonical_resources, form="capacity")]
 Allocatable = Annotated[dict[str, str], checked(checks.resource_problems, canonical_resources, form="resources")]
 NodeInfoFields = Annotated[dict[str, str], checked(checks.node_info_problems, _node_info, form="nodeInfo")]
+DeclaredFeatures = Annotated[tuple[str, ...], checked(checks.feature_problems, features_from, form="features")]
 Replicas = Annotated[int, checked(checks.replicas_problems, int, form=whole_form(0, checks.MOST_REPLICAS))]
 DriverName = Annotated[str, checked(driver_problems, str, form="driver")]
 DurationField = Annotated[Distribution, checked(distribution_problems, distribution_of, form="distribution")]

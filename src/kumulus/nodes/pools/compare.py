@@ -104,6 +104,7 @@ def _fields(node: LiveNode) -> NodeFields:
         node.allocatable,
         node.node_info,
         node.conditions,
+        node.features,
     )
 
 

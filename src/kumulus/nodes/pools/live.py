@@ -30,6 +30,7 @@ class LiveNode:
         capacity, allocatable: quantities by resource.
         node_info: what it says about its machine.
         conditions: the status of each, by type.
+        features: names of those that it declares.
         real: whether it has a real kubelet: such a node is never ours to change.
         provider_id: a cloud provider's ID of its machine; empty for none.
     """
@@ -44,6 +45,7 @@ class LiveNode:
     allocatable: Mapping[str, str]
     node_info: Mapping[str, str]
     conditions: Mapping[str, str]
+    features: tuple[str, ...]
     real: bool
     provider_id: str = ""
 
@@ -65,6 +67,7 @@ def live_node(item: Mapping[str, Any]) -> LiveNode:
         allocatable=status.get("allocatable") or {},
         node_info=info,
         conditions={each["type"]: each["status"] for each in status.get("conditions") or ()},
+        features=tuple(status.get("declaredFeatures") or ()),
         real=bool(_REAL_RUNTIME.match(runtime)),
         provider_id=(item.get("spec") or {}).get("providerID", ""),
     )
@@ -104,6 +107,7 @@ def listed_node(message: Any) -> LiveNode:
         allocatable={key: quantity.string for key, quantity in status.allocatable.items()},
         node_info=info,
         conditions={each.type: each.status for each in status.conditions},
+        features=tuple(status.declaredFeatures),
         real=bool(_REAL_RUNTIME.match(status.nodeInfo.containerRuntimeVersion)),
         provider_id=message.spec.providerID,
     )

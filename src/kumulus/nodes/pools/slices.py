@@ -53,7 +53,7 @@ _GATED = (
 
 
 class NotServed(Exception):
-    """The cluster does not serve the API of ResourceSlices."""
+    """The cluster's API server has no place for what a pool publishes or declares."""
 
 
 @dataclass

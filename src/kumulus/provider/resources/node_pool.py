@@ -22,6 +22,7 @@ from kumulus.nodes.pools.others import PoolTaken, is_anothers, refuse_real, refu
 from kumulus.nodes.pools.reading import ReadLimit, may_lack
 from kumulus.nodes.pools.removal import remove_nodes, remove_slices
 from kumulus.nodes.pools.result import describe_drift, explain, summary_of
+from kumulus.nodes.pools.single import require_declared
 from kumulus.nodes.pools.slices import NotServed, require_served
 from kumulus.nodes.pools.through_storage import StorageOf
 from kumulus.provider.connections import SILENT, UNASKED, Connections
@@ -186,6 +187,7 @@ class NodePool(InCluster[Wanted]):
         try:
             async with limited(op) as stop:
                 await refuse_taken(client, pool, WORK_PATIENCE, recorded_as)
+                await require_declared(client, pool)
                 if pool.devices is not None:
                     await require_served(client)
                 look = partial(observe, client, before=replicas_before(op, old or {}), recorded=recorded_as)

@@ -132,6 +132,7 @@ def _lists() -> dict[str, Schema]:
             "maxItems": MOST_CONDITIONS,
             "uniqueItems": True,
         },
+        "features": {"type": "array", "items": text(patterns.FEATURE), "uniqueItems": True},
         "nodeNames": {"type": "array", "items": text(patterns.NODE_NAME)},
         "namedNodes": {
             "type": "array",

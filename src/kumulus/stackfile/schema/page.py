@@ -37,6 +37,7 @@ _WORDS = {
     "nodeNames": "list of node names",
     "namespaces": "list of DNS-1123 labels",
     "conditionTypes": "list of types of conditions",
+    "features": "list of names of features",
     "ownerKinds": "list of kinds",
     "texts": "list of texts",
     "place": "place or label key",
