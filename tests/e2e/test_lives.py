@@ -14,7 +14,12 @@ from tests.support.usage import Series, of_gpus, of_pods, scraped, top
 pytestmark = pytest.mark.e2e
 STAGES = "/apis/kwok.x-k8s.io/v1alpha1/stages"
 
-TRAINING: dict[str, Any] = {"name": "training", "selector": {"ownerKinds": ["Job"]}, "run": "8s"}
+TRAINING: dict[str, Any] = {
+    "name": "training",
+    "selector": {"ownerKinds": ["Job"]},
+    "run": "8s",
+    "resizes": [{"share": 0.5, "outcome": "infeasible"}],
+}
 USAGES = "/apis/kwok.x-k8s.io/v1alpha1/clusterresourceusages"
 CAPACITY = {"cpu": "96", "memory": "1Ti", "pods": "110", "nvidia.com/gpu": "8"}
 CLUSTER: dict[str, Any] = {

@@ -5,10 +5,11 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from kumulus.kube.media import STRATEGIC_MERGE_PATCH
 from kumulus.kwok.lifecycle_stages import stage_objects
 from kumulus.kwok.stages import API_VERSION
 from kumulus.model.lifecycles import Lifecycle
@@ -42,6 +43,8 @@ LIFECYCLES = [
     {"name": "forever", "selector": {"labels": {"life": "forever"}}, "imagePull": "1s"},
     *({"name": f"check-{way}", "selector": {"labels": {"life": way}}, "mustRun": way} for way in ("fail", "pending")),
     {"name": "drawn", "selector": {"labels": {"life": "drawn"}}, "run": TRAINING},
+    {"name": "sized", "selector": {"labels": {"life": "sized"}}, "resizes": [
+        {"share": 0.4, "outcome": "deferred", "after": "3s"}, {"share": 0.4, "outcome": "infeasible"}]},
     *({"name": kind.lower(), "run": f"{run}s", "selector": {"ownerKinds": [kind]}} for kind, run in RUNS.items()),
 ]  # fmt: skip
 
@@ -267,6 +270,60 @@ def test_a_lifecycle_that_says_nothing_of_an_end_has_none(living: Living) -> Non
     found = living.first("forever", lambda found: found["status"].get("phase") == "Running")
     assert seconds(found["status"]["startTime"], main(found)["state"]["running"]["startedAt"]) in about(1)
     assert conditions(found)["Ready"] == ("True", None)
+
+
+def test_resizes_are_accepted_deferred_or_infeasible_as_drawn(living: Living) -> None:
+    api, count = living.api, 20
+
+    def resize(name: str, cpu: str) -> Object:
+        body = {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": cpu}}}]}}
+        return cast(Object, api.request("PATCH", f"{PODS}/{name}/resize", body, STRATEGIC_MERGE_PATCH))
+
+    def pending(found: Object) -> Object | None:
+        return next((each for each in found["status"]["conditions"] if each["type"] == "PodResizePending"), None)
+
+    def observed(found: Object) -> bool:
+        return bool(found["status"].get("observedGeneration") == found["metadata"]["generation"])
+
+    def cpu(found: Object) -> str:
+        return str(main(found)["resources"]["requests"]["cpu"])
+
+    for number in range(count):
+        body = pod(f"sized-{number}", "sized")
+        body["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "100m"}}
+        api.create(PODS, body)
+    names = [f"sized-{number}" for number in range(count)]
+    api.until(PODS, lambda found: all(conditions(found[name]).get("Ready") == ("True", None) for name in names))
+    version = api.version(PODS)
+    generations = {name: resize(name, "200m")["metadata"]["generation"] for name in names}
+    first: dict[str, Object] = {}
+    for event in api.events(PODS, version, 120, labelSelector="life=sized"):
+        found: Object = event["object"]
+        if found["status"].get("observedGeneration") == generations[name := found["metadata"]["name"]]:
+            first.setdefault(name, found)
+        if len(first) == count:
+            break
+    by_outcome: dict[str, set[str]] = {"": set(), "Deferred": set(), "Infeasible": set()}
+    for name, found in first.items():
+        waits = pending(found)
+        by_outcome[waits["reason"] if waits else ""].add(name)
+        assert cpu(found) == ("100m" if waits else "200m")
+        which = {"Deferred": 0, "Infeasible": 1}.get(waits["reason"] if waits else "")
+        assert not waits or waits["message"] == f"declared by resizes[{which}] of the lifecycle sized"
+    # By the seed and their names, these are always the same.
+    assert all(by_outcome.values()), by_outcome
+    later = api.until(PODS, lambda found: all(not pending(found[name]) for name in by_outcome["Deferred"]))
+    assert {cpu(later[name]) for name in by_outcome["Deferred"]} == {"200m"}
+    assert {cpu(later[name]) for name in by_outcome["Infeasible"]} == {"100m"}
+    assert all(pending(later[name]) for name in by_outcome["Infeasible"])
+    # As often as it is asked for, each time with a draw of its own, one gets it.
+    name, asked = min(by_outcome["Infeasible"]), 2
+    while pending(found) or asked == 2:
+        asked += 1
+        resize(name, f"{asked}00m")
+        found = reached(living, name, observed)
+        assert asked < 40
+    assert cpu(found) == f"{asked}00m"
 
 
 def test_pods_of_every_kind_of_workload_have_their_own_durations(living: Living) -> None:

@@ -39,7 +39,7 @@ from kumulus.kwok.pod_statuses.base import (
     RESTARTED,
     TERMINATED,
 )
-from kumulus.kwok.pod_statuses.followed import FOLLOWED, RESIZE_ANNOTATION
+from kumulus.kwok.pod_statuses.followed import ANNOTATED, RESIZE_ANNOTATION, followed
 from kumulus.kwok.stages import (
     FOR_EVER,
     Match,
@@ -208,11 +208,13 @@ _LAGS = f"""
       | [.status.conditions[]? | select(.status == "True").type] as $true
       | if [.spec.readinessGates[].conditionType] - $true == [] then $ready.reason == "ReadinessGatesNotReady"
         else $ready.status == "True" end))
-  or (any(.status.conditions[]?; .type == "PodResizePending")
+  or (any(.status.conditions[]?; .type == "PodResizePending" and .message == {json.dumps(ANNOTATED)})
     and (.metadata.annotations // {{}} | has({json.dumps(RESIZE_ANNOTATION)}) | not))
 ) | tostring""".strip()
 # Above the stages of lifecycles and faults, which go on with the pod as it then is.
-_FOLLOW = stage("pod-follow", "Pod", [*_RUNS, is_in(_LAGS, "true")], {"weight": 1_000_000_000, **pod_status(FOLLOWED)})
+_FOLLOW = stage(
+    "pod-follow", "Pod", [*_RUNS, is_in(_LAGS, "true")], {"weight": 1_000_000_000, **pod_status(followed())}
+)
 _ABOVE = "kumulus-"
 _HEAVY = {"weight": 1_000}
 

@@ -9,9 +9,13 @@ init             runs an init container          init after that container's sta
 ready            has started                     startUp after its containers' start
 succeed, fail-N  is ready, and drawn to end so   startUp and run (or the failure's ``after``) after that start
 restart          has ended, and may run again    the kubelet's back-off after its end
+resize-N         is ready, and drawn so when it  at once
+                 is resized
+resize-N-after   is deferred by that             the resize's ``after`` after that
 ===============  ==============================  =================================================================
 
-A stage has weight 1: where one with a weight matches, KWOK passes over those without, which are the cluster's own.
+A stage has weight 1: where one with a weight matches, KWOK passes over those without, which are the cluster's own. One
+that holds a resize up outweighs the cluster's stage pod-follow, which accepts all others.
 """
 
 import json
@@ -22,9 +26,10 @@ from typing import Any
 from kumulus.kwok import lifecycle_states as states
 from kumulus.kwok import stages as kwok_stages
 from kumulus.kwok.pod_statuses import lifecycle as templates
+from kumulus.kwok.pod_statuses.followed import followed
 from kumulus.kwok.pod_statuses.fragments import FAILED_CHECK
 from kumulus.model.distributions import Distribution
-from kumulus.model.lifecycles import Failure, Lifecycle, PodSelection
+from kumulus.model.lifecycles import Failure, Lifecycle, PodSelection, Resize
 from kumulus.model.owner_kinds import belongs_to
 
 PRIME = 94_906_247
@@ -42,6 +47,7 @@ def identity:
 
 LIFECYCLE_LABEL = "kumulus.io/lifecycle"
 _ZERO = Distribution("fixed", 0)
+_ABOVE_FOLLOWING = 10**18
 
 
 @dataclass(frozen=True)
@@ -93,7 +99,9 @@ class _Stages:
             after, what = (failure.after, f"failure {number}") if failure.after else (life.run, "run")
             assert after is not None
             found.append(self._end(f"fail-{number}", f"failure {number}", after, what, failure))
-        return [*found, self._restart()] if life.run or life.failures else found
+        if life.run or life.failures:
+            found.append(self._restart())
+        return [*found, *(stage for number in range(len(life.resizes)) for stage in self._resize(number))]
 
     def _create(self) -> StageObject:
         selections = [each.selection for each in self.lifecycles[: self.index + 1]]
@@ -125,18 +133,34 @@ class _Stages:
         about = f"run: {run}"
         if self.life.failures:
             share = failure.share if failure else 1 - sum(each.share for each in self.life.failures)
-            selector = states.which(selector, self._outcome(), outcome)
+            drawn = self._drawn("throw", "failure", self.life.failures, "success")
+            selector = states.which(selector, drawn, outcome)
             about = f"{about}, for {max(0.0, share):.4g} of the runs"
         delay = self._delay(states.CONTAINERS_STARTED, (self.life.start_up or _ZERO, "start-up"), (run, what))
         return self._stage(step, about, selector, templates.ended(failure, bool(self.life.must_run)), delay)
 
-    def _outcome(self) -> str:
-        """A jq expression of how a run ends."""
+    def _drawn(self, draw: str, what: str, shares: Sequence[Failure | Resize], rest: str) -> str:
+        """A jq expression of which of several shares a draw falls in, as `what` with its number, or the rest."""
         least, branches = 0.0, ""
-        for number, failure in enumerate(self.life.failures):
-            least += failure.share
-            branches += f"{'elif' if branches else 'if'} . < {least:.9f} then {json.dumps(f'failure {number}')} "
-        return f'{definitions(self.life.seed)}\nthrow | {branches}else "success" end'
+        for number, each in enumerate(shares):
+            least += each.share
+            branches += f"{'elif' if branches else 'if'} . < {least:.9f} then {json.dumps(f'{what} {number}')} "
+        return f"{definitions(self.life.seed)}\n{draw} | {branches}else {json.dumps(rest)} end"
+
+    def _resize(self, number: int) -> Iterable[StageObject]:
+        resize, step = self.life.resizes[number], f"resize-{number}"
+        why = f"declared by resizes[{number}] of the lifecycle {self.life.name}"
+        drawn = self._drawn(f"draw({states.RESIZE_NAME})", "resize", self.life.resizes, "accepted")
+        selector = states.which(self._in("ready"), states.RESIZED, "true")
+        selector = states.which(selector, drawn, f"resize {number}")
+        about = f"{resize.outcome}, for {resize.share:.4g} of the resizes"
+        held = self._stage(step, about, selector, followed(resize.outcome, why))
+        yield replace(held, spec={**held.spec, "weight": _ABOVE_FOLLOWING})
+        if resize.after:
+            selector = states.which(self._in("ready"), f"{states.RESIZE_PENDING}.message", why)
+            total = seconds(resize.after, f'({states.RESIZE_NAME} + " deferred")')
+            delay = states.delay(definitions(self.life.seed), f"{states.RESIZE_PENDING}.lastTransitionTime", total)
+            yield self._stage(f"{step}-after", f"deferred: {resize.after}", selector, followed("accepted"), delay)
 
     def _restart(self) -> StageObject:
         delay = states.delay("", states.CONTAINERS_ENDED, states.BACK_OFF)

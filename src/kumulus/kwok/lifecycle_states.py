@@ -8,6 +8,7 @@ import json
 from typing import Any, Literal
 
 from kumulus.kwok import stages as kwok_stages
+from kumulus.kwok.pod_statuses.followed import RESIZE_ANNOTATION
 from kumulus.kwok.stages import jq
 
 CONDITION = "kumulus.io/lifecycle"
@@ -41,6 +42,18 @@ BACK_OFF = f"""\
    elif $last.restartCount == 0 then 0
    else [300, 10 * pow(2; $last.restartCount - 1)] | min end)"""
 """Seconds that a kubelet waits before it restarts a container: 0, 10, 20, … 300 (kubelet v1.35)."""
+
+RESIZE_PENDING = '(.status.conditions[]? | select(.type == "PodResizePending"))'
+RESIZED = f"""\
+[.status.containerStatuses[]?, .status.initContainerStatuses[]?] as $all
+| (.metadata.generation // 0) > (.status.observedGeneration // 0)
+  and (.metadata.annotations // {{}} | has({json.dumps(RESIZE_ANNOTATION)}) | not)
+  and any(.spec.containers[], .spec.initContainers[]?;
+    . as $new | any($all[]; .name == $new.name and (.resources // $new.resources) != $new.resources))
+| tostring"""
+"""Whether a container is to have other resources, and nothing but its lifecycle says what becomes of that."""
+RESIZE_NAME = '("resize " + (.metadata.generation | tostring))'
+"""What is drawn of a resize: each has its own generation of the pod."""
 
 # Kubernetes truncates times to whole seconds. Half a second more makes the recorded duration, and on average the real
 # one, the wanted one: a stage that is due at 20.5 and comes up to half a second late is recorded at 20.

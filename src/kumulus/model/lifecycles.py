@@ -65,6 +65,18 @@ class Failure:
 
 
 @dataclass(frozen=True)
+class Resize:
+    """One way in which a resize in place is not accepted."""
+
+    share: float
+    """The fraction of resizes that it happens to, from 0 to 1."""
+    outcome: Literal["deferred", "infeasible"]
+    """As a kubelet calls it."""
+    after: Distribution | None = None
+    """How long it is deferred until it is accepted; None for as long as nobody resizes the pod again."""
+
+
+@dataclass(frozen=True)
 class Lifecycle:
     """The lifecycle of a selection of pods. A step that is None takes no time; without ``run`` they run forever."""
 
@@ -84,6 +96,8 @@ class Lifecycle:
     """How long they run from then on."""
     failures: tuple[Failure, ...] = ()
     """How they may fail; the rest, 1 minus all shares, succeeds."""
+    resizes: tuple[Resize, ...] = ()
+    """What may become of their resizes; the rest is accepted."""
     must_run: Literal["", "fail", "pending"] = ""
     """What becomes of them where only a real container would do: they ``fail``, or stay ``pending``; empty for pods
     that may pretend."""

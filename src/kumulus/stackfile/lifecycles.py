@@ -11,6 +11,8 @@ from kumulus.model.fields import FORM, DurationField, Section, checked, found, s
 from kumulus.stackfile.pod_selection import PodSelector, order_problems
 
 LIFECYCLE_NAME_LENGTH = 40
+STEPS = ("imagePull", "init", "startUp", "run", "failures", "resizes")
+"""What a lifecycle says of its pods; at least one of it, or `mustRun`."""
 _LARGEST_SEED = 2**31 - 1
 
 
@@ -35,6 +37,21 @@ class Failure(Section):
         return model.Failure(self.share, self.exitCode, self.reason, self.message, self.container, self.after)
 
 
+class Resize(Section):
+    """One way in which a resize of a pod in place is not accepted."""
+
+    share: Annotated[float, checked(share_problems, float, form="share")] = Field(examples=["0.2"])
+    """The share of the resizes that it happens to, from 0 to 1."""
+    outcome: Literal["deferred", "infeasible"] = Field(examples=["deferred"])
+    """What a kubelet says of it: the node has no room now, or never has."""
+    after: DurationField | None = Field(default=None, examples=["30s"])
+    """How long it is deferred before it is accepted; by default until the pod is resized again."""
+
+    def resize(self) -> model.Resize:
+        """The model from which KWOK's stages are made."""
+        return model.Resize(self.share, self.outcome, self.after)
+
+
 class PodLifecycle(Section):
     """How long the selected pods run and how they end. Fields left out behave as without lifecycles."""
 
@@ -56,6 +73,8 @@ class PodLifecycle(Section):
     """How long the containers run once ready; by default without end."""
     failures: list[Failure] = Field(default_factory=list, examples=["[{share: 0.05, exitCode: 1}]"])
     """How the containers fail instead; the share that is left of 1 succeeds."""
+    resizes: list[Resize] = Field(default_factory=list, examples=["[{share: 0.2, outcome: deferred, after: 30s}]"])
+    """What becomes of resizes of ready pods in place; the share that is left of 1 is accepted."""
 
     mustRun: Literal["fail", "pending"] | None = Field(
         default=None,
@@ -77,21 +96,27 @@ class PodLifecycle(Section):
             self.startUp,
             self.run,
             tuple(each.failure() for each in self.failures),
+            tuple(each.resize() for each in self.resizes),
             self.mustRun or "",
         )
 
     @model_validator(mode="after")
     def _ends(self) -> Self:
         wrong: list[Problem] = []
-        total = sum(failure.share for failure in self.failures)
-        if total > 1 + 1e-9:
-            remedy = "make the shares come to 1 or less; what is left of 1 succeeds"
-            wrong.append(problem(("failures",), f"has shares that come to {total:g}, more than 1", remedy))
+        for key, listed, rest in (("failures", self.failures, "succeeds"), ("resizes", self.resizes, "is accepted")):
+            total = sum(each.share for each in listed)
+            if total > 1 + 1e-9:
+                remedy = f"make the shares come to 1 or less; what is left of 1 {rest}"
+                wrong.append(problem((key,), f"has shares that come to {total:g}, more than 1", remedy))
         for index, failure in enumerate(self.failures):
             if failure.after is None and self.run is None:
                 remedy = f"write after: 10m there, or run: 10m in {self.name}"
                 wrong.append(problem(("failures", index), "has no time: its pods run without end", remedy))
-        lives = [name for name in ("imagePull", "init", "startUp", "run", "failures") if getattr(self, name)]
+        for index, resize in enumerate(self.resizes):
+            if resize.after is not None and (resize.outcome == "infeasible" or self.run or self.failures):
+                why = "its pods end" if resize.outcome == "deferred" else "nobody tries an infeasible resize again"
+                wrong.append(problem(("resizes", index, "after"), f"has no effect: {why}", "leave it out"))
+        lives = [name for name in STEPS if getattr(self, name)]
         if not lives and not self.mustRun:
             wrong.append(problem((), "says nothing of how its pods live", "write run: 10m, or leave it out"))
         if self.mustRun:

@@ -8,6 +8,7 @@ import jq
 import pytest
 
 from kumulus.kwok import base_stages
+from kumulus.kwok.pod_statuses.followed import ANNOTATED
 
 STAGES = {each["metadata"]["name"]: each["spec"] for each in base_stages.stages()}
 LIFE = ("pod-probed", "pod-complete", "pod-refuse", "pod-exit", "pod-deadline", "pod-restart")
@@ -187,8 +188,9 @@ def test_what_has_failed_is_restarted_after_the_back_off_of_a_kubelet() -> None:
         ({"gate": "True", "ready": ("False", "ReadinessGatesNotReady")}, "true"),
         # The node's controller has marked it, as the node is lost.
         ({"gate": "True", "ready": ("False", None)}, "false"),
-        ({"pending": True, "annotations": {"kumulus.io/resize": "deferred"}}, "false"),
-        ({"pending": True}, "true"),
+        ({"pending": ANNOTATED, "annotations": {"kumulus.io/resize": "deferred"}}, "false"),
+        ({"pending": ANNOTATED}, "true"),
+        ({"pending": "declared by resizes[0] of the lifecycle a"}, "false"),
     ],
 )
 def test_a_pod_is_followed_where_its_status_lags_behind(change: dict[str, Any], lags: str) -> None:
@@ -200,7 +202,8 @@ def test_a_pod_is_followed_where_its_status_lags_behind(change: dict[str, Any], 
     if "gate" in change:
         found["spec"]["readinessGates"] = [{"conditionType": "example.com/open"}]
         conditions += [{"type": "example.com/open", "status": "True"}] if change["gate"] else []
-    conditions += [{"type": "PodResizePending", "status": "True"}] if "pending" in change else []
+    pending = {"type": "PodResizePending", "status": "True", "message": change.get("pending")}
+    conditions += [pending] if "pending" in change else []
     found["status"] |= {"observedGeneration": 1, "conditions": conditions}
     key = STAGES["pod-follow"]["selector"]["matchExpressions"][-1]["key"]
     assert str(jq.compile(key).input_value(found).first()) == lags

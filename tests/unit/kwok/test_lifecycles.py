@@ -69,6 +69,18 @@ def test_shares_are_between_0_and_1_and_come_to_1_at_most() -> None:
     assert "has no time" in endless
 
 
+def test_a_resize_that_is_none_is_told_of() -> None:
+    def wrong(*resizes: dict[str, Any], **fields: Any) -> dict[str, str]:
+        return told(podLifecycles=[{"name": "a", "resizes": list(resizes), **fields}])
+
+    resizes, held = "podLifecycles[0].resizes", {"share": 0.6, "outcome": "deferred"}
+    assert "come to 1.2, more than 1; make the shares come to 1 or less; what is left" in wrong(held, held)[resizes]
+    late = f"{resizes}[0].after"
+    assert "nobody tries" in wrong({**held, "outcome": "infeasible", "after": "1s"})[late]
+    assert "its pods end" in wrong({**held, "after": "1s"}, run="5m")[late]
+    assert "leave one of them out" in wrong(held, mustRun="fail")[resizes]
+
+
 def test_a_lifecycle_that_no_pod_can_have_is_told_with_the_one_that_has_them_all() -> None:
     everything, web = life(name="all"), life(name="web", selector={"labels": {"app": "web"}})
     found = told(podLifecycles=[everything, web])["podLifecycles[1].selector"]
@@ -126,6 +138,30 @@ def test_stages_that_are_not_needed_are_not_there() -> None:
     assert names(run="1s") == ["a.create", "a.succeed", "a.restart"]
     everything = names(imagePull="1s", init="1s", startUp="1s", run="1s", failures=[{"share": 0.5}])
     assert everything == [f"a.{step}" for step in ["create", "start", "init", "ready", "succeed", "fail-0", "restart"]]
+
+
+def test_resizes_have_their_shares_each_with_a_draw_of_its_own() -> None:
+    found = stages(
+        resizes=[{"share": 0.3, "outcome": "deferred", "after": "1m"}, {"share": 0.1, "outcome": "infeasible"}]
+    )
+    assert list(found) == ["create", "resize-0", "resize-0-after", "resize-1"]
+    *_, resized, drawn = (each["jq"]["key"] for each in found["resize-0"].spec["selector"]["matchExpressions"])
+    resized, drawn = jq.compile(resized), jq.compile(drawn)
+    asked = {"name": "main", "resources": {"requests": {"cpu": "2"}}}
+    each = {**pod(0), "spec": {"containers": [asked]}}
+    each["status"] = {"observedGeneration": 1, "containerStatuses": [{"name": "main", "resources": {}}]}
+    outcomes = []
+    for generation in range(2, COUNT + 2):
+        each["metadata"] = {**each["metadata"], "generation": generation}
+        assert resized.input_value(each).first() == "true"
+        outcomes.append(drawn.input_value(each).first())
+    for outcome, share in {"accepted": 0.6, "resize 0": 0.3, "resize 1": 0.1}.items():
+        assert abs(outcomes.count(outcome) - COUNT * share) < 5 * math.sqrt(COUNT * share * (1 - share)), outcome
+    # Another change of the spec, what has been seen, and what the pod itself declares.
+    same = {**each, "status": {**each["status"], "containerStatuses": [asked]}}
+    seen = {**each, "status": {**each["status"], "observedGeneration": each["metadata"]["generation"]}}
+    own = {**each, "metadata": {**each["metadata"], "annotations": {"kumulus.io/resize": "infeasible"}}}
+    assert {resized.input_value(other).first() for other in (same, seen, own)} == {"false"}
 
 
 def test_adding_a_lifecycle_at_the_end_changes_no_stage_of_the_others() -> None:

@@ -114,6 +114,11 @@ STACK_MISTAKES: Mapping[str, tuple[Place, object]] = {
     "a fault's image with a blank": ((*_C, "faults", 0, "pods"), {"images": ["web server:404"]}),
     "more than all of the nodes": ((*_C, "faults", 0, "target", "percent"), 110),
     "a duration without a unit": ((*_C, "podLifecycles", 0, "run"), 600),
+    "a resize without a share": ((*_C, "podLifecycles", 0, "resizes"), [{"outcome": "deferred"}]),
+    "an outcome of resizes that is none": (
+        (*_C, "podLifecycles", 0, "resizes"),
+        [{"share": 0.5, "outcome": "proposed"}],
+    ),
     "what must run and has a duration": ((*_C, "podLifecycles", 0, "mustRun"), "fail"),
     "a distribution that is none": ((*_C, "podLifecycles", 0, "run"), {"gaussian": {"mean": "10m"}}),
     "more than all of a request": ((*_C, "podUsage", 0, "cpu"), "120%"),

@@ -3,8 +3,10 @@
 As a kubelet does it (k8s.io/kubernetes v1.37, pkg/kubelet/allocation and status/generate.go): containers are resized,
 or restarted where their resizePolicy or a new image asks for that, ephemeral ones start, and a pod is Ready as far as
 its readiness gates are open. A stage sees neither the room on the node nor other pods: a resize has the outcome that
-the pod declares, or it is accepted.
+the pod or its lifecycle declares, or it is accepted.
 """
+
+import json
 
 from kumulus.kwok.pod_statuses.fragments import (
     GATES,
@@ -19,11 +21,15 @@ from kumulus.kwok.pod_statuses.fragments import (
 RESIZE_ANNOTATION = "kumulus.io/resize"
 """On a pod: ``deferred`` or ``infeasible``, what becomes of its in-place resizes."""
 
+ANNOTATED = f"declared by the annotation {RESIZE_ANNOTATION}"
+"""The message of a resize that is held up by that."""
+
 _OUTCOME = """
-{{ $declared := dig "annotations" "RESIZE" "" .metadata | title }}
+{{ $declared := DECLARED | title }}
 {{ $held := has $declared (list "Deferred" "Infeasible") }}
 {{ $waits := false }}
-""".replace("RESIZE", RESIZE_ANNOTATION)
+"""
+_BY_ANNOTATION = f'dig "annotations" {json.dumps(RESIZE_ANNOTATION)} "" .metadata'
 
 _CONTAINERS = """
 {{ range $kind := list "container" "initContainer" }}
@@ -91,18 +97,27 @@ _CONDITIONS = (
 {{ if $flips }}
 """.replace("OBSERVED", OBSERVED)
     + READY_BY_GATES
-    + "{{ end }}\n{{ if and $waits (not $waited) }}\n"
-    + condition("PodResizePending", "True", "{{ $declared }}", f"declared by the annotation {RESIZE_ANNOTATION}")
-    + "{{ else if and $waited (not $waits) }}\n- {type: PodResizePending, $patch: delete}\n{{ end }}\n"
+    + "{{ end }}\n{{ if $waits }}\n"
+    + condition("PodResizePending", "True", "{{ $declared }}", "WHY")
+    + "{{ else if $waited }}\n- {type: PodResizePending, $patch: delete}\n{{ end }}\n"
 )
 
-FOLLOWED = (
-    NOW
-    + GATES
-    + _OUTCOME
-    + _CONTAINERS
-    + "{{ if not $waits }}"
-    + POD_RESOURCES
-    + "{{ end }}\n"
-    + conditions(_CONDITIONS)
-)
+
+def followed(outcome: str = "", why: str = ANNOTATED) -> str:
+    """The status of a pod whose spec has changed.
+
+    Args:
+        outcome: what becomes of its resize: ``accepted``, ``deferred`` or ``infeasible``; by default what the pod's
+            annotation says.
+        why: the message if it is not accepted.
+    """
+    return (
+        NOW
+        + GATES
+        + _OUTCOME.replace("DECLARED", json.dumps(outcome) if outcome else _BY_ANNOTATION)
+        + _CONTAINERS
+        + "{{ if not $waits }}"
+        + POD_RESOURCES
+        + "{{ end }}\n"
+        + conditions(_CONDITIONS.replace("WHY", json.dumps(why)))
+    )

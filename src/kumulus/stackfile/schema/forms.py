@@ -22,6 +22,7 @@ from kumulus.runtimes.kind import section as kind_section
 from kumulus.stackfile import cluster_charts, host_commands
 from kumulus.stackfile import model as stackfile
 from kumulus.stackfile.autoscaler import CLUSTER_AUTOSCALERS, KARPENTERS
+from kumulus.stackfile.lifecycles import STEPS
 from kumulus.stackfile.schema import patterns, sections
 
 Schema = dict[str, Any]
@@ -246,9 +247,9 @@ def _rules() -> dict[str, Schema]:
             ]
         },
         "lifecycleRules": {
-            "allOf": [any_required("imagePull", "init", "startUp", "run", "failures", "mustRun")],
+            "allOf": [any_required(*STEPS, "mustRun")],
             "if": required("mustRun"),
-            "then": none_of(("imagePull", "init", "startUp", "run", "failures")),
+            "then": none_of(STEPS),
         },
         "usageRules": {
             "allOf": [any_required("cpu", "memory", "gpu", "gpuMemory"), {"properties": {"selector": by_labels}}]
