@@ -306,7 +306,8 @@ def test_the_name_of_a_configuration_s_first_profile_makes_no_other_workload(tmp
         make(with_config(tmp_path, f"[{{schedulerName: {name}}}, {{schedulerName: b}}]", {}), {})
         for name in ("mine", "main")
     )
-    assert schedulers(mine) == ["mine"] and mine.digest == main.digest
+    assert schedulers(mine) == ["mine"]
+    assert mine.digest == main.digest
     second = with_config(tmp_path, "[{schedulerName: main}, {schedulerName: b}]", {"schedulerName": "b"})
     assert make(second, {}).digest != main.digest
 
