@@ -131,6 +131,8 @@ def _declared(
 def _instead_of(key: str, model: type[BaseModel], above: Mapping[str, type[BaseModel]]) -> str:
     """What to write instead of an unknown key: one almost the same, the one section that has it, or the nearest."""
     fields = _fields(model)
+    if key in (known := getattr(model, "INSTEAD", {})):
+        return f"write {known[key]}"
     if not suggest(key, fields, likeness=0.8):
         sections = [name for name, field in fields.items() if key in _fields(_model_in(field.annotation) or BaseModel)]
         if len(sections) == 1:
