@@ -137,7 +137,7 @@ def _instead_of(key: str, model: type[BaseModel], above: Mapping[str, type[BaseM
         sections = [name for name, field in fields.items() if key in _fields(_model_in(field.annotation) or BaseModel)]
         if len(sections) == 1:
             return f"write it below {sections[0]}"
-        for section, outer in reversed(above.items()):
+        for section, outer in reversed(list(above.items())):
             if key in _fields(outer):
                 return f"write it beside {section}, not in it"
     return unknown_key_remedy(key, fields)

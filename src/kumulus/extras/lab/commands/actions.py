@@ -166,8 +166,6 @@ def sweep(args: argparse.Namespace) -> int:
         print(f"{counted(len(failed), 'run')} failed, {words(first.values)} first: {first.error}", file=sys.stderr)
     missed = [result for result in done.results if result.status == "failure"]
     if missed:
-        first = words(missed[0].values)
-        print(
-            f"{counted(len(missed), 'run')} of {len(done.results):,} missed a threshold, {first} first", file=sys.stderr
-        )
+        of = f"{counted(len(missed), 'run')} of {len(done.results):,}"
+        print(f"{of} missed a threshold, {words(missed[0].values)} first", file=sys.stderr)
     return 1 if failed or missed else 0

@@ -103,8 +103,8 @@ def make(
     whole = [before, [(job.at, job.objects) for job in jobs], *([steps] if replays else [])]
     text = json.dumps(whole, sort_keys=True)
     for profile in loaded.profiles[:1]:
-        own = registry.get(experiment.scheduler.name).scheduler_name
-        text = text.replace(f'"schedulerName": {json.dumps(profile)}', f'"schedulerName": {json.dumps(own)}')
+        usual = registry.get(experiment.scheduler.name).scheduler_name
+        text = text.replace(f'"schedulerName": {json.dumps(profile)}', f'"schedulerName": {json.dumps(usual)}')
     return Plan(before, tuple(jobs), hashlib.sha256(text.encode()).hexdigest(), replays, source.getstate())
 
 
