@@ -77,9 +77,9 @@ def client(found: Cluster) -> Client:
 
 def remedy(found: Cluster, error: Exception) -> UserError:
     """The error to show when a cluster does not answer or refuses a request."""
-    from kumulus.kube import Unreachable
+    from kumulus.kube import KubeconfigError, Unreachable
 
-    again = restart(found.stack) if isinstance(error, Unreachable) else ""
+    again = restart(found.stack) if isinstance(error, KubeconfigError | Unreachable) else ""
     return UserError(f"{error}\n  {again}" if again else str(error))
 
 

@@ -1,8 +1,12 @@
 """Destroy everything a stack created and forget its state; its file stays."""
 
 import argparse
+from pathlib import Path
 
 from kumulus.cli import beforehand, needs, project, stack
+from kumulus.cli.errors import UserError
+from kumulus.host import installation
+from kumulus.runtimes import place
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,5 +48,20 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _nothing(name: str) -> int:
+    """Say that there is nothing to take down.
+
+    Raises:
+        UserError: no state knows the stack, but a cluster of it is there.
+    """
+    folder, ours = project.clusters_directory(), (name, project.current().root.resolve())
+    for directory in sorted(folder.iterdir()) if folder.is_dir() else ():
+        stack_of, program = place.stack_and_program(place.Place(directory).note().get("owner", ""))
+        if (stack_of, Path(program).resolve()) == ours:
+            up = f"{installation.command()} up {name}"
+            raise UserError(
+                f"{name} has a cluster in {directory}, and its state is gone\n"
+                "  Bring the state back, or import the cluster (docs/installation-configuration.md); or give it up: "
+                f"remove that directory, then {up}, which ends what still runs there, and down again"
+            )
     print(f"{name} is not up: nothing to destroy")
     return 0

@@ -62,7 +62,7 @@ def lines(name: str, cost: FleetCost) -> Iterator[str]:
             for (kind, region), number in cost.without.most_common()
         ]
         yield f"without a known price: {listed(each, _SHOWN, '; ')}"
-        yield "  A zone such as us-central1-a names its region; prices of your own: kumulus:prices (docs/prices.md)"
+        yield "  A price takes an instanceType and a zone as us-central1-a; your own: kumulus:prices (docs/prices.md)"
 
 
 def short(cost: FleetCost) -> str:

@@ -205,7 +205,11 @@ def _unknown(target: Target, pools: Sequence[Pool], where: Where) -> Iterator[Pr
             yield problem(here, f"{shown(written)} is no node of the stack", f"write {' or '.join(similar)}")
         elif pool not in sizes or written == pool:
             near = nearest(pool, sizes)
-            remedy = f"write {near[0]}-…" if near else f"its pool is one of {', '.join(sorted(sizes)) or 'none'}"
+            remedy = (
+                f"write {near[0]}-…"
+                if near
+                else f"write POOL-NUMBER; the pools are {', '.join(sorted(sizes)) or 'none'}"
+            )
             yield problem(here, f"{shown(written)} is no node of the stack", remedy)
         elif max(ordinals) >= sizes[pool]:
             yield problem(

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -146,6 +146,8 @@ class FaultedPods(PodSelector):
 
 class Fault(Section):
     """A fault: which nodes, pods or offerings it affects, and how."""
+
+    INSTEAD: ClassVar[Mapping[str, str]] = dict.fromkeys(("node", "nodes", "names"), "target: {names: [a100-use1-0]}")
 
     name: Annotated[str, short_label(FAULT_NAME_LENGTH)] = Field(examples=["xid79-rack3"])
     """The fault's name, unique in the stack."""

@@ -287,6 +287,20 @@ def test_down_of_a_stack_that_was_never_up_is_calm_and_needs_no_tools(checkout: 
     assert (result.returncode, result.stdout, result.stderr) == (0, "quickstart is not up: nothing to destroy\n", "")
 
 
+def test_down_of_a_cluster_whose_state_is_gone_says_how_to_get_rid_of_it(checkout: Checkout) -> None:
+    cluster = checkout.root / ".kumulus" / "clusters" / "quickstart"
+    cluster.mkdir(parents=True)
+    note = {"owner": json.dumps({"stack": "quickstart", "program": str(checkout.root)})}
+    (cluster / "kumulus.json").write_text(json.dumps(note))
+    result = checkout.run("down")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.startswith(f"error: quickstart has a cluster in {cluster}, and its state is gone\n")
+    assert "remove that directory, then ../checkout/kumulus up quickstart, which ends" in result.stderr
+    note = {"owner": json.dumps({"stack": "quickstart", "program": "/elsewhere"})}
+    (cluster / "kumulus.json").write_text(json.dumps(note))
+    assert checkout.run("down").stdout == "quickstart is not up: nothing to destroy\n"
+
+
 def test_clean_is_refused_while_a_cluster_is_up(checkout: Checkout) -> None:
     (checkout.root / ".venv").mkdir()
     cluster = checkout.root / ".kumulus" / "clusters" / "team-a"

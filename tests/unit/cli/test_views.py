@@ -60,6 +60,16 @@ def test_a_cluster_that_does_not_answer_is_told_with_its_remedy(tmp_path: Path) 
     )
 
 
+def test_a_damaged_kubeconfig_of_a_cluster_is_told_with_its_remedy(tmp_path: Path) -> None:
+    place = tmp_path / "clusters" / "quickstart"
+    place.mkdir(parents=True)
+    (place / "kubeconfig.yaml").write_text("nonsense: [")
+    result = kumulus(tmp_path, "watch", "-s", "quickstart")
+    assert re.fullmatch(
+        "error: .* is not YAML: .*\n  To start one that is down: (.*/)?kumulus up quickstart\n", result.stderr
+    )
+
+
 @pytest.mark.parametrize("file", ["other.yaml", "/dev/stdin"])
 def test_where_no_stack_is_known_none_is_named(file: str, tmp_path: Path) -> None:
     (tmp_path / "other.yaml").write_text(KUBECONFIG)

@@ -13,6 +13,8 @@ from kumulus.extras.advise.commands import advise
 from kumulus.extras.lab.file.load import Loaded
 from kumulus.extras.lab.report.model import Report
 from kumulus.extras.lab.run.bench import Options
+from kumulus.extras.snapshots import file
+from kumulus.extras.snapshots.commands import snapshot
 from kumulus.kube import Client, Unreachable
 
 KUBECONFIG = """\
@@ -74,6 +76,21 @@ def test_an_experiment_on_one_of_several_has_its_snapshots_and_names_its_stack(
     assert main(["experiment", "run", "e.yaml", "-s", "many", "--cluster", "worker-1"]) == 1
     assert "\n  To start one that is down: " in capsys.readouterr().err
     assert [(each.stack, each.snapshots) for each in asked] == [(found.label, found.snapshots)]
+
+
+@pytest.mark.parametrize("words", [["save", "full"], ["restore", "full"]])
+def test_a_snapshot_of_a_cluster_that_does_not_answer_is_told_with_its_remedy(
+    stacks: Path, words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(snapshot, "_PATIENCE", 0.1)
+    found = which.chosen("many", "worker-1")
+    found.kubeconfig.parent.mkdir(parents=True)
+    found.kubeconfig.write_text(KUBECONFIG)
+    file.write(found.snapshots / "full.snapshot", file.About("x", "uid", "2026-11-22T12:00:00Z"), [(b"/a", b"1")])
+    assert main(["snapshot", *words, "-s", "many", "--cluster", "worker-1"]) == 1
+    told = capsys.readouterr().err
+    assert "is not reachable: connection refused\n  To start one that is down: " in told
+    assert told.endswith("up many\n")
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,14 @@ def fleet() -> list[Pool]:
         ),
         ({"kind": "not-ready", "target": {"percent": 120}}, "faults[0].target.percent: is 120, more than 100"),
         ({"kind": "not-ready", "target": {"percent": "0%"}}, 'faults[0].target.percent: is "0%", which is'),
+        (
+            {"kind": "not-ready", "nodes": ["a100-use1-0"]},
+            "faults[0].nodes: is not a known key; write target: {names: [",
+        ),
+        (
+            {"kind": "not-ready", "target": {"names": ["nope"]}},
+            'faults[0].target.names[0]: "nope" is no node of the stack; write POOL-NUMBER; the pools are a100-use1, ',
+        ),
         ({"kind": "reboot", "downFor": "2 minutes"}, 'faults[0].downFor: is "2 minutes", which is not a'),
         ({"kind": "reboot", "downFor": "5min"}, 'faults[0].downFor: is "5min", which is not a duration; write a'),
         ({"kind": "container-fails", "delay": "-3s"}, 'faults[0].delay: is "-3s", which is negative; write a'),

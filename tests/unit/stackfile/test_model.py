@@ -87,6 +87,11 @@ def test_a_kind_configuration_is_a_mapping_or_a_text_of_one() -> None:
         ("x", "", "not a mapping"),
         ({"nodegroups": []}, "nodegroups", "not a known key; write nodeGroups"),
         ({"kubeconfig": "x"}, "kubeconfig", "not a known key; write it below existing"),
+        (
+            {"nodeGroups": [group(nodeTemplate={**GROUP["nodeTemplate"], "instanceType": "a3-highgpu-8g"})]},
+            "nodeGroups[0].nodeTemplate.instanceType",
+            "not a known key; write it beside nodeTemplate, not in it",
+        ),
         ({"zzz": 1}, "zzz", "one of name, runtime, kubernetesVersion"),
         ({"name": "My_Cluster"}, "name", "write my-cluster"),
         ({"name": "c" * 41}, "name", "41 characters"),

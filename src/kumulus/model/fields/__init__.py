@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from textwrap import dedent
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, GetJsonSchemaHandler, model_validator
 from pydantic_core import CoreSchema, PydanticCustomError
@@ -33,6 +33,9 @@ class Section(BaseModel):
 
     A docstring beneath a field is its description.
     """
+
+    INSTEAD: ClassVar[Mapping[str, str]] = {}
+    """What to write instead of keys that it does not have, where another field is not what they resemble."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 

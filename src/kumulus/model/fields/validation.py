@@ -88,10 +88,10 @@ def _problems(
     if kind == "problems":
         inner: list[Problem] = context["problems"]
         return [Problem(under(path, each.path), each.message, each.remedy) for each in inner]
-    field, parent = _declared(where, model)
+    field, parent, above = _declared(where, model)
     example = _example(where, field)
     if kind == "extra_forbidden":
-        return [Problem(path, "is not a known key", _instead_of(str(where[-1]), parent))]
+        return [Problem(path, "is not a known key", _instead_of(str(where[-1]), parent, above))]
     if kind == "missing":
         return [Problem(path, "is missing", example)]
     if kind == "invalid_key":
@@ -105,29 +105,41 @@ def _problems(
     return [Problem(path, message, example or (f"write {expected}" if expected else ""))]
 
 
-def _declared(where: tuple[int | str, ...], model: type[BaseModel]) -> tuple[FieldInfo | None, type[BaseModel]]:
-    """The field at a place, if there is one, and the innermost model that contains it."""
+def _declared(
+    where: tuple[int | str, ...], model: type[BaseModel]
+) -> tuple[FieldInfo | None, type[BaseModel], dict[str, type[BaseModel]]]:
+    """The field at a place, if there is one, the model that contains it, and those around it by the section in them."""
     field: FieldInfo | None = None
+    above: dict[str, type[BaseModel]] = {}
+    name = ""
     for part in where:
         if isinstance(part, int):
             continue
         if field is not None:
             inner = _model_in(field.annotation)
             if inner is None:
-                return None, model
+                return None, model, above
+            above[name] = model
             model = inner
+        name = part
         field = _fields(model).get(part)
         if field is None:
-            return None, model
-    return field, model
+            return None, model, above
+    return field, model, above
 
 
-def _instead_of(key: str, model: type[BaseModel]) -> str:
+def _instead_of(key: str, model: type[BaseModel], above: Mapping[str, type[BaseModel]]) -> str:
     """What to write instead of an unknown key: one almost the same, the one section that has it, or the nearest."""
     fields = _fields(model)
-    sections = [name for name, field in fields.items() if key in _fields(_model_in(field.annotation) or BaseModel)]
-    if len(sections) == 1 and not suggest(key, fields, likeness=0.8):
-        return f"write it below {sections[0]}"
+    if key in (known := getattr(model, "INSTEAD", {})):
+        return f"write {known[key]}"
+    if not suggest(key, fields, likeness=0.8):
+        sections = [name for name, field in fields.items() if key in _fields(_model_in(field.annotation) or BaseModel)]
+        if len(sections) == 1:
+            return f"write it below {sections[0]}"
+        for section, outer in reversed(list(above.items())):
+            if key in _fields(outer):
+                return f"write it beside {section}, not in it"
     return unknown_key_remedy(key, fields)
 
 

@@ -301,6 +301,17 @@ def test_pods_get_the_first_profile_of_the_schedulers_own_configuration_or_the_o
     assert schedulers(make(with_config(tmp_path, two, {}, {"schedulerName": "packing"}), {})) == ["mine", "packing"]
 
 
+def test_the_name_of_a_configuration_s_first_profile_makes_no_other_workload(tmp_path: Path) -> None:
+    mine, main = (
+        make(with_config(tmp_path, f"[{{schedulerName: {name}}}, {{schedulerName: b}}]", {}), {})
+        for name in ("mine", "main")
+    )
+    assert schedulers(mine) == ["mine"]
+    assert mine.digest == main.digest
+    second = with_config(tmp_path, "[{schedulerName: main}, {schedulerName: b}]", {"schedulerName": "b"})
+    assert make(second, {}).digest != main.digest
+
+
 @pytest.mark.parametrize("profiles", ["[{plugins: {}}]", "[]"])
 def test_a_sole_profile_without_a_name_gets_one_that_the_pods_have(tmp_path: Path, profiles: str) -> None:
     assert schedulers(make(with_config(tmp_path, profiles, {}), {})) == ["second-scheduler"]

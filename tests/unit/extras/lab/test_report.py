@@ -1,6 +1,7 @@
 """What a run writes, and what is read from it again."""
 
 import json
+import shutil
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -90,9 +91,22 @@ def test_a_run_whose_process_is_gone_runs_no_more(tmp_path: Path) -> None:
     assert [run["status"] for run in manifest(tmp_path)] == ["partial"]
 
 
+def test_a_run_whose_directory_was_removed_by_hand_is_none(tmp_path: Path) -> None:
+    first, second = report("20261122-1"), report("20261122-2")
+    for made in (first, second):
+        written(tmp_path, made)
+    shutil.rmtree(tmp_path / "fill" / second.metadata.run_id)
+    assert find("latest", tmp_path).parent.name == first.metadata.run_id
+    with pytest.raises(LabError, match="there is no run 20261122-2"):
+        find(second.metadata.run_id, tmp_path)
+
+
 def test_what_is_no_report_is_told_with_its_place(tmp_path: Path) -> None:
     (tmp_path / "report.json").write_text('{"metadata": {}, "results": {"status": "success", "tests": []}}')
     with pytest.raises(LabError, match=r"report.json is no report of an experiment: metadata.run_id: Field required"):
+        report_at(tmp_path / "report.json")
+    (tmp_path / "report.json").write_text("{")
+    with pytest.raises(LabError, match=r"no report of an experiment: Invalid JSON: .*; run the experiment again"):
         report_at(tmp_path / "report.json")
 
 
@@ -293,12 +307,12 @@ def test_the_history_page_holds_every_run_and_needs_nothing_else(tmp_path: Path)
     assert report().metadata.run_id in text
 
 
-def test_a_run_whose_report_is_gone_is_left_out_of_the_page_and_told(tmp_path: Path) -> None:
+def test_a_run_whose_report_is_damaged_is_left_out_of_the_page_and_told(tmp_path: Path) -> None:
     written(tmp_path, report(), report("20261121-160000-def456"))
-    (tmp_path / "fill" / "20261121-160000-def456" / "report.json").unlink()
+    (tmp_path / "fill" / "20261121-160000-def456" / "report.json").write_text("{")
     _, unread = history.write(tmp_path)
     assert len(unread) == 1
-    assert "report.json cannot be read: No such file" in unread[0]
+    assert "report.json is no report of an experiment" in unread[0]
     with pytest.raises(LabError, match="there are no runs in"):
         history.write(tmp_path / "elsewhere")
 

@@ -68,7 +68,7 @@ def test_a_run_that_was_cut_off_is_tried_again(tmp_path: Path) -> None:
     ]
 
 
-def test_a_sweep_with_a_run_that_was_cut_off_exits_with_1(
+def test_a_sweep_with_a_run_that_was_cut_off_or_missed_a_threshold_exits_with_1_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first = swept(tmp_path)
@@ -77,6 +77,10 @@ def test_a_sweep_with_a_run_that_was_cut_off_exits_with_1(
     args = Namespace(file=tmp_path / "sweep.yaml", jobs=1, quiet=True, engine="local", results=tmp_path / "results")
     assert actions.sweep(args) == 1
     assert "1 run failed, policy FGD, seed 1 first: the server does not answer" in capsys.readouterr().err
+    kept = [replace(result, status="success") for result in first.results]
+    broken = replace(first, results=[*kept[1:], replace(kept[0], status="failure")])
+    assert actions.sweep(args) == 1
+    assert "1 run of 4 missed a threshold, policy FGD, seed 1 first\n" in capsys.readouterr().err
 
 
 PRICES = 'regions: {"*": {onDemand: {g: %s}}}'

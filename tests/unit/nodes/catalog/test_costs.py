@@ -81,6 +81,7 @@ def test_the_command_says_what_a_stack_costs_and_what_has_no_price(capsys: pytes
     said = capsys.readouterr().out
     assert said.startswith("dev: 5 nodes, $1.07/h, $782.69 a month, without 3 whose price is not known\n")
     assert "without a known price: 3 nodes of e2-standard-16 in no known region\n" in said
+    assert "  A price takes an instanceType and a zone as us-central1-a;" in said
     assert main(["price", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["hourly"], found["nodesWithoutPrice"], found["byGroup"]["odd"]["hourly"]) == (1.0722, 3, 0.0)

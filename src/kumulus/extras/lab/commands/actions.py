@@ -134,7 +134,7 @@ def annotate(args: argparse.Namespace) -> int:
 
 
 def sweep(args: argparse.Namespace) -> int:
-    """Run a sweep; 1 if a run failed or was cut off."""
+    """Run a sweep; 1 if a run failed, was cut off, or missed a threshold."""
     from kumulus.extras.lab.sweep import page
     from kumulus.extras.lab.sweep import sweep as whole
     from kumulus.extras.lab.sweep.engines import engine
@@ -164,4 +164,8 @@ def sweep(args: argparse.Namespace) -> int:
     if failed:
         first = failed[0]
         print(f"{counted(len(failed), 'run')} failed, {words(first.values)} first: {first.error}", file=sys.stderr)
-    return 1 if failed or any(result.status == "failure" for result in done.results) else 0
+    missed = [result for result in done.results if result.status == "failure"]
+    if missed:
+        of = f"{counted(len(missed), 'run')} of {len(done.results):,}"
+        print(f"{of} missed a threshold, {words(missed[0].values)} first", file=sys.stderr)
+    return 1 if failed or missed else 0

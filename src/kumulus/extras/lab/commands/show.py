@@ -49,7 +49,8 @@ def history_of(run: str, results: Path, repetition: int) -> History:
             if repetition > tests > 0:
                 raise UserError(f"{run} has {tests} repetitions; write --repetition 1 to {tests}")
             raise UserError(
-                f"{run} has no {file.name}: recorded without a cluster, or it did not begin\n  Run the experiment again"
+                f"{run} has no {file.name}: recorded without a cluster, or it did not begin, or was killed\n"
+                "  Run the experiment again"
             )
     try:
         return load(file)

@@ -33,6 +33,7 @@ from kumulus.extras.lab.plan.stream import (
     on_models,
     playable,
 )
+from kumulus.extras.schedulers import registry
 from kumulus.extras.schedulers.manifests import expected_pods, later_pods, pod_templates
 from kumulus.model.distributions import drawn
 
@@ -46,7 +47,8 @@ class Plan:
     jobs: tuple[PlannedJob, ...]
     """In the order of their arrival."""
     digest: str
-    """SHA-256 of the plan: two plans with the same digest create the same objects."""
+    """SHA-256 of the plan: two plans with the same digest create the same objects, but for what the scheduler's own
+    configuration calls itself."""
     replays: Mapping[str, Replayed] = field(default_factory=dict)
     """The recordings that are replayed, by workload; their jobs are in `jobs`, too."""
     drawn: State = ()
@@ -100,6 +102,9 @@ def make(
     # A plan without replays keeps the digest that it had before Kumulus had replays.
     whole = [before, [(job.at, job.objects) for job in jobs], *([steps] if replays else [])]
     text = json.dumps(whole, sort_keys=True)
+    for profile in loaded.profiles[:1]:
+        usual = registry.get(experiment.scheduler.name).scheduler_name
+        text = text.replace(f'"schedulerName": {json.dumps(profile)}', f'"schedulerName": {json.dumps(usual)}')
     return Plan(before, tuple(jobs), hashlib.sha256(text.encode()).hexdigest(), replays, source.getstate())
 
 

@@ -82,9 +82,10 @@ def os_errors_explained(path: Path) -> Iterator[None]:
 def manifest(results: Path) -> list[dict[str, Any]]:
     """The runs of a results directory, the oldest first; none where there is no index.
 
-    The status of one that is under way is `running`; the report of one whose process is gone stays `partial`.
+    The status of one that is under way is `running`; the report of one whose process is gone stays `partial`. One whose
+    directory somebody has removed is left out.
     """
-    return [_as_it_is(line) for line in _lines(results)]
+    return [_as_it_is(line) for line in _lines(results) if (results / str(line.get("path"))).is_file()]
 
 
 def _lines(results: Path) -> list[dict[str, Any]]:

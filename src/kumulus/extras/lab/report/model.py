@@ -306,5 +306,5 @@ def report_of(content: str | bytes, name: str) -> Report:
         return Report.model_validate_json(content)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"])) or "it"
-        raise LabError(f"{name} is no report of an experiment: {place}: {first['msg']}") from None
+        what = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
+        raise LabError(f"{name} is no report of an experiment: {what}; run the experiment again") from None

@@ -41,14 +41,14 @@ def restore(args: argparse.Namespace) -> int:
     file = _file(source, args.name)
     only: Collection[str] | None = None
     if outlives_by_note(kubeconfig):
-        plan = snapshot.with_client(kubeconfig, lambda client: _plan(client, file))
+        plan = snapshot.with_client(found, lambda client: _plan(client, file))
         only = plan.touched
         if only and not args.yes and not _agreed(plan, f"{file.stem} into {found.label}"):
             print("nothing was changed")
             return 1
     began = time.monotonic()
     try:
-        done = snapshot.with_client(kubeconfig, lambda client: _restored(client, kubeconfig, file, only, args, found))
+        done = snapshot.with_client(found, lambda client: _restored(client, kubeconfig, file, only, args, found))
     except CutOff as error:
         print(f"error: {error}", file=sys.stderr)
         return interrupts.EXIT_CODE

@@ -26,7 +26,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from kumulus.cli import project, stack, which
+from kumulus.cli import cluster, project, stack, which
 from kumulus.cli.errors import UserError
 from kumulus.model.words import aligned
 
@@ -99,7 +99,7 @@ def _save(args: argparse.Namespace) -> int:
         await put_back(client)
         return await snapshots.save(client, kubeconfig, found.label, file, args.namespace or ())
 
-    made = with_client(kubeconfig, made_by)
+    made = with_client(found, made_by)
     print(
         f"saved {name}: {made.nodes:,} nodes, {made.pods:,} pods, {made.keys:,} objects in all, "
         f"{file.stat().st_size / 2**20:.1f} MiB, in {time.monotonic() - began:.1f} s"
@@ -128,17 +128,19 @@ def say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def with_client(kubeconfig: Path, action: Callable[[Client], Awaitable[T]]) -> T:
-    """Run an action with a client of a cluster."""
+def with_client(found: which.Which, action: Callable[[Client], Awaitable[T]]) -> T:
+    """Run an action with a client of a cluster that is up."""
     from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
 
     async def done() -> T:
-        async with Client(load_kubeconfig(kubeconfig), patience=_PATIENCE) as client:
+        async with Client(load_kubeconfig(found.require_up()), patience=_PATIENCE) as client:
             return await action(client)
 
     try:
         return asyncio.run(done())
-    except (ApiError, KubeconfigError, Unreachable) as error:
+    except (KubeconfigError, Unreachable) as error:
+        raise UserError("\n  ".join(filter(None, (str(error), cluster.restart(found.stack))))) from None
+    except ApiError as error:
         raise UserError(str(error)) from None
 
 
