@@ -11,12 +11,12 @@ import pulumi
 
 from kumulus.components import engine
 from kumulus.components.arguments import SectionOf, check
-from kumulus.components.control_plane import KwokPlan
 from kumulus.components.described_cluster import control_plane
-from kumulus.components.engine import require_command_plugin
 from kumulus.components.fault import Fault
 from kumulus.components.inputs import problems_explained
 from kumulus.components.kwok_node_group import KwokNodeGroup
+from kumulus.components.kwok_plan import KwokPlan
+from kumulus.components.required_plugins import require_command_plugin
 from kumulus.components.resources import Cluster, ClusterLike, InCluster, of_plugin
 from kumulus.host import extras
 from kumulus.model.names import default_cluster_name
