@@ -359,7 +359,8 @@ async def test_a_run_that_may_live_on_another_machine_is_neither_joined_nor_remo
 async def test_a_server_that_gives_no_answer_while_a_run_is_removed_is_asked_again(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    remove, cut_off = Repetition._remove, []
+    remove = Repetition._remove
+    cut_off: list[Repetition] = []
 
     async def cut_off_once(repetition: Repetition) -> None:
         monkeypatch.undo()
