@@ -187,7 +187,7 @@ class EmulatedCluster(pulumi.ComponentResource):
         }
 
     def _kwok(self, plan: KwokPlan, loaded: Loaded, after: Sequence[pulumi.Resource]) -> KwokCharts | None:
-        """KWOK in the cluster, if not beside it; only the stack's stages if somebody else installed KWOK."""
+        """KWOK in the cluster, unless it runs locally; only the stack's stages if somebody else installed KWOK."""
         if plan.controller:
             pulumi.log.info(f"KWOK is in the cluster already ({plan.controller}): it is used and left as it is", self)
         if not plan.stages:
@@ -206,7 +206,7 @@ class EmulatedCluster(pulumi.ComponentResource):
     def _autoscaler(
         self, resource_name: str, loaded: Loaded, plan: KwokPlan, after: Sequence[pulumi.Resource]
     ) -> InCluster | None:
-        """The autoscaler as a Deployment; None if the runtime runs it beside the cluster."""
+        """The autoscaler as a Deployment; None if the runtime runs it as a local process."""
         if loaded.autoscaler is None or loaded.spec.runtime_descriptor.local:
             return None
         return InCluster(
@@ -373,7 +373,7 @@ def _loaded(resource_name: str, args: Mapping[str, Any], base: Path) -> Loaded:
 
 
 def _require(loaded: Loaded, base: Path) -> None:
-    """Check that what the stack needs beside the cluster is there: a plugin for host commands, and charts."""
+    """Check that what the stack needs outside the cluster is there: a plugin for host commands, and charts."""
     if loaded.spec.hostCommands or loaded.spec.loadImages:
         require_command_plugin()
     if loaded.spec.clusterAddons:

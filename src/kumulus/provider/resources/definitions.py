@@ -69,7 +69,7 @@ class Definitions(InCluster[Properties]):
             client, owner = await self.client(inputs, WORK_PATIENCE), self.owner(op, inputs)
             there = await _of(client, resource_id)
             if owner.identity and await history.is_there(client, "", owner):
-                # Made again, beside releases that the stack has: what only Helm has written came with them.
+                # Made again while the stack has releases: what only Helm has written came with them.
                 there = [each for each in there if _writers(each) - {_HELM}]
         return {**inputs, _BEFORE: sorted(each["metadata"]["name"] for each in there)}
 

@@ -21,7 +21,7 @@ from kumulus.provider.values import contains_unknown
 
 
 class OfRelease(InCluster[Properties]):
-    """A resource about a Helm release; ``namespace`` and ``name`` say which, beside its cluster's place."""
+    """A resource about a Helm release; ``namespace`` and ``name`` say which, in addition to its cluster's place."""
 
     inputs: ClassVar[tuple[Property, ...]] = (
         *PLACE,
