@@ -65,12 +65,12 @@ async def against_the_limit(rounds: int = 3) -> list[Row]:
     best = [max(rate for what, rate in turn.items() if what.startswith("limit")) for turn in turns]
     figures = {f"{what}_{n}_nodes_per_s": rate for n, turn in enumerate(turns) for what, rate in turn.items()}
     return [
-        _beside_the_limit(way, must, [turn[way] for turn in turns], best, figures)
+        _compared(way, must, [turn[way] for turn in turns], best, figures)
         for way, must in (("written", 4.0), ("posted", 0.9))
     ]
 
 
-def _beside_the_limit(way: str, must: float, ours: list[float], best: list[float], figures: dict[str, float]) -> Row:
+def _compared(way: str, must: float, ours: list[float], best: list[float], figures: dict[str, float]) -> Row:
     ratio, mine, other = map(statistics.median, ([a / b for a, b in zip(ours, best, strict=True)], ours, best))
     named = {"written": "through the storage", "posted": "with `createThrough: api`"}[way]
     return Row(

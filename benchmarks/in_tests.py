@@ -88,7 +88,7 @@ async def clusters() -> list[Row]:
             {"reset_s": reset, "removed": float(resets[0].removed)},
         ),
         Row(
-            f"A cluster of {_NODES} nodes beside another: its own memory, not shared with others",
+            f"A cluster of {_NODES} nodes next to another: its own memory, not shared with others",
             f"{_MOST_MB:.0f} MB",
             f"{own:.0f} MB, median of {_RUNS}",
             own <= _MOST_MB,

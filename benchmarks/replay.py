@@ -25,7 +25,7 @@ from benchmarks.report import Row
 from kumulus.extras.capture.day.importing import Imported, import_day
 from kumulus.extras.lab.file.load import load
 from kumulus.extras.lab.measure.statistics import spread
-from kumulus.extras.lab.report.model import ReplayBeside, Report
+from kumulus.extras.lab.report.model import ReplayComparison, Report
 from kumulus.extras.lab.run.bench import Options
 from kumulus.extras.lab.running import Run
 from tests.support.api import Api
@@ -114,7 +114,7 @@ class _Replay:
     """The API server's audit log of it."""
 
     @property
-    def beside(self) -> ReplayBeside:
+    def beside(self) -> ReplayComparison:
         return self.report.results.tests[0].details.replays["recorded"]
 
     @property

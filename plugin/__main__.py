@@ -1,4 +1,4 @@
-"""The plugin, in an environment that Pulumi's engine makes from requirements.txt beside it."""
+"""The plugin, in an environment that Pulumi's engine makes from requirements.txt next to it."""
 
 import runpy
 

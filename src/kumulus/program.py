@@ -170,7 +170,7 @@ def _export(emulated: EmulatedCluster, cost: Mapping[str, Any]) -> None:
 
 
 def _export_all(made: Mapping[str, EmulatedCluster], hub: str, costs: Mapping[str, Mapping[str, Any]]) -> None:
-    """The outputs of several clusters: each one's under its name, and beside them the hub's kubeconfig."""
+    """The outputs of several clusters: each one's under its name, and with them the hub's kubeconfig."""
     if hub:
         pulumi.export("hub", hub)
         pulumi.export("kubeconfig", made[hub].kubeconfig)

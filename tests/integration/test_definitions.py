@@ -6,7 +6,7 @@ import pytest
 
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Properties
-from kumulus.provider.resources.release import KWOK, Definitions
+from kumulus.provider.resources.definitions import KWOK, Definitions
 from tests.integration.conftest import Plane, operation
 from tests.support.kinds import CRDS, REMOVAL_S, crd, there, without
 from tests.support.said import Said

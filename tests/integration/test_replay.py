@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from kumulus.extras.capture.day.importing import Imported, import_day
-from kumulus.extras.lab.report.model import Of, QueueBeside, Report
+from kumulus.extras.lab.report.model import Of, QueueComparison, Report
 from kumulus.extras.lab.report.text import lines as text_lines
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.node_pool import NodePool
@@ -32,7 +32,7 @@ def cost(of: Of) -> float:
     return of.cost
 
 
-COSTS: tuple[Callable[[QueueBeside], float], ...] = (lambda each: cost(each.then), lambda each: cost(each.now))
+COSTS: tuple[Callable[[QueueComparison], float], ...] = (lambda each: cost(each.then), lambda each: cost(each.now))
 
 
 @dataclass

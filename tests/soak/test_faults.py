@@ -156,7 +156,7 @@ def harmed(scene: Scene, harm: Harm | None) -> Iterator[None]:
 # By description: the strike at one moment, which returns how often it struck, and the continuous harm to requests.
 FAULTS: dict[str, tuple[Strike | None, Harm | None]] = {
     "API server killed and started again": (restart("kube-apiserver"), None),
-    "etcd killed and started again, beside writes": (restart("etcd"), None),
+    "etcd killed and started again, during writes": (restart("etcd"), None),
     "etcd stopped for 10 s": (stop_etcd(10), None),
     "every connection cut, none taken for 3 s": (cut_all, None),
     "one request in ten cut before, after or amid its answer": (None, Harm(CUTS, share=0.1)),

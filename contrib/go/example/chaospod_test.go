@@ -1,4 +1,4 @@
-// Package example_test tests an operator of others on emulated nodes, as a process beside the test: the ChaosPod of
+// Package example_test tests an operator of others on emulated nodes, as a process alongside the test: the ChaosPod of
 // controller-runtime's examples, which runs a pod, kills it when its time has come, and runs it again.
 package example_test
 

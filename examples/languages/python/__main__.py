@@ -1,4 +1,4 @@
-"""A control plane and eleven nodes, as the programs in other languages beside this one have them."""
+"""A control plane and eleven nodes, as the programs in other languages next to this one have them."""
 
 import pulumi
 

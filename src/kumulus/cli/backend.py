@@ -35,7 +35,7 @@ def at_work(backend: Path, project: str, stack: str) -> str | None:
 def half_written(backend: Path) -> list[Path]:
     """Descriptions of state files (`NAME.json.attrs`) that a killed pulumi left empty or truncated.
 
-    Pulumi writes a file beside the old one and renames it, but writes its description (a content type and a checksum)
+    Pulumi writes a file next to the old one and renames it, but writes its description (a content type and a checksum)
     in place. With a damaged one it fails for all stacks of the backend: `failed to load checkpoint: EOF`. Without the
     description it reads the state as it is.
     """

@@ -85,7 +85,7 @@ def check_unlocked(stack: str) -> None:
 
 
 def check_other_names(stack: str) -> None:
-    """Before Pulumi is told about a stack: whether the same stack may already be up under another name.
+    """Before Pulumi knows of a stack: whether the same stack may already be up under another name.
 
     Prints a note for each stack that has a cluster but no file any more.
     """

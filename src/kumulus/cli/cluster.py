@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _PATIENCE = 5.0
 SAVED = "kwok.yaml"
-"""What kwokctl saved of a cluster, beside its kubeconfig."""
+"""What kwokctl saved of a cluster, next to its kubeconfig."""
 
 # The option in kwokctl's saved configuration with the port of a component's health check, and the scheme to use.
 _HEALTH = {

@@ -16,7 +16,6 @@ import sys
 from kumulus.cli import project, stack, which
 from kumulus.cli.errors import UserError
 from kumulus.host import installation
-from kumulus.host.pulumi_project import PulumiProject
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
         # Set even if it does not exist: a previous value, of another cluster, must not be used for this stack.
         variables |= {"PULUMI_STACK": args.stack, "KUBECONFIG": str(kubeconfig)}
     if here is not None:
-        _prepare(here)
+        stack.prepare_project(here)
     if not installation.python().exists():
         print(f"note: .venv is not there yet\n  To make it: {installation.command()} venv", file=sys.stderr)
     known = pins.load()
@@ -59,18 +58,6 @@ def run(args: argparse.Namespace) -> int:
     for name, value in variables.items():
         print(f"export {name}={shlex.quote(value)}")
     return 0
-
-
-def _prepare(here: PulumiProject) -> None:
-    """Prepare what plain `pulumi` needs around a project: our plugin, and the directory of a local backend."""
-    if here.plugin is None:
-        stack.make_plugin_known()
-    backend = here.backend_directory()
-    if backend is not None:
-        try:
-            backend.mkdir(parents=True, exist_ok=True, mode=0o700)
-        except OSError as error:
-            raise UserError(f"the directory for the stacks' state cannot be made: {error}") from None
 
 
 def _path_line(directory: str) -> str:

@@ -19,6 +19,7 @@ from kumulus.cli.errors import UserError
 from kumulus.cli.needs import Needs
 from kumulus.host import installation
 from kumulus.host.installation import pulumi_home
+from kumulus.host.pulumi_project import PulumiProject
 from kumulus.model.names import suggest
 from kumulus.toolchain import environment, pins, plugins, supply, venv
 from kumulus.toolchain.errors import ToolchainError
@@ -78,11 +79,19 @@ def make_ready(find: Callable[[str], Needs], stack: str) -> None:
         plugins.install(pulumi_home())
     if wanted.command():
         plugins.install_command(pulumi_home())
+    prepare_project(here)
+
+
+def prepare_project(here: PulumiProject) -> None:
+    """Prepare what plain `pulumi` needs around a project: our plugin, and the directory of a local backend."""
     if here.plugin is None:
         make_plugin_known()
     backend = here.backend_directory()
     if backend is not None:
-        backend.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            backend.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise UserError(f"the directory for the stacks' state cannot be made: {error}") from None
 
 
 def check_options(command: str, options: Sequence[str]) -> None:
@@ -144,32 +153,10 @@ def forget(stack: str) -> int:
     return 0
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Run pulumi in the project and wait for it; returns its exit code."""
-    return _pulumi(arguments)
+def run(arguments: Sequence[str], output: IO[str] | None = None) -> int:
+    """Run pulumi in the project and wait for it; returns its exit code.
 
-
-def run_quietly(arguments: Sequence[str]) -> tuple[int, str]:
-    """Run pulumi in the project and wait for it.
-
-    Returns:
-        Its exit code, and its output, which is not shown on the screen.
-    """
-    with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
-        code = _pulumi(arguments, output)
-        output.seek(0)
-        return code, output.read()
-
-
-def become(arguments: Sequence[str]) -> NoReturn:
-    """Run pulumi in the project in place of this process, so that signals and the exit code are its own."""
-    sys.stdout.flush()
-    os.chdir(project.root())
-    os.execve(toolchain.find("pulumi"), ["pulumi", *arguments], environment.complete(os.environ))
-
-
-def _pulumi(arguments: Sequence[str], output: IO[str] | None = None) -> int:
-    """Run pulumi and wait for it, also after Ctrl-C: that reaches pulumi too, which then ends its update in order.
+    It is waited for after Ctrl-C, too: that reaches pulumi, which then ends its update in order.
 
     Args:
         output: what takes its output; it then asks no questions. None for the screen.
@@ -187,6 +174,25 @@ def _pulumi(arguments: Sequence[str], output: IO[str] | None = None) -> int:
         except KeyboardInterrupt:
             process.wait()
             raise
+
+
+def run_quietly(arguments: Sequence[str]) -> tuple[int, str]:
+    """Run pulumi in the project and wait for it.
+
+    Returns:
+        Its exit code, and its output, which is not shown on the screen.
+    """
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
+        code = run(arguments, output)
+        output.seek(0)
+        return code, output.read()
+
+
+def become(arguments: Sequence[str]) -> NoReturn:
+    """Run pulumi in the project in place of this process, so that signals and the exit code are its own."""
+    sys.stdout.flush()
+    os.chdir(project.root())
+    os.execve(toolchain.find("pulumi"), ["pulumi", *arguments], environment.complete(os.environ))
 
 
 @contextmanager

@@ -1,11 +1,9 @@
-"""What the cluster components of all runtimes have in common, and whether a stack installs KWOK in its cluster."""
+"""What the cluster components of all runtimes have in common."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict
 from weakref import WeakKeyDictionary
 
@@ -13,12 +11,10 @@ import pulumi
 from pulumi.runtime.settings import get_root_resource
 
 from kumulus.components import plugin
-from kumulus.components.engine import require_kubernetes_plugin, user_error
+from kumulus.components.required_plugins import require_kubernetes_plugin
 from kumulus.components.resources import Cluster, of_plugin
-from kumulus.kwok.controllers import release_name
 from kumulus.model.contents import PREVIEW
 from kumulus.runtimes import registry
-from kumulus.stackfile.load import Loaded
 
 if TYPE_CHECKING:
     import pulumi_kubernetes as kubernetes
@@ -212,36 +208,3 @@ class ControlPlaneArgs(TypedDict, total=False):
 
     cluster_name: str
     """The cluster's name, a DNS-1123 label of at most 40 characters. Default: the resource's name."""
-
-
-@dataclass(frozen=True)
-class KwokPlan:
-    """What becomes of KWOK in a cluster."""
-
-    install: bool = False
-    """Whether the stack installs it."""
-    stages: bool = False
-    """Whether the cluster takes KWOK's stages as objects, or will."""
-    controller: str = ""
-    """Where another than the stack has installed it, ``<namespace>/<name>``; empty for nowhere."""
-
-    @classmethod
-    def of(cls, loaded: Loaded, base: Path) -> KwokPlan:
-        """The plan for a loaded stack; looks into an existing cluster.
-
-        Raises:
-            pulumi.RunError: the cluster does not answer. Taken for one without KWOK, it would get a second one, or
-                lose the stack's stages, as soon as it answers again.
-        """
-        asked = loaded.spec.kwokCharts.install
-        if loaded.spec.runtime_descriptor.local:
-            return cls()
-        if asked or not loaded.spec.runtime_descriptor.outlives_stack:
-            return cls(install=asked is not False, stages=asked is not False)
-        where = {**loaded.spec.runtime_options(base), "release": release_name(loaded.cluster_name)}
-        answer = pulumi.runtime.invoke("kumulus:index:findKwok", where, plugin.asked()).value or {}
-        if problem := answer.get("problem"):
-            raise user_error(str(problem))
-        controller = str(answer.get("controller") or "")
-        install = asked is None and not controller
-        return cls(install, install or bool(answer.get("stages")), controller)

@@ -11,12 +11,12 @@ import pulumi
 
 from kumulus.components import engine
 from kumulus.components.arguments import SectionOf, check
-from kumulus.components.control_plane import KwokPlan
 from kumulus.components.described_cluster import control_plane
-from kumulus.components.engine import require_command_plugin
 from kumulus.components.fault import Fault
 from kumulus.components.inputs import problems_explained
 from kumulus.components.kwok_node_group import KwokNodeGroup
+from kumulus.components.kwok_plan import KwokPlan
+from kumulus.components.required_plugins import require_command_plugin
 from kumulus.components.resources import Cluster, ClusterLike, InCluster, of_plugin
 from kumulus.host import extras
 from kumulus.model.names import default_cluster_name
@@ -119,41 +119,38 @@ class EmulatedCluster(pulumi.ComponentResource):
         self.prefix = self.cluster.prefix
         self.kubeconfig, self.identity = self.cluster.kubeconfig, self.cluster.identity
         self.server, self.stack_id = self.cluster.server, self.cluster.stack_id
-        first = self._host_commands(loaded, "beforeAddons")
-        first += self._images(loaded, first)
-        self.kwok = self._kwok(plan, loaded, first)
-        self.addons = self._addons(loaded, first) if spec.clusterAddons else {}
-        second = self._host_commands(loaded, "beforeNodes", [*first, *self.addons.values()])
-        needed = [*second, *([self.kwok] if self.kwok else [])]
+        before_addons = self._host_commands(loaded, "beforeAddons")
+        before_addons += self._images(loaded, before_addons)
+        self.kwok = self._kwok(plan, loaded, before_addons)
+        kwok = [self.kwok] if self.kwok else []
+        self.addons = self._addons(loaded, before_addons) if spec.clusterAddons else {}
+        addons = list(self.addons.values())
+        commands = self._host_commands(loaded, "beforeNodes", [*before_addons, *addons])
+        before_nodes = [*commands, *kwok]
         self.groups = self.cluster.groups
         self.groups += [
-            KwokNodeGroup.of_pools(name, self.cluster, list(pools), pulumi.ResourceOptions(parent=self), needed)
+            KwokNodeGroup.of_pools(name, self.cluster, list(pools), pulumi.ResourceOptions(parent=self), before_nodes)
             for name, pools in groupby(loaded.pools, key=lambda pool: pool.group)
         ]
         self.device_classes = self._device_classes(loaded)
-        self.autoscaler = self._autoscaler(resource_name, loaded, plan, needed)
+        self.autoscaler = self._autoscaler(loaded, plan, before_nodes)
         self.faults = self.cluster.faults
         self.faults += self._faults(loaded)
         self.tenants = self._tenants(loaded) if spec.tenants else {}
-        within: list[pulumi.Resource] = [*first, *second, *self.addons.values(), *self.groups, *self.faults]
-        within += self._host_commands(loaded, "last", within)
-        within += self._hyper_nodes(resource_name, loaded)
+        declared: list[pulumi.Resource] = [*before_addons, *commands, *addons, *self.groups, *self.faults]
+        declared += self._host_commands(loaded, "last", declared)
+        declared += self._hyper_nodes(loaded)
         if spec.podLifecycles or spec.podUsage:
-            within.append(self._lifecycles(resource_name, loaded))
+            declared.append(self._lifecycles(loaded))
         if spec.observability and not spec.runtime_descriptor.local:
-            # The kwok runtime has local processes for it.
-            parts = [*self.addons.values(), *([self.kwok] if self.kwok else [])]
-            opts = pulumi.ResourceOptions(parent=self, depends_on=parts)
-            shards = len(self.kwok.services) if self.kwok else 0
-            declare = extras.named("sections_in_cluster", "observability")
-            within.append(declare(f"{self._name}-observability", loaded, self.cluster, self._base, shards, opts))
-        within += [each for each in (self.kwok, self.autoscaler) if each]
-        within += [*self.device_classes.values(), *self.tenants.values()]
-        within += self._sections_of_extras(resource_name, loaded, within)
-        self._check_destroy(resource_name, spec.runtime_descriptor.outlives_stack, within)
+            declared.append(self._observability(loaded))
+        declared += [*kwok, *([self.autoscaler] if self.autoscaler else [])]
+        declared += [*self.device_classes.values(), *self.tenants.values()]
+        declared += self._sections_of_extras(loaded, declared)
+        self._check_destroy(spec.runtime_descriptor.outlives_stack, declared)
         self._describe(loaded)
 
-    def _check_destroy(self, resource_name: str, outlives_stack: bool, within: Sequence[pulumi.Resource]) -> None:
+    def _check_destroy(self, outlives_stack: bool, within: Sequence[pulumi.Resource]) -> None:
         """Have a destroy ask first whether the cluster may be destroyed, and from here."""
         cluster = self.resource
         properties = {
@@ -167,7 +164,7 @@ class EmulatedCluster(pulumi.ComponentResource):
             "clusterIdentity": cluster.identity,
         }
         opts = pulumi.ResourceOptions(parent=self, depends_on=within)
-        of_plugin("kumulus:index:DestroyCheck", f"{resource_name}-destroy-check", properties, opts)
+        of_plugin("kumulus:index:DestroyCheck", f"{self._name}-destroy-check", properties, opts)
 
     def _describe(self, loaded: Loaded) -> None:
         """Set what a program may export of the cluster: its sums, and where its Prometheus answers."""
@@ -187,7 +184,7 @@ class EmulatedCluster(pulumi.ComponentResource):
         }
 
     def _kwok(self, plan: KwokPlan, loaded: Loaded, after: Sequence[pulumi.Resource]) -> KwokCharts | None:
-        """KWOK in the cluster, if not beside it; only the stack's stages if somebody else installed KWOK."""
+        """KWOK in the cluster, unless it runs locally; only the stack's stages if somebody else installed KWOK."""
         if plan.controller:
             pulumi.log.info(f"KWOK is in the cluster already ({plan.controller}): it is used and left as it is", self)
         if not plan.stages:
@@ -203,29 +200,36 @@ class EmulatedCluster(pulumi.ComponentResource):
             f"{self._name}-kwok", **arguments, opts=pulumi.ResourceOptions(parent=self, depends_on=list(after))
         )
 
-    def _autoscaler(
-        self, resource_name: str, loaded: Loaded, plan: KwokPlan, after: Sequence[pulumi.Resource]
-    ) -> InCluster | None:
-        """The autoscaler as a Deployment; None if the runtime runs it beside the cluster."""
+    def _autoscaler(self, loaded: Loaded, plan: KwokPlan, after: Sequence[pulumi.Resource]) -> InCluster | None:
+        """The autoscaler as a Deployment; None if the runtime runs it as a local process."""
         if loaded.autoscaler is None or loaded.spec.runtime_descriptor.local:
             return None
         return InCluster(
             "kumulus:index:Autoscaler",
-            f"{resource_name}-autoscaler",
+            f"{self._name}-autoscaler",
             self.cluster,
             # A KWOK that others installed may not read its stages from the cluster.
             {"autoscaler": {**loaded.autoscaler, "stages": plan.stages}},
             pulumi.ResourceOptions(parent=self, depends_on=list(after), deleted_with=self.cluster.end),
         )
 
-    def _sections_of_extras(
-        self, resource_name: str, loaded: Loaded, after: Sequence[pulumi.Resource]
-    ) -> list[pulumi.Resource]:
+    def _observability(self, loaded: Loaded) -> pulumi.Resource:
+        """The chart of a Prometheus; the kwok runtime has local processes for it."""
+        parts = [*self.addons.values(), *([self.kwok] if self.kwok else [])]
+        opts = pulumi.ResourceOptions(parent=self, depends_on=parts)
+        shards = len(self.kwok.services) if self.kwok else 0
+        declare = extras.named("sections_in_cluster", "observability")
+        resource: pulumi.Resource = declare(
+            f"{self._name}-observability", loaded, self.cluster, self._base, shards, opts
+        )
+        return resource
+
+    def _sections_of_extras(self, loaded: Loaded, after: Sequence[pulumi.Resource]) -> list[pulumi.Resource]:
         opts = pulumi.ResourceOptions(parent=self, depends_on=list(after))
         return [
             each
             for name, section in loaded.spec.sections_of_extras().items()
-            for each in section.declare(f"{resource_name}-{name}", self, opts)
+            for each in section.declare(f"{self._name}-{name}", self, opts)
         ]
 
     def _faults(self, loaded: Loaded) -> list[Fault]:
@@ -233,7 +237,7 @@ class EmulatedCluster(pulumi.ComponentResource):
         opts = pulumi.ResourceOptions(parent=self, depends_on=after)
         return [Fault.of_resolved(fault, self.cluster, opts) for fault in loaded.faults]
 
-    def _hyper_nodes(self, resource_name: str, loaded: Loaded) -> list[InCluster]:
+    def _hyper_nodes(self, loaded: Loaded) -> list[InCluster]:
         """Volcano's HyperNodes, for the groups whose topology has its preset."""
         groups = {group.name for group in loaded.spec.nodeGroups if group.topology and group.topology.preset == VOLCANO}
         if not groups:
@@ -246,7 +250,7 @@ class EmulatedCluster(pulumi.ComponentResource):
         # An add-on may install the CRD.
         first = list(self.addons.values())
         opts = pulumi.ResourceOptions(parent=self, depends_on=first, deleted_with=self.cluster.end)
-        name = f"{resource_name}-hypernodes"
+        name = f"{self._name}-hypernodes"
         return [InCluster("kumulus:index:HyperNodes", name, self.cluster, {"pools": pools}, opts)]
 
     @property
@@ -302,11 +306,11 @@ class EmulatedCluster(pulumi.ComponentResource):
             for tenant in loaded.spec.tenants
         }
 
-    def _lifecycles(self, resource_name: str, loaded: Loaded) -> PodLifecycles:
+    def _lifecycles(self, loaded: Loaded) -> PodLifecycles:
         from kumulus.components.pod_lifecycles import PodLifecycles
 
         return PodLifecycles(
-            f"{resource_name}-lifecycles",
+            f"{self._name}-lifecycles",
             lifecycles=loaded.spec.podLifecycles,
             usages=loaded.spec.podUsage,
             cluster=self.cluster,
@@ -373,7 +377,7 @@ def _loaded(resource_name: str, args: Mapping[str, Any], base: Path) -> Loaded:
 
 
 def _require(loaded: Loaded, base: Path) -> None:
-    """Check that what the stack needs beside the cluster is there: a plugin for host commands, and charts."""
+    """Check that what the stack needs outside the cluster is there: a plugin for host commands, and charts."""
     if loaded.spec.hostCommands or loaded.spec.loadImages:
         require_command_plugin()
     if loaded.spec.clusterAddons:

@@ -9,8 +9,9 @@ from typing import Any, ClassVar, Unpack
 import pulumi
 
 from kumulus.components.arguments import check
-from kumulus.components.control_plane import ControlPlane, ControlPlaneArgs, KwokPlan
+from kumulus.components.control_plane import ControlPlane, ControlPlaneArgs
 from kumulus.components.inputs import Checked, refused
+from kumulus.components.kwok_plan import KwokPlan
 from kumulus.model import needs
 from kumulus.model.errors import shown
 from kumulus.runtimes.existing.section import Existing

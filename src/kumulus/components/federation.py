@@ -69,7 +69,7 @@ class Federation(pulumi.ComponentResource):
             **further,
         }
         opts = pulumi.ResourceOptions(
-            # Add-ons may install Kueue, in a cluster that does not have it beside it.
+            # Add-ons may install Kueue, in a cluster that has no process of it.
             parent=self,
             depends_on=[*cluster.addons.values(), *(after or [])],
             deleted_with=cluster.end,

@@ -42,7 +42,7 @@ class KindClusterArgs(ControlPlaneArgs, total=False):
 
 
 class KindCluster(ControlPlane):
-    """A cluster made by kind: add-ons run for real on its nodes, beside the emulated ones."""
+    """A cluster made by kind: add-ons run for real on its nodes, alongside the emulated ones."""
 
     runtime: ClassVar[str] = "kind"
     token: ClassVar[str] = "kumulus:index:KindCluster"  # noqa: S105 - Pulumi's word for a type

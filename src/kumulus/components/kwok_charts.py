@@ -75,7 +75,7 @@ _NAMES = {field: name for name, field in _FIELDS.items()}
 class KwokCharts(pulumi.ComponentResource):
     """KWOK by its charts ``kwok`` and ``stage-fast``, with controllers that have what the charts have no values for.
 
-    The kwok runtime has KWOK beside the cluster; KindCluster and ExistingCluster need it before their first emulated
+    The kwok runtime has KWOK alongside the cluster; KindCluster and ExistingCluster need it before their first emulated
     node: what they depend on is said in their ``opts``.
 
     Args:

@@ -55,7 +55,7 @@ class Condition(Section):
             if not (value is None or (value.startswith("$") if isinstance(value, str) else value >= 0)):
                 wrong.append(problem((bound,), f"is {value!r}", f"write {bound}: 3, or the name of a drawn number"))
         if self.equals is not None and (self.atLeast is not None or self.atMost is not None):
-            wrong.append(problem(("equals",), "is there beside another bound", "write one of them"))
+            wrong.append(problem(("equals",), "cannot be combined with another bound", "write one of them"))
         if self.onNodes and self.kind != "Pod":
             wrong.append(
                 problem(("onNodes",), f"is there for the kind {self.kind}", "leave it out, or write kind: Pod")

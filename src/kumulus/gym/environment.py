@@ -251,7 +251,7 @@ class Environment:
             GymError, ClusterError: it cannot be done.
         """
         if step.objects:
-            # kubectl refuses an object whose namespace is another than the one that it is told.
+            # kubectl refuses an object whose namespace is another than the one that it is given.
             there = [each for each in step.objects if "namespace" in each.get("metadata", {})]
             bare = [each for each in step.objects if each not in there]
             for objects, options in ((bare, ("-n", namespace) if namespace else ()), (there, ())):

@@ -68,14 +68,14 @@ class Step(Section):
 
 
 class Problem(Section):
-    """A problem: a cluster, what is wrong with it, what an agent is told, and what has to hold in the end.
+    """A problem: a cluster, what is wrong with it, the agent's task, and what has to hold in the end.
 
     Attributes:
         name: its name.
         subject: what it is about.
         cluster: a stack file's `kumulus:cluster`; by default the one of the problems that come with Kumulus.
         draw: what the seed draws, by name: one of a list, or nodes; of mappings, each key is a name.
-        description: what the agent is told.
+        description: the agent's task.
         setup: what makes it, in this order.
         verify: what has to hold for it to be solved.
         timeLimit: how long an episode may take, such as `10m`.

@@ -84,7 +84,7 @@ def _made_for(namespace: Mapping[str, Any]) -> Any:
 
 async def _left(client: Client, name: str) -> str:
     """The kind and name of an object in a namespace that neither every namespace has nor another object owns."""
-    # The objects that others are beside are asked about themselves.
+    # The objects that others accompany are asked about themselves.
     kinds = [each for each in await namespaced(client) if each.kind not in BESIDE_OTHERS]
     answers = await asyncio.gather(*(_first(client, kind, name) for kind in kinds), return_exceptions=True)
     if found := next((each for each in answers if isinstance(each, str) and each), ""):

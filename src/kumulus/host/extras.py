@@ -1,4 +1,4 @@
-"""The extras: what is installed beside the core, found by the entry points of the group `kumulus`.
+"""The extras: what is installed outside the core, found by the entry points of the group `kumulus`.
 
 An entry point names an :class:`Extra`, in our own packages (`kumulus.extras.NAME.extra:EXTRA`) as in a third party's.
 The core asks here what there is, and imports no extra itself. Whatever an :class:`Extra` brings is named as

@@ -106,7 +106,7 @@ def _is_locked(temporary: Path, opened: int) -> bool:
 
 
 def unfinished(file: Path) -> Path:
-    """Where a file's new content is while it is written: beside it, under a name that nobody else has."""
+    """Where a file's new content is while it is written: next to it, under a name that nobody else has."""
     return file.with_name(f".{file.name}.kumulus.tmp")
 
 

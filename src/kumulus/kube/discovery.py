@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from kumulus.kube.client import Client
 
 BESIDE_OTHERS = frozenset({"Event", "Endpoints", "EndpointSlice", "Lease", "ControllerRevision"})
-"""Kinds of objects that controllers make beside others, or keep for themselves."""
+"""Kinds of objects that controllers make for others, or keep for themselves."""
 
 IN_EVERY_NAMESPACE = frozenset({("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")})
 """Objects that controllers make in each namespace, by kind and name."""

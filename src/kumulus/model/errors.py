@@ -77,7 +77,7 @@ def path_text(where: Sequence[str | int]) -> str:
     text = ""
     for part in where:
         if not isinstance(part, str):
-            # A key of a mapping may be anything; a problem beside it says so.
+            # A key of a mapping may be anything; another problem says so.
             text += f"[{part}]"
         elif part.isascii() and part.isidentifier():
             text += f".{part}" if text else part

@@ -232,11 +232,6 @@ class Interruption:
         return f"{text}: {owner}" if owner else text
 
 
-def interruption_from(raw: Mapping[str, object]) -> Interruption:
-    """An interruption from the plain form that `Interruption.to_plain` writes; numbers may be floats."""
-    return made_from(Interruption, raw)
-
-
 ANNOTATION = "kumulus.io/offerings"
 """On an autoscaler's node class: the active effects on its offerings, a JSON list of :meth:`OfferEffects.to_plain`."""
 

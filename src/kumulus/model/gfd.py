@@ -20,7 +20,7 @@ GPU_PRODUCT_LABEL = "nvidia.com/gpu.product"
 SIMULATED_POOL_LABEL = "run.ai/simulated-gpu-node-pool"
 """Tells the fake GPU operator which of its pools a node belongs to."""
 GPU_OPERATOR = {"gpu-status-updater": "status-updater", "kwok-gpu-device-plugin": "kwok-gpu-device-plugin"}
-"""The fake GPU operator's programs that run beside a cluster: as the toolchain calls them, and as its builds do."""
+"""The fake GPU operator's programs that run alongside a cluster: as the toolchain calls them, and as its builds do."""
 
 UNKNOWN_MACHINE = "unknown"
 # The labels from which the others are derived, by their names in the compact form.

@@ -23,7 +23,7 @@ class NamedNode:
 
     Args:
         name: the node's name.
-        labels: those it has beside the labels of its pool, and which win over them.
+        labels: those it has in addition to the labels of its pool, and which win over them.
         unschedulable: whether it is made cordoned. Cordons set later are neither drift nor repaired.
     """
 

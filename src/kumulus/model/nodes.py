@@ -1,7 +1,7 @@
 """The Kubernetes Node objects of a pool, posted already Ready, and the part of them that Kumulus owns.
 
 What a kubelet would report is modelled on the kubelet (k8s.io/kubernetes pkg/kubelet/nodestatus/setters.go) and on
-KWOK's stage node-initialize, which then has nothing left to do. Of real nodes beside them, how they are selected.
+KWOK's stage node-initialize, which then has nothing left to do. Of real nodes among them, how they are selected.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ KWOK_ANNOTATION = "kwok.x-k8s.io/node"
 METRICS_ANNOTATION = "metrics.k8s.io/resource-metrics-path"
 TTL_ANNOTATION = "node.alpha.kubernetes.io/ttl"
 LOCALHOST: Mapping[str, str] = {"type": "InternalDNS", "address": "localhost"}
-"""Where the API server of the kwok runtime looks for a node's kubelet: at the kwok-controller beside it."""
+"""Where the API server of the kwok runtime looks for a node's kubelet: at the kwok-controller next to it."""
 
 CONDITIONS: Mapping[str, Condition] = {
     "NetworkUnavailable": Condition("False", "RouteCreated", "RouteController created a route"),

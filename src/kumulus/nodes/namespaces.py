@@ -1,6 +1,6 @@
 """Find, create, correct and delete a stack's own namespace, but never another owner's.
 
-Its label kumulus.io/stack-id says whose it is. Server-side apply, with which pulumi-kubernetes creates objects, would
+Its label kumulus.io/stack-id names the owner. Server-side apply, with which pulumi-kubernetes creates objects, would
 take over an existing namespace, and delete it with everything in it when the stack is destroyed.
 """
 

@@ -56,7 +56,7 @@ def keep_private(place: Place, files: Iterable[Path]) -> None:
 
 
 def remove(place: Place) -> list[str]:
-    """Remove a cluster's files, and no others beside them; finding none is success.
+    """Remove a cluster's files, and no others next to them; finding none is success.
 
     Returns:
         the names of the files that are left, because they are not part of a cluster.

@@ -1,4 +1,4 @@
-"""Where a cluster's files are kept on this machine, and the note beside them that says who its owner is.
+"""Where a cluster's files are kept on this machine, and the note next to them that says who its owner is.
 
 An owner has what people know a stack by (its name, the resource, the program's directory), and the stack's identity.
 If two owners both have an identity, it decides: a moved project or a renamed stack is the same owner, and another
@@ -99,7 +99,7 @@ class Place:
         return self._without(frozenset(name for kind in kinds for name in kind.FILES))
 
     def _without(self, known: frozenset[str]) -> list[str]:
-        # kubectl's lock beside the names of unfinished writes.
+        # kubectl's lock next to the names of unfinished writes.
         ours = known.union(*map(unfinished, known), {"kubeconfig.yaml.lock"})
         return sorted(file.name for file in self.directory.iterdir() if file.name not in ours)
 

@@ -19,7 +19,7 @@ from kumulus.runtimes import place
 from kumulus.runtimes.place import Place
 
 _MOVE = "or `pulumi config set kumulus:moveHere true`: the next `pulumi up`"
-LOST = "without the pods, Jobs and whatever else was put into it beside what the stack declares"
+LOST = "without the pods, Jobs and whatever else was put into it in addition to what the stack declares"
 """What is lost when a cluster is made again, in words."""
 
 

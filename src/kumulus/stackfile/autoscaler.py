@@ -163,10 +163,10 @@ def autoscaler_place_problems(asked: object, runtime: str, local: bool) -> Found
     name = asked.get("name")
     if local:
         if asked.get("image"):
-            message = f"has no effect with the runtime {runtime}, where it runs beside the cluster"
+            message = f"has no effect with the runtime {runtime}, where it runs alongside the cluster"
             yield problem(("autoscaler", "image"), message, "leave it out")
     elif name in NAMES and name not in BUILT:
-        message = f"{name} is not supported with the runtime {runtime}: it resizes groups from beside the cluster"
+        message = f"{name} is not supported with the runtime {runtime}: it resizes groups from outside the cluster"
         yield problem(("autoscaler", "name"), message, "write runtime: kwok, or name: karpenter")
     elif not asked.get("image"):
         remedy = (

@@ -31,7 +31,7 @@ _NONE = Secrets()
 
 
 class Member(Section):
-    """What an entry of `clusters` says beside the cluster itself."""
+    """What an entry of `clusters` says in addition to the cluster itself."""
 
     name: Annotated[str, short_label(CLUSTER_NAME_LENGTH)] = Field(examples=["worker"])
     """The cluster's name in this stack; its full name is the stack's followed by this one."""

@@ -17,7 +17,7 @@ CHART = "oci://ghcr.io/run-ai/fake-gpu-operator/fake-gpu-operator"
 
 
 class FakeGpuOperator(Section):
-    """Runs the fake GPU operator beside the cluster, for the node groups with `gpuOperator` (docs/fleets.md)."""
+    """Runs the fake GPU operator alongside the cluster, for the node groups with `gpuOperator` (docs/fleets.md)."""
 
     binaries: str = Field(default="", examples=["bin"])
     """The folder with your own builds of its programs, status-updater and kwok-gpu-device-plugin, relative to the
@@ -44,7 +44,7 @@ def options(
         path = f"nodeGroups[{groups.index(pool.group)}].gpuOperator"
         if has is None:
             remedy = "write gpuProduct and the capacity's nvidia.com/gpu, or an instanceType with GPUs"
-            problems.append(Problem(path, "is without GPUs that the operator could be told of", remedy))
+            problems.append(Problem(path, "is without GPUs that the operator could know of", remedy))
         elif found.setdefault(name, has) != has:
             message = f"{name} has other GPUs in another group, and the nodes of a pool have the same"
             problems.append(Problem(f"{path}.simulatedPool", message, "write another simulatedPool"))
@@ -56,7 +56,7 @@ def options(
 
 
 def _gpus(capacity: Mapping[str, str], labels: Mapping[str, str]) -> dict[str, Any] | None:
-    """What the operator is told of a pool: how many GPUs a node has, and which; None if that is not known."""
+    """What the operator knows of a pool: how many GPUs a node has, and which; None if that is not known."""
     product, memory = labels.get(GPU_PRODUCT_LABEL), labels.get(f"{GPU_RESOURCE}.memory", "")
     count = parse(capacity.get(GPU_RESOURCE, "0")).nanos // NANO
     if not (count and product and memory.isdecimal()):

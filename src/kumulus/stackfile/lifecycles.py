@@ -120,7 +120,7 @@ class PodLifecycle(Section):
         if not lives and not self.mustRun:
             wrong.append(problem((), "says nothing of how its pods live", "write run: 10m, or leave it out"))
         if self.mustRun:
-            message = "has no effect beside mustRun, by which the pods do not run"
+            message = "has no effect with mustRun, by which the pods do not run"
             wrong += [problem((name,), message, "leave one of them out") for name in lives]
         if wrong:
             raise found(wrong)

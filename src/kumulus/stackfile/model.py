@@ -137,7 +137,7 @@ class _Fleet(Section):
     autoscaler: Autoscaler | None = Field(default=None, examples=["{name: karpenter, zones: [us-central1-a]}"])
     """Creates nodes for pods that find none, and removes them again (docs/autoscalers.md)."""
     gpuOperator: FakeGpuOperator | None = Field(default=None, examples=["{}"])
-    """Runs the fake GPU operator beside the cluster, for the node groups with `gpuOperator` (docs/fleets.md)."""
+    """Runs the fake GPU operator alongside the cluster, for the node groups with `gpuOperator` (docs/fleets.md)."""
     tenants: list[Tenant] = Field(
         default_factory=list, examples=['[{name: research, quota: {requests.nvidia.com/gpu: "16"}}]']
     )

@@ -66,10 +66,10 @@ def _runtime(raw: Mapping[str, object]) -> Found:
         yield problem(("observability", "prometheusPort"), message, "leave it out")
     elsewhere = f"leave it out, or write runtime: {_with_charts()}"
     if known.local and raw.get("kwokCharts") is not None:
-        message = f"has no effect with the runtime {runtime}, where KWOK runs beside the cluster"
+        message = f"has no effect with the runtime {runtime}, where KWOK runs alongside the cluster"
         yield problem(("kwokCharts",), message, elsewhere)
     if known.local and raw.get("prometheusStack") is not None:
-        message = f"has no effect with the runtime {runtime}, where Prometheus runs beside the cluster"
+        message = f"has no effect with the runtime {runtime}, where Prometheus runs alongside the cluster"
         yield problem(("prometheusStack",), message, elsewhere)
     elif raw.get("prometheusStack") is not None and measured is None:
         yield problem(("prometheusStack",), "has no effect without observability", "write observability: {}")
@@ -90,7 +90,7 @@ def _loads(raw: Mapping[str, object]) -> Found:
     for index, usage in items(raw, "podUsage"):
         for key in ("cpu", "memory"):
             if isinstance(asked := usage.get(key), Mapping) and "load" in asked:
-                message = f"is not for the runtime {runtime}, beside which nothing counts the pods that share it"
+                message = f"is not for the runtime {runtime}, in which nothing counts the pods that share it"
                 remedy = f"write runtime: {registry.DEFAULT}, or {key}: 80%"
                 yield problem(("podUsage", index, key, "load"), message, remedy)
 

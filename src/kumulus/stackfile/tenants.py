@@ -106,7 +106,7 @@ def tenant_problems(tenants: Iterable[tuple[int, Mapping[str, object]]]) -> list
         if not isinstance(name, str) or not name:
             continue
         if key == "name" and (mistake := _namespace_mistake(name)):
-            remedy = "write another name, or a namespace: beside it"
+            remedy = "write another name, or add a namespace:"
             wrong.append(problem(where, f"{shown(name)} {mistake.message}", remedy))
         elif name in first and not key == first[name][-1] == "name":
             message = f"is the namespace {shown(name)}, which {path_text(first[name])} is already"

@@ -50,7 +50,7 @@ os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 
 PREFIX = "kumulus-test-"
 """How the temporary folder of a cluster begins."""
-# With fewer nodes, the work is done before the controllers could be told to yield.
+# With fewer nodes, the work is done before the controllers could be made to yield.
 _MANY = 100
 CLUSTERS, EXPERIMENTS, NAMESPACES = "clusters", "experiments", "namespaces"
 _KEPT = (CLUSTERS, EXPERIMENTS, NAMESPACES)
@@ -190,7 +190,7 @@ def _folder() -> Path:
 def remove(folder: Path) -> None:
     """End every process of a cluster, and remove its folder; also when its start or its removal was cut off."""
     guard.dismiss(folder)
-    # A command that was cut off leaves its lock beside the cluster.
+    # A command that was cut off leaves its lock next to the cluster.
     for directory in filter(Path.is_dir, (folder / CLUSTERS).glob("*")):
         layout = Layout(directory)
         wanted = Recorded(layout.name, layout.note().get("owner", ""), str(directory), str(layout.kubeconfig), "")

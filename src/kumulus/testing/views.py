@@ -1,4 +1,4 @@
-"""Nodes, pods and events as tests look at them: the usual questions as attributes, the whole object beside."""
+"""Nodes, pods and events as tests look at them: the usual questions as attributes, and the whole object."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

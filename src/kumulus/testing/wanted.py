@@ -49,7 +49,7 @@ def loaded(spec: Spec | None, nodes: Nodes | None, cluster: str, sections: Mappi
             found = _of_file(Path(spec), cluster, added)
         else:
             if spec and (both := spec.keys() & added.keys()):
-                raise ClusterError(f"{listed(sorted(both), 3)}: in the mapping and beside it; write it in one place")
+                raise ClusterError(f"{listed(sorted(both), 3)}: in the mapping and an argument; write it in one place")
             given = {"name": NAME, **(spec or {}), **added}
             found = load_stack({"cluster": given}, NAME, Path.cwd(), source=_SOURCE).clusters[""]
     except SpecError as error:

@@ -266,7 +266,7 @@ def reuse(tool: Tool, home: Path, scratch: Path) -> bool:
     for stamp in (*root.glob(f"*/stamps/{tool.name}"), *root.glob(f"kubernetes/*/stamps/{tool.name}")):
         other = stamp.parent.parent
         origin = cache.origin(other, tool)
-        # A link to one program of an archive would miss the files that belong beside it.
+        # A link to one program of an archive would miss the files that belong next to it.
         alone = origin == "built" or (origin == "downloaded" and tool.release is not None and not tool.release.others)
         if other != home and alone:
             link = scratch / "work" / f"{tool.name}.link"

@@ -136,7 +136,7 @@ def _install(known: Pins, release: Release, tools: Sequence[Tool], file: Path) -
 
 
 def _programs(release: Release, tools: Sequence[Tool], file: Path, work: Path) -> dict[str, Path]:
-    """The programs of a release file, and those that belong beside them, by name."""
+    """The programs of a release file, and those that belong next to them, by name."""
     taken = unpack.take(file, {tool.name: release.members[tool.name] for tool in tools}, release.others, work)
     for made in taken.values():
         made.chmod(0o755)

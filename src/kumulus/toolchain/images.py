@@ -115,12 +115,12 @@ def _manifest(image: Image, platform: str, limits: Limits) -> tuple[str, list[tu
 
 
 def _document(url: str, limits: Limits) -> bytes:
-    *pulled_through, last = releases.addresses(url)
-    for address in (*pulled_through, last):
+    addresses = releases.addresses(url)
+    for address in addresses:
         try:
             return fetch.document(address, ", ".join((*_INDEXES, *_MANIFESTS)), limits)
         except NotFetched as error:
-            if error.host_out or address == last:
+            if error.host_out or address == addresses[-1]:
                 raise ToolchainError(f"{address} cannot be read: {error}") from None
     raise AssertionError(url)
 

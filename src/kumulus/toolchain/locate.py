@@ -108,7 +108,7 @@ def plugin_directory(pulumi_home: Path, tool: Tool) -> Path:
 
 
 def is_installed(pulumi_home: Path, tool: Tool) -> bool:
-    """Whether the engine has all of this plugin; it leaves a `.partial` file beside an unfinished one."""
+    """Whether the engine has all of this plugin; it leaves a `.partial` file next to an unfinished one."""
     directory = plugin_directory(pulumi_home, tool)
     return os.access(directory / tool.name, os.X_OK) and not directory.with_name(f"{directory.name}.partial").exists()
 
@@ -135,10 +135,10 @@ def _objection(known: Pins, tool: Tool, on_path: Path, version: str | None) -> s
     if tool.accepts != pins.ANY and not satisfies(version, tool.accepts):
         return f"{on_path} is {normal(version)}, needed is {tool.accepts.removeprefix('==')}"
     companions = [other.name for other in known.tools if other.beside == tool.name]
-    # The real pulumi looks beside its own resolved file, a wrapper beside the link.
+    # The real pulumi looks next to its own resolved file, a wrapper next to the link.
     if any(_all_in(folder, companions) for folder in (on_path.resolve().parent, on_path.parent)):
         return ""
-    return f"{on_path} has no {' and '.join(companions)} beside it"
+    return f"{on_path} has no {' and '.join(companions)} next to it"
 
 
 def _all_in(folder: Path, names: list[str]) -> bool:

@@ -42,7 +42,7 @@ class Embed:
 
 @dataclass(frozen=True)
 class Keep:
-    """Files to keep beside the executable; the fields are described at the top of pins.toml."""
+    """Files to keep next to the executable; the fields are described at the top of pins.toml."""
 
     module: str
     path: str
@@ -221,7 +221,7 @@ def combined(tools: tuple[Tool, ...]) -> str:
 
 @functools.lru_cache(maxsize=8)
 def load(path: Path = HERE / "pins.toml") -> Pins:
-    """Read pins.toml; `modules/` is looked for beside it."""
+    """Read pins.toml; `modules/` is looked for next to it."""
     try:
         document = tomllib.loads(path.read_text())
         versions = tuple(KubernetesVersion(**entry) for entry in document.get("kubernetes", []))

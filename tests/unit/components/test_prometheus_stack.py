@@ -78,7 +78,7 @@ def test_mistakes_are_told_with_their_place(section: dict[str, Any], path: str, 
 def test_where_it_has_no_effect_that_is_told() -> None:
     found = told("kind", prometheusStack=CHART)
     assert found == {"prometheusStack": "has no effect without observability; write observability: {}"}
-    assert "where Prometheus runs beside the cluster" in told("kwok", prometheusStack=CHART)["prometheusStack"]
+    assert "where Prometheus runs alongside the cluster" in told("kwok", prometheusStack=CHART)["prometheusStack"]
 
 
 def test_values_lie_on_others_key_by_key() -> None:

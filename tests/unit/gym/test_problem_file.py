@@ -67,7 +67,7 @@ def test_nodes_that_are_not_there_cannot_be_drawn() -> None:
         ({"setup": [{"until": [], "objects": []}]}, "setup[0]: says objects and until; write one of objects:"),
         ({"setup": [{"objects": [{"$nope": 1}]}]}, "says $nope, which is not drawn"),
         ({"verify": [{"kind": "Pod", "equals": -1}]}, "verify[0].equals: is -1; write equals: 3, or the name of"),
-        ({"verify": [{"kind": "Pod", "equals": 1, "atMost": 1}]}, "verify[0].equals: is there beside another bound"),
+        ({"verify": [{"kind": "Pod", "equals": 1, "atMost": 1}]}, "equals: cannot be combined with another bound"),
         ({"verify": [{"kind": "Node", "onNodes": "a=b"}]}, "verify[0].onNodes: is there for the kind Node; leave"),
         ({"verify": [{}]}, "verify[0].kind: is missing; write kind: Pod"),
         ({"draw": {"A": [1]}}, "draw.A: is no name of a draw; write small letters, digits and _"),

@@ -96,7 +96,7 @@ def test_unknown_keys_and_kinds_name_the_near_ones() -> None:
     kinds = told(podLifecycles=[life(selector={"ownerKinds": ["pytorchjob"]})])
     assert kinds["podLifecycles[0].selector.ownerKinds[0]"].endswith("write PyTorchJob")
     assert "says nothing of how its pods live" in told(podLifecycles=[{"name": "a"}])["podLifecycles[0]"]
-    assert "has no effect beside mustRun" in told(podLifecycles=[life(mustRun="fail")])["podLifecycles[0].run"]
+    assert "has no effect with mustRun" in told(podLifecycles=[life(mustRun="fail")])["podLifecycles[0].run"]
 
 
 def test_mistakes_of_usages_are_told_likewise() -> None:

@@ -11,7 +11,6 @@ from kumulus.model.fault_effects import (
     Interruption,
     NodeEffects,
     OfferEffects,
-    interruption_from,
     node_effects_from,
     offer_effects_from,
 )
@@ -123,7 +122,6 @@ def test_it_is_said_in_a_line() -> None:
 def test_its_plain_form_is_json_and_comes_back() -> None:
     assert offer_effects_from({"interruption": {}}) == OfferEffects()
     for how in (Interruption(), Interruption(30, {"a": "b"}, 3, 12.5, "seed")):
-        assert interruption_from(json.loads(json.dumps(how.to_plain()))) == how
         effects = OfferEffects(capacity_types=("spot",), interruption=how)
         assert offer_effects_from(json.loads(json.dumps(effects.to_plain()))) == effects
 

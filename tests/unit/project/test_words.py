@@ -26,11 +26,24 @@ PRIVATE = {
     "of_any": "check_…",
     "formerly": "before",
 }
+# Neither a whole name nor a part of one.
+PARTS = {"beside", "told", "whose"}
 # A noun is no name of a class; as a variable it is plain English.
 ONLY_CLASSES = {"seen", "way"}
 # A key of pins.toml.
 FIELDS = {("toolchain/pins.py", "beside")}
-PHRASES = re.compile(r"\bwhose it is\b|\bto be had\b|\b(?:be|is) had\b|\blaid out for\b", re.IGNORECASE)
+PHRASES = re.compile(r"\bto be had\b|\b(?:be|is) had\b|\blaid out for\b", re.IGNORECASE)
+# Words that no sentence has, in a file of the package or on a page, and what says it.
+SENTENCES = {
+    "beside": "next to, alongside, in addition to, with",
+    "told": "distinguished, known, configured",
+    "whose it is": "the owner",
+    "laid on": "what is done to it",
+    "out of turn": "at once",
+}
+# The key of pins.toml.
+KEYS = re.compile(r"`beside`|\"beside\"|\bbeside(?: {4}|: str|=| = )|\.beside\b")
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
 
 
 def named(tree: ast.AST) -> Iterator[tuple[str, int, bool]]:
@@ -50,6 +63,9 @@ def private(tree: ast.AST) -> list[str]:
     found = []
     for name, line, is_class in named(tree):
         word = name.strip("_").lower()
+        parts = set(re.findall("[a-z]+", re.sub("([A-Z])", r"_\1", name).lower()))
+        if found_parts := parts & PARTS - {word}:
+            found += [f"{line}: {name}: write {PRIVATE[each]}" for each in sorted(found_parts)]
         if word in PRIVATE and (is_class or word not in ONLY_CLASSES):
             found.append(f"{line}: {name}: write {PRIVATE[word]}")
     return found
@@ -91,8 +107,38 @@ def test_no_text_for_users_has_a_private_phrase() -> None:
     assert found == []
 
 
+def private_words(text: str) -> list[str]:
+    """The private words in a text, each with its line."""
+    words = re.compile(rf"\b(?:{'|'.join(SENTENCES)})\b".replace(" ", r"\s+"), re.IGNORECASE)
+    kept = KEYS.sub("", text)
+    return [f"{kept[: each.start()].count(chr(10)) + 1}: {each[0]}" for each in words.finditer(kept)]
+
+
+def test_no_sentence_has_a_private_word() -> None:
+    pages = [each for each in PAGES if each.name != "CHANGELOG.md" and "runs" not in each.parts]
+    found = [
+        f"{file.relative_to(ROOT)}:{each}"
+        for file in (*FILES, *sorted(SOURCE.rglob("pins.toml")), *pages)
+        for each in private_words(file.read_text())
+    ]
+    assert found == [], SENTENCES
+
+
+@pytest.mark.parametrize("text", ["A file beside\nit", "Whose\nit is", '"the plugin is told"', "laid on it"])
+def test_private_words_in_sentences_are_recognized(text: str) -> None:
+    assert private_words(text)
+
+
 @pytest.mark.parametrize(
-    "code", ["def turn(): ...", "class Seen: ...", "class _Way: ...", "def f(whose): ...", "a.told = 1"]
+    "code",
+    [
+        "def turn(): ...",
+        "class Seen: ...",
+        "class _Way: ...",
+        "def f(whose): ...",
+        "a.told = 1",
+        "class ReplayBeside: ...",
+    ],
 )
 def test_private_words_are_recognized(code: str) -> None:
     assert private(ast.parse(code))

@@ -25,11 +25,12 @@ from kumulus.model.pool_form import pool_to_properties
 from kumulus.provider.resources.base import Properties, Resource
 from kumulus.provider.resources.chart_crds import ChartCrds
 from kumulus.provider.resources.cluster import Cluster
+from kumulus.provider.resources.definitions import Definitions
 from kumulus.provider.resources.fault import Fault
 from kumulus.provider.resources.kubernetes_object import KubernetesObject
 from kumulus.provider.resources.namespace import Namespace
 from kumulus.provider.resources.node_pool import NodePool
-from kumulus.provider.resources.release import Definitions, ReleaseMark, ReleaseReady
+from kumulus.provider.resources.release import ReleaseMark, ReleaseReady
 from kumulus.provider.resources.release_preparation import ReleasePreparation
 from kumulus.provider.resources.state_only import DestroyCheck, Lifetime, StackIdentity
 from kumulus.provider.values import from_struct

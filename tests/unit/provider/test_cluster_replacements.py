@@ -30,8 +30,8 @@ from tests.unit.provider.test_rpc import refusal, serving
 
 PREVIEW, UPDATE = (contents([], [], preview=preview) for preview in (True, False))
 REFUSED = (
-    "cluster dev is there and would be made again, without the pods, Jobs and whatever else was put into it beside "
-    "what the stack declares; nothing was changed."
+    "cluster dev is there and would be made again, without the pods, Jobs and whatever else was put into it in "
+    "addition to what the stack declares; nothing was changed."
 )
 
 

@@ -18,6 +18,7 @@ from kumulus.nodes.errors import ProviderError
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Failure, Found, Operation
 from kumulus.provider.resources.chart_crds import ChartCrds
+from kumulus.provider.resources.definitions import Definitions
 from kumulus.provider.resources.diffing import Difference
 from kumulus.provider.resources.fault import Fault
 from kumulus.provider.resources.in_cluster import InCluster
@@ -25,7 +26,7 @@ from kumulus.provider.resources.kubernetes_object import KubernetesObject
 from kumulus.provider.resources.namespace import Namespace
 from kumulus.provider.resources.node_pool import NodePool
 from kumulus.provider.resources.registry import CLASSES
-from kumulus.provider.resources.release import Definitions, ReleaseMark, ReleaseReady
+from kumulus.provider.resources.release import ReleaseMark, ReleaseReady
 from kumulus.provider.resources.release_preparation import ReleasePreparation
 from tests.support.apiserver import listening
 from tests.support.object_store import storing

@@ -100,7 +100,7 @@ def test_a_port_of_this_machine_is_told_to_have_no_effect() -> None:
 def test_a_version_beside_an_image_is_told_to_have_no_effect() -> None:
     found = told(kubernetesVersion="1.35.4", kind={"nodeImage": "example.com/node:v1"})
     assert found == {
-        "kubernetesVersion": "has no effect beside kind.nodeImage, which is of one version; leave one of the two out"
+        "kubernetesVersion": "has no effect with kind.nodeImage, which is of one version; leave one of the two out"
     }
 
 

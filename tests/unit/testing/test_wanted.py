@@ -63,7 +63,7 @@ def test_a_stack_files_section_is_what_the_file_says(tmp_path: Path) -> None:
         ({"runtime": "kind"}, {}, "runtime: kind takes a stack"),
         ({"tenants": [{"name": "a"}]}, {}, r"tenants: takes a stack \(pulumi up\)"),
         ({"nodeGroup": []}, {}, "nodeGroups"),
-        ({"nodeGroups": []}, {"nodes": 3}, "nodeGroups: in the mapping and beside it"),
+        ({"nodeGroups": []}, {"nodes": 3}, "nodeGroups: in the mapping and an argument"),
         ("absent.yaml", {}, r"absent\.yaml cannot be read"),
         ("absent.yaml", {"nodes": 3}, r"nodeGroups: absent\.yaml says what the cluster is like"),
     ],

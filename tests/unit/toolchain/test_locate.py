@@ -237,7 +237,7 @@ def test_programs_that_do_not_say_their_version_are_taken_from_path_together_wit
     known = pins.load(sample.pins)
     program = sample.program("gamma", "exit 1")
     alone = locate(known, known.tool("gamma"))
-    assert (alone.source, alone.note) == ("missing", f"{program} has no gamma-files beside it")
+    assert (alone.source, alone.note) == ("missing", f"{program} has no gamma-files next to it")
     (sample.path / "gamma-files").mkdir()
     found = locate(known, known.tool("gamma"))
     assert (found.source, found.path, found.version) == ("PATH", program, "")

@@ -357,7 +357,7 @@ UNSEEN = {
     "configuration and derived attributes in ResourceClaims": "parameters of drivers; an alpha feature",
     "Workloads of scheduling.k8s.io": "templates; kube-scheduler reads the groups that were made of them",
     "configuration in DeviceClasses": "parameters of drivers; no scheduler reads them",
-    "when a device's taint was laid on it": "read to evict later only; a clone's begin again",
+    "when a device was tainted": "read to evict later only; a clone's begin again",
     "start times of pods": "read only to choose among equal victims of a preemption",
     "nominated nodes": "a scheduler makes them again",
 }

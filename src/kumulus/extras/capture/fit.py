@@ -155,7 +155,7 @@ async def _nodes(
 
 
 async def _fewest(dry: Dry, probe: Probe, priority: str, like: dict[str, Any], most: int, there: int) -> int:
-    """How few more nodes a gang needs, beside what is free on the others; `most` if fewer do not suffice."""
+    """How few more nodes a gang needs, in addition to what is free on the others; `most` if fewer do not suffice."""
     low, high = 1, most
     while low < high:
         middle = (low + high) // 2

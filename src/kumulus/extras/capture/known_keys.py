@@ -1,4 +1,4 @@
-"""Keys of labels, taints and resources that mean the same in every cluster, and so do not reveal whose it is.
+"""Keys of labels, taints and resources that mean the same in every cluster, and so do not reveal their owner.
 
 Whole keys, not domains: anybody may use a label of their own under kubernetes.io. Sources: the well-known labels,
 annotations and taints of kubernetes.io/docs/reference/labels-annotations-taints, the labels of GKE, EKS and AKS nodes,
@@ -116,5 +116,5 @@ def is_known_key(key: str) -> bool:
 
 
 def is_known_device_text(text: str) -> bool:
-    """Whether an attribute's text is a vendor's description of a device, which does not reveal whose it is."""
+    """Whether an attribute's text is a vendor's description of a device, which does not reveal the owner."""
     return _DEVICE_TEXT.fullmatch(text) is not None

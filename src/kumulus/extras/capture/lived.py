@@ -14,7 +14,7 @@ from typing import Any
 from kumulus.model.distributions import Distribution
 
 FEWEST = 5
-"""Of fewer pods, no distribution is told from another."""
+"""Of fewer pods, no distribution is distinguished from another."""
 
 
 @dataclass
@@ -63,7 +63,7 @@ class Lives:
                 how.append(span[1] - span[0])
 
     def lifecycle(self, name: str) -> dict[str, Any]:
-        """The lifecycle in the form of a stack file, with what can be told; without any such, only name and selector.
+        """The lifecycle in the form of a stack file, with what is known; without any such, only name and selector.
 
         What ends runs from its start on: how much of that is start-up is not in its status any more.
         """

@@ -93,7 +93,7 @@ def _flow(value: object) -> str:
 def _stack(file: TextIO, cluster: Mapping[str, Any]) -> None:
     """Write the stack file: groups in block style, each node on one line."""
     file.write(
-        "# The nodes of a captured cluster, made by `kumulus capture`; their pods are in workload.yaml beside it.\n"
+        "# The nodes of a captured cluster, made by `kumulus capture`; their pods are in workload.yaml next to it.\n"
     )
     file.write("config:\n  kumulus:cluster:\n")
     if cluster.get("kwok"):

@@ -129,7 +129,7 @@ class _Member(InCluster[Properties]):
         if "MultiKueueCluster" not in kinds:
             raise ProviderError(
                 f"{self.title(inputs)} has no Kueue ({federation.API} is not served); install it there, as by an entry "
-                "of clusterAddons, or take a cluster of the runtime kwok, which has it beside it"
+                "of clusterAddons, or take a cluster of the runtime kwok, which runs it as a local process"
             )
 
 

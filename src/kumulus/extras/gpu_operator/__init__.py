@@ -1,1 +1,1 @@
-"""The fake GPU operator, as local processes beside a cluster of the runtime kwok."""
+"""The fake GPU operator, as local processes alongside a cluster of the runtime kwok."""

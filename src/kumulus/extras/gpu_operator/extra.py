@@ -4,6 +4,6 @@ from kumulus.host.extras import Extra
 
 EXTRA = Extra(
     "gpu_operator",
-    "the fake GPU operator beside a cluster",
+    "the fake GPU operator alongside a cluster",
     additions=("kumulus.extras.gpu_operator.addition:ADDITION",),
 )

@@ -27,7 +27,7 @@ class Stopped:
 
 @dataclass(frozen=True)
 class SecondScheduler:
-    """A scheduler that was started beside the cluster's own."""
+    """A scheduler that was started in addition to the cluster's own."""
 
     name: str
     """In the catalog of schedulers."""
@@ -76,7 +76,7 @@ class Restoring:
     """A snapshot that is being restored."""
 
     kubeconfig: str
-    """Beside the cluster's files."""
+    """Next to the cluster's files."""
     snapshot: str
     """The file."""
     of_another: bool = False
@@ -108,7 +108,7 @@ class Changes:
     stopped: Stopped | None = None
     """The cluster's own scheduler, when it was stopped."""
     scheduler: SecondScheduler | None = None
-    """The one that was started beside the cluster's own."""
+    """The one that was started in addition to the cluster's own."""
     autoscaler: Exchanged | None = None
     """What it had, if the run has given it something else."""
     killed: tuple[str, ...] = ()

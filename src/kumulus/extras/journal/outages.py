@@ -17,7 +17,7 @@ def can_be_killed(kubeconfig: Path) -> bool:
     """Whether a cluster's control plane consists of processes of this machine, which can be started again.
 
     Args:
-        kubeconfig: the kubeconfig beside the cluster's files; so in what follows.
+        kubeconfig: the kubeconfig next to the cluster's files; so in what follows.
     """
     return bool(Layout(kubeconfig.parent).ports())
 

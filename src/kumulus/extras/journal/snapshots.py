@@ -35,7 +35,7 @@ async def restore(
     """Restore a snapshot; before the first change, the journal has what is to be restored.
 
     Args:
-        kubeconfig: the kubeconfig beside the cluster's files.
+        kubeconfig: the kubeconfig next to the cluster's files.
         stop: set to stop early, as :func:`kumulus.extras.snapshots.clusters.restore` does.
         of_another: put what users had in another cluster of the runtime kwok into this one.
         only: paths of the objects that may be touched, of a cluster that is not kwok's; None for all.

@@ -10,7 +10,7 @@
     federation/  runs on clusters that work as one
     sweep/, ab/  an experiment for every combination of what a file lists; two against each other
     traces/      published traces, imported as a stack file and an experiment file
-    policies/    policies in Python; offline/ places traces by them without a cluster, extender/ beside a scheduler
+    policies/    policies in Python; offline/ places traces by them without a cluster, extender/ alongside a scheduler
 
 Times and durations are seconds; `now` and `clock` count them from the run's start. `limit` is how many a call of a
 policy may take, `product_label` the node label that says which GPUs a node has, and `say` takes a line for the user.

@@ -1,1 +1,1 @@
-"""Loads that pods share (`podUsage` with `load`), kept by a local process beside a cluster of the runtime kwok."""
+"""Loads that pods share (`podUsage` with `load`), kept by a local process alongside a cluster of the runtime kwok."""

@@ -1,4 +1,4 @@
-"""The process that shares out the loads of a stack's `podUsage`, beside a control plane of the runtime kwok."""
+"""The process that shares out the loads of a stack's `podUsage`, alongside a control plane of the runtime kwok."""
 
 import json
 from typing import Any

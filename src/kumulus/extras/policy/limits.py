@@ -88,7 +88,7 @@ def source_of(release: Props) -> str:
     """Where a Helm release's chart comes from: the URL of a repository, an ``oci://`` reference, or a path."""
     chart = str(release.get("chart") or "").strip()
     repository = (release.get("repositoryOpts") or {}).get("repo")
-    # Helm takes a path and a URL as such, whatever repository is named beside; a repository's charts have no / in them.
+    # Helm takes a path and a URL as such, whatever repository is named; a repository's charts have no / in them.
     itself = "/" in chart or chart.startswith(".") or not repository
     return chart if itself else str(repository)
 

@@ -1,4 +1,4 @@
-"""The node `local` beside a control plane of the runtime kwok: a stack's `kwok.processes`."""
+"""The node `local` alongside a control plane of the runtime kwok: a stack's `kwok.processes`."""
 
 from __future__ import annotations
 

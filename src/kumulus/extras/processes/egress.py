@@ -1,8 +1,8 @@
 """The way from the API server into the pods: the proxy that its egress selector names, at a socket of this user alone.
 
 An API server reaches webhooks, aggregated APIs and kubelets in the cluster's network. That of processes is in their
-namespaces, so the API server is told to ask here (`--egress-selector-config-file`, by CONNECT of HTTP). Addresses that
-are not of the node `local` are connected to as the API server would have done itself.
+namespaces, so the API server is configured to ask here (`--egress-selector-config-file`, by CONNECT of HTTP). Addresses
+that are not of the node `local` are connected to as the API server would have done itself.
 Source: https://kubernetes.io/docs/tasks/extend-kubernetes/setup-konnectivity/ and KEP-1281.
 """
 

@@ -20,7 +20,7 @@ async def follow(
 
     Args:
         kind: ``startupProbe`` and so on.
-        changed: is told whether the container is well, whenever as many answers in a row as the probe asks for agree.
+        changed: called with whether the container is well, when as many answers in a row as the probe asks for agree.
     """
     probe = container[kind]
     await asyncio.sleep(probe.get("initialDelaySeconds", 0))

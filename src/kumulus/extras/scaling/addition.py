@@ -1,4 +1,4 @@
-"""A stack's `autoscaler` beside a control plane of the runtime kwok: a process, with what it needs in the cluster.
+"""A stack's `autoscaler` alongside a control plane of the runtime kwok: a process, with what it needs in the cluster.
 
 It connects to the API server with the administrator's certificate, but acts as a user of its own, with only its roles.
 """

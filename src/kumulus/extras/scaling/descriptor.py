@@ -59,7 +59,7 @@ class Program:
 
 @dataclass(frozen=True)
 class Autoscaler:
-    """One autoscaler that can run beside a control plane."""
+    """One autoscaler that can run alongside a control plane."""
 
     name: str
     """Its name in stack files, and that of its first process."""
@@ -83,7 +83,7 @@ class Autoscaler:
     """Selects the nodes that it has created, which are removed with it; empty if node groups own them."""
     deployment: Callable[[Asked], list[Manifest]] | None = None
     """All that it needs to run in the cluster, including its Deployment, in the order of creation; None if it runs only
-    beside the cluster."""
+    alongside the cluster."""
     forget: Callable[[Client], Awaitable[int]] | None = None
     """Deletes, while it does not run, machines that were being launched when it ended and that it would not finish, and
     returns how many; None for one that remembers nothing about them."""

@@ -119,7 +119,7 @@ class Autoscaler(InCluster[Properties]):
         assert isinstance(asked, dict)
         autoscaler = registry.get(str(asked["name"]))
         if autoscaler.deployment is None:
-            raise ProviderError(f"{autoscaler.name} runs beside a cluster of the runtime kwok only")
+            raise ProviderError(f"{autoscaler.name} runs alongside a cluster of the runtime kwok only")
         try:
             return autoscaler, autoscaler.deployment(asked)
         except (ToolMissing, ValueError) as error:

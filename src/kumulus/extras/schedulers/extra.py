@@ -4,7 +4,7 @@ from kumulus.host.extras import Extra
 
 EXTRA = Extra(
     "schedulers",
-    "schedulers beside the cluster's own",
+    "additional schedulers",
     resources=("kumulus.extras.schedulers.resource:HyperNodes",),
     schedulers={
         "kube-scheduler": "kumulus.extras.schedulers.kube_scheduler:SCHEDULER",

@@ -26,7 +26,7 @@ async def save(client: Client, kubeconfig: Path, stack: str, to: Path, namespace
     """Save the objects in a cluster.
 
     Args:
-        kubeconfig: the kubeconfig beside its files.
+        kubeconfig: the kubeconfig next to its files.
         to: the file; an existing one is replaced once the new one is complete.
         namespaces: the ones to save, of a cluster that is not kwok's; all of the users' if empty.
     """

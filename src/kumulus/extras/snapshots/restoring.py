@@ -1,4 +1,4 @@
-"""Restore users' objects through a cluster's API, beside controllers that keep running."""
+"""Restore users' objects through a cluster's API, alongside controllers that keep running."""
 
 from __future__ import annotations
 

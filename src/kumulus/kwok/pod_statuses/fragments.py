@@ -1,6 +1,6 @@
 """The pieces of a pod's statuses, as Go templates of YAML: conditions, and lists of containers.
 
-Each may use ``$now`` and ``$root``, which :data:`NOW` sets. What a container's status has beside what is written here
+Each may use ``$now`` and ``$root``, which :data:`NOW` sets. What else a container's status has
 is kept: a list is written anew of the statuses that there are, or of the spec for the first time.
 """
 

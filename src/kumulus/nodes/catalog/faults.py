@@ -1,4 +1,4 @@
-"""The catalog of faults: what a kind does to nodes, pods or offerings, read from `faults.yaml` beside this file.
+"""The catalog of faults: what a kind does to nodes, pods or offerings, read from `faults.yaml` next to this file.
 
 Read only when a stack or a command names a kind. The file is ours and a test checks every entry, so nothing here
 reports malformed ones.

@@ -83,7 +83,7 @@ class _Reading:
         if "$ref" in schema:
             name = schema["$ref"].rpartition("/")[2]
             return self._type(self._definitions[name], name)
-        # Beside properties, alternatives are only rules about which properties go together.
+        # Together with properties, alternatives are only rules about which properties go together.
         for key in () if "properties" in schema else ("anyOf", "oneOf", "allOf"):
             choices = [each for each in schema.get(key, []) if each.get("type") != "null"]
             if choices and (key == "allOf" or len(choices) == 1):

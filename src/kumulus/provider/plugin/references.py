@@ -108,7 +108,7 @@ class RemoteCluster:
 
     @cached_property
     def kubernetes(self) -> kubernetes.Provider:
-        """A Kubernetes provider for the component under construction, declared beside it."""
+        """A Kubernetes provider for the component under construction, declared next to it."""
         import pulumi_kubernetes as kubernetes
 
         return kubernetes.Provider(

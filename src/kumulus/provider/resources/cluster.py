@@ -108,7 +108,7 @@ class Cluster(Resource):
         found: list[Difference] = []
         for key in self.replaced_by():
             found += differences(key, old_outputs.get(key), inputs.get(key), replace=True)
-        # The note beside its files says whose it is.
+        # The note next to its files says who owns it.
         found += differences(STACK_ID.name, old_outputs.get(STACK_ID.name), inputs.get(STACK_ID.name))
         runtime = self._runtimes.get(str(inputs.get("runtime")))
         before, after = (str(each.get("kubernetesVersion") or "") for each in (old_outputs, inputs))

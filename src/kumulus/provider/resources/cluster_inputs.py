@@ -46,7 +46,7 @@ INPUTS = (
     Property(
         "home",
         STRING,
-        "Directory of all clusters' files; `$KUMULUS_HOME`, or `.kumulus` beside the program.",
+        "Directory of all clusters' files; `$KUMULUS_HOME`, or `.kumulus` next to the program.",
         replaces=True,
     ),
     STACK_ID,

@@ -305,7 +305,7 @@ def outlives_stack(properties: Properties) -> bool:
     """Whether a resource's cluster exists before and after its stack.
 
     Args:
-        properties: contain the inputs of :data:`PLACE`; without the answer, the note beside the kubeconfig has it.
+        properties: contain the inputs of :data:`PLACE`; without the answer, the note next to the kubeconfig has it.
     """
     outlives = properties.get(OUTLIVES.name)
     return outlives if isinstance(outlives, bool) else outlives_by_note(Path(str(properties.get("kubeconfig"))))

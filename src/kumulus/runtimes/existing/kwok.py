@@ -1,4 +1,4 @@
-"""Whether KWOK is in a cluster already, and whose it is; the program calls this and then declares KWOK or not."""
+"""Whether KWOK is in a cluster already, and who owns it; the program calls this and then declares KWOK or not."""
 
 from __future__ import annotations
 

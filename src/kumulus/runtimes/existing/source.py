@@ -224,7 +224,7 @@ class CopyPlace(Place):
 
 
 def outlives_by_note(kubeconfig: Path) -> bool:
-    """Whether a cluster is one that no stack makes or removes, by the note beside its kubeconfig.
+    """Whether a cluster is one that no stack makes or removes, by the note next to its kubeconfig.
 
     Without a note, as on a new machine, the kubeconfig's name is the only sign of it.
     If such a cluster were taken for one that is gone with its machine, its nodes would be left in it.

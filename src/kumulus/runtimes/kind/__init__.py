@@ -1,4 +1,4 @@
-"""The runtime kind: a cluster whose real nodes are containers that run add-ons, with emulated nodes beside them."""
+"""The runtime kind: a cluster whose real nodes are containers that run add-ons, with emulated nodes next to them."""
 
 from collections.abc import Iterator, Mapping
 from typing import Literal, get_args
@@ -17,14 +17,14 @@ def rules(raw: Mapping[str, object]) -> Iterator[Problem]:
     """Problems of a cluster's mapping, as the file has it."""
     kind = raw.get("kind")
     if isinstance(kind, Mapping) and kind.get("nodeImage") and raw.get("kubernetesVersion"):
-        message = "has no effect beside kind.nodeImage, which is of one version"
+        message = "has no effect with kind.nodeImage, which is of one version"
         yield problem(("kubernetesVersion",), message, "leave one of the two out")
 
 
 RUNTIME = Descriptor(
     name="kind",
     short="containers",
-    about="a real kind cluster; add-ons run on its nodes, beside emulated ones",
+    about="a real kind cluster; add-ons run on its nodes, alongside emulated ones",
     takes="Docker, Podman or nerdctl",
     ready_in="15 to 30 s, pulling images not counted",
     page="#kind",

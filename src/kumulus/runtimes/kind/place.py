@@ -1,6 +1,6 @@
 """Where the kind runtime keeps a cluster's files, and which containers are the cluster's.
 
-kind labels containers with the cluster's name only, and anybody may make a cluster of any name. So the note beside the
+kind labels containers with the cluster's name only, and anybody may make a cluster of any name. So the note next to the
 kubeconfig has the ids of the containers that were made here; see docs/decisions/kind.md.
 """
 
@@ -85,7 +85,7 @@ class KindPlace(Place):
 # kind looks for containers of a name before it pulls the node image. If it fails afterwards, it removes all containers
 # of that name, among them those that a run of another directory has made meanwhile. So only one run of this user makes
 # a cluster of one name at a time. Its directory is noted, and the claim stays: what a killed run has left cannot be
-# told from the cluster that another directory's run has made since by anything else.
+# distinguished from the cluster that another directory's run has made since by anything else.
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""What may be beside a control plane of the runtime kwok: processes of an extra, with what they need in the cluster."""
+"""What may run alongside a control plane of the runtime kwok: an extra's processes, and what they need in it."""
 
 from __future__ import annotations
 

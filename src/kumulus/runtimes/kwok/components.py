@@ -61,12 +61,12 @@ def python(
 
 
 def mark(name: str) -> dict[str, str]:
-    """The labels of the objects that we make in a cluster for a component, by which they are told from others'."""
+    """The labels of the objects that we make in a cluster for a component, which distinguish them from others'."""
     return {"app.kubernetes.io/name": name, "app.kubernetes.io/managed-by": "kumulus"}
 
 
 def link(layout: Layout, name: str, executable: Path) -> None:
-    """Link an executable into the cluster's ``bin``, so that the process table tells whose it is."""
+    """Link an executable into the cluster's ``bin``, so that the process table names its cluster."""
     target = layout.directory / "bin" / name
     target.unlink(missing_ok=True)
     target.symlink_to(executable)

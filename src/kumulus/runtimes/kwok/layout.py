@@ -1,6 +1,6 @@
-"""Where the kwok runtime keeps a cluster's files, and the note that says whose it is.
+"""Where the kwok runtime keeps a cluster's files, and the note that names its owner.
 
-kwokctl writes a cluster's files to ``$KWOK_WORKDIR/clusters/<name>``. Our note beside them, ``kumulus.json``, has the
+kwokctl writes a cluster's files to ``$KWOK_WORKDIR/clusters/<name>``. Our note next to them, ``kumulus.json``, has the
 owner and a fingerprint of the settings that can be changed in place.
 """
 
@@ -24,7 +24,7 @@ from kumulus.runtimes.place import Place, unfinished
 
 @dataclass(frozen=True)
 class Layout(Place):
-    """Paths of one cluster; its kubeconfig refers to keys beside it, and its home is its ``KWOK_WORKDIR``."""
+    """Paths of one cluster; its kubeconfig refers to keys next to it, and its home is its ``KWOK_WORKDIR``."""
 
     FILES: ClassVar[frozenset[str]] = Place.FILES | {
         *("kwok.yaml", "kwok-kept.yaml", "kubeconfig-kept.yaml", "create.yaml"),
@@ -117,7 +117,7 @@ class Layout(Place):
         return {**found, **_ports_of(others)}
 
     def taken_ports(self) -> set[int]:
-        """Ports that this cluster and others beside it use, or will want back."""
+        """Ports that this cluster and others next to it use, or will want back."""
         return {port for other in self.directory.parent.glob("*") for port in Layout(other).ports().values()}
 
     def log_tail(self, component: str, lines: int = 6) -> str:
@@ -135,7 +135,7 @@ class _OfCopy(Layout):
 @lru_cache(maxsize=4)
 def _parsed(text: str) -> tuple[dict[str, Any], ...]:
     try:
-        # Any folder beside ours may have a file of that name, with any content.
+        # Any folder next to ours may have a file of that name, with any content.
         check_limits(text)
         loaded = list(yaml.load_all(text, Loader=FAST_LOADER))
     except (ValueError, yaml.YAMLError):

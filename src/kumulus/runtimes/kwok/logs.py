@@ -16,7 +16,7 @@ from kumulus.runtimes.kwok.layout import Layout
 FLAGS = {"kwok-controller": {"v": "WARN"}}
 """By default, kwok-controller writes 320 bytes for each renewal of a lease: 10 GB a week for 2,550 nodes."""
 MOST_BYTES = 16 << 20
-"""How much disk space a log may take, and also its predecessor beside it, which a rotation replaces."""
+"""How much disk space a log may take, and also its predecessor next to it, which a rotation replaces."""
 _BLOCK = 512
 
 

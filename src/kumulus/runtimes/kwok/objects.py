@@ -1,4 +1,4 @@
-"""KWOK's stages as objects of the cluster, beside which a stack declares its own.
+"""KWOK's stages as objects of the cluster, to which a stack adds its own.
 
 While a stack declares none, kwok-controller reads the stages from its file: a control plane is then ready sooner and
 needs no CustomResourceDefinitions (docs/decisions/pod-lifecycles.md).

@@ -99,7 +99,7 @@ class Kwok(RuntimeSection):
 
 
 class Kueue(Section):
-    """What is asked of Kueue beside the cluster."""
+    """What is asked of Kueue as a local process."""
 
     origin: str = ""
     workerLostTimeout: str = ""

@@ -139,9 +139,9 @@ async def test_gpus_are_accounted_for_as_claims_say(tmp_path: Path, monkeypatch:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"policy": "FGD"}, "cannot be beside policy: FGD"),
-        ({"scheduler": Scheduler(name="volcano")}, "cannot be beside scheduler: volcano.*\n.*milliGpus: true"),
-        ({"scheduler": Scheduler(name="kueue")}, "cannot be beside scheduler: kueue"),
+        ({"policy": "FGD"}, "cannot be combined with policy: FGD"),
+        ({"scheduler": Scheduler(name="volcano")}, "cannot be combined with scheduler: volcano.*\n.*milliGpus: true"),
+        ({"scheduler": Scheduler(name="kueue")}, "cannot be combined with scheduler: kueue"),
     ],
 )
 def test_claims_that_nobody_would_allocate_are_refused(tmp_path: Path, change: dict[str, Any], said: str) -> None:
@@ -165,7 +165,7 @@ def test_nodes_may_count_the_same_thousandths_besides(tmp_path: Path) -> None:
 
 def test_what_has_no_effect_beside_claims_is_refused_by_its_place() -> None:
     workload = {"name": "w", "manifest": "m.yaml", "resourceClaims": "milli"}
-    with pytest.raises(SpecError, match=r"workloads\[0\]\.resourceClaims: has no effect beside manifest"):
+    with pytest.raises(SpecError, match=r"workloads\[0\]\.resourceClaims: has no effect with manifest"):
         Experiment.checked({"name": "x", "workloads": [workload]})
     many = {"name": "w", "requests": {"nvidia.com/gpu": "33"}, "resourceClaims": "milli"}
     with pytest.raises(LabError, match="asks for 33 GPUs, and a ResourceClaim has at most 32 devices"):

@@ -33,7 +33,7 @@ def test_the_least_experiment_has_a_name_and_a_workload() -> None:
 MISTAKES = """
 workloads: [] → workloads: is empty; write what is created
 whyPolicy: FGD → whyPolicy: write why: true as well
-whyPolicy: FGD, why: true, policy: FGD → whyPolicy: is beside a policy that decides
+whyPolicy: FGD, why: true, policy: FGD → whyPolicy: cannot be combined with a policy that decides
 workloads: [{name: work}, {name: work}] → workloads[1].name: "work" is already workloads[0].name; write another name
 from: 3 → from: is 3, not a mapping; write from: {snapshot: full}
 from: {snapshoot: full} → from.snapshoot: is not a known key; write snapshot
@@ -46,11 +46,11 @@ workloads: [{name: work, affinity: {required: zones}}] → workloads[0].affinity
 workloads: [{name: work, kind: Pod, duration: 5m}]
   → workloads[0].duration: is not for a Pod, whose pods have no end; write kind: Job
 workloads: [{name: work, duration: 5m, arrival: {trace: {file: t.csv, stay: true}}}]
-  → workloads[0].duration: has no effect beside arrival.trace.stay, by which no job ends; leave one of them out
+  → workloads[0].duration: has no effect with arrival.trace.stay, by which no job ends; leave one of them out
 workloads: [{name: work, kind: Pod, workers: 2}] → workloads[0].workers: is not for a Pod
-workloads: [{name: work, manifest: a.yaml, workers: 2}] → workloads[0].workers: has no effect beside manifest
+workloads: [{name: work, manifest: a.yaml, workers: 2}] → workloads[0].workers: has no effect with manifest
 workloads: [{name: work, replace: {A: b}}] → workloads[0].replace: has no effect without manifest
-workloads: [{name: work, arrival: {rate: 1, poisson: 2}}] → workloads[0].arrival.poisson: cannot be beside rate
+workloads: [{name: work, arrival: {rate: 1, poisson: 2}}] → workloads[0].arrival.poisson: cannot be combined with rate
 workloads: [{name: work, arrival: {rate: 0}}] → workloads[0].arrival.rate: is not above 0
 timeline: [{at: 30}] → timeline[0].at: is 30, which has no unit; write 30s
 timeline: [{at: 3s}] → timeline[0]: says nothing of what happens; write one of fault, clear

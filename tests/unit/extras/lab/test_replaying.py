@@ -18,7 +18,7 @@ from kumulus.extras.lab.measure.states import PREEMPTED, PodRecord
 from kumulus.extras.lab.measure.views import NodeView
 from kumulus.extras.lab.plan.plan import make
 from kumulus.extras.lab.plan.replayed import Replayed
-from kumulus.extras.lab.report.model import Of, QueueBeside, ReplayBeside
+from kumulus.extras.lab.report.model import Of, QueueComparison, ReplayComparison
 from kumulus.extras.lab.report.replayed import Costs, _cannot_cost, compared, lines, priced
 from kumulus.extras.lab.run.replaying import Replayer, ReplayResult, Within
 from kumulus.extras.watch.live.amounts import Amounts
@@ -217,8 +217,8 @@ def of(cost: float | None) -> Of:
 
 
 def shown(then: float | None, now: float | None) -> list[str]:
-    both = QueueBeside(then=of(then), now=of(now))
-    found = ReplayBeside(
+    both = QueueComparison(then=of(then), now=of(now))
+    found = ReplayComparison(
         speed=1,
         since=0,
         until=1,

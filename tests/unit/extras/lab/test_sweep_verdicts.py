@@ -172,7 +172,7 @@ def test_a_seed_one_of_whose_repetitions_lacks_a_measure_is_left_out(tmp_path: P
 def test_a_sweep_of_too_few_seeds_says_so_before_its_first_run(tmp_path: Path) -> None:
     said: list[str] = []
     swept(tmp_path, said)
-    assert said[0] == "2 seeds: no difference can be told from noise, as 3 comparisons take 8"
+    assert said[0] == "2 seeds: no difference can be distinguished from noise, as 3 comparisons take 8"
     (tmp_path / "one").mkdir()
     said.clear()
     swept(tmp_path / "one", said, matrix={"policy": ["FGD"], "seed": "1-2"})
@@ -190,7 +190,7 @@ def test_the_page_says_how_many_runs_missed_a_threshold(tmp_path: Path) -> None:
 def test_a_sweep_file_is_checked_without_running_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = written(tmp_path)
     assert main(["experiment", "check", str(file)]) == 0
-    few = "2 seeds: no difference can be told from noise, as 3 comparisons take 8"
+    few = "2 seeds: no difference can be distinguished from noise, as 3 comparisons take 8"
     assert capsys.readouterr().out == f"{file}: small: 4 runs ({few}); no mistakes\n"
     written(tmp_path, matrix={"policy": ["FGD"], "sed": [1]})
     assert main(["experiment", "check", str(file)]) == 1

@@ -319,7 +319,7 @@ def test_a_policy_counts_gpus_alone(tmp_path: Path, capsys: pytest.CaptureFixtur
     outputs = ["--stack", str(tmp_path / "s.yaml"), "--experiment", str(tmp_path / "e.yaml")]
     given = ["--machines", "count=3,gpus=8", "--resource-claims", "milli", "--policy", "FGD"]
     assert main(["trace", "import", "csv", str(tmp_path / "jobs.csv"), *outputs, *given]) == 1
-    assert "--resource-claims cannot be beside --policy FGD" in capsys.readouterr().err
+    assert "--resource-claims cannot be combined with --policy FGD" in capsys.readouterr().err
 
 
 def test_the_command_says_what_came_and_what_did_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -140,10 +140,10 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ("scheduler: {name: volcano}\nwhy: true", "why: true cannot be beside scheduler: volcano"),
+        ("scheduler: {name: volcano}\nwhy: true", "why: true cannot be combined with scheduler: volcano"),
         (
             "scheduler: {name: coscheduling}\nwhy: true\nwhyPolicy: FGD",
-            "whyPolicy: FGD cannot be beside scheduler: coscheduling",
+            "whyPolicy: FGD cannot be combined with scheduler: coscheduling",
         ),
     ],
 )

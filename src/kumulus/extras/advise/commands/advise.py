@@ -35,7 +35,7 @@ _SECONDS = 20.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("workloads", metavar="WORKLOAD", type=Path, nargs="*", help="manifests or experiment files")
-    parser.add_argument("--pods-of", metavar="STACK", help="the pods of a stack's cluster, beside the files or alone")
+    parser.add_argument("--pods-of", metavar="STACK", help="the pods of a stack's cluster, with the files or alone")
     which.add_option(parser)
     parser.add_argument("--types", metavar="TYPE,…", help="instance types (default: all with a price there)")
     parser.add_argument("--zones", metavar="ZONE,…", help="the nodes' zones, which also tell the region of prices")

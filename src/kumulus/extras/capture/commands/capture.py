@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--table",
         metavar="FILE",
         type=Path,
-        help=f"the words' table, kept for the next capture (default: PLACE-{_TABLE}, beside it, mode 0600)",
+        help=f"the words' table, kept for the next capture (default: PLACE-{_TABLE}, next to it, mode 0600)",
     )
     parser.add_argument("--json", action="store_true", help="say what was captured for programs")
     parser.add_argument("--restart", action="store_true", help="discard what an interrupted capture has read")

@@ -1,4 +1,4 @@
-"""A clone's stack file: as a capture has it, with the nodes beside it where Pulumi could not take them within it."""
+"""A clone's stack file: as a capture has it, with the nodes next to it where Pulumi could not take them within it."""
 
 import json
 import os

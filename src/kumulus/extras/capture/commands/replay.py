@@ -2,7 +2,7 @@
 
     kumulus replay policy > audit-policy.yaml                  # what an API server has to log for it
     kumulus replay import audit.log -s mine --experiment day.yaml
-    kumulus experiment run day.yaml                            # what happened beside what would have
+    kumulus experiment run day.yaml                            # what happened, compared with what would have
 
 Read are JSON lines of audit.k8s.io/v1, webhook batches, exports of EKS, GKE and AKS (packed by gzip or not), what
 `kwokctl snapshot record` writes, and a directory of captures called after their times. More: docs/your-cluster.md.

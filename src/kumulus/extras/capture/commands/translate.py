@@ -3,7 +3,7 @@
     kumulus translate report.md --table capture-translation.json
     kubectl describe pod amber-otter-3f2c | kumulus translate --table capture-translation.json
 
-The table is what `kumulus capture --anonymise` wrote beside the capture.
+The table is what `kumulus capture --anonymise` wrote next to the capture.
 """
 
 import argparse

@@ -94,7 +94,7 @@ def _serve(histories: list[History], reasons: list[dict[str, list[str]]], port: 
 
     async def serve() -> None:
         async with shown(histories, reasons).served(port) as address:
-            print(f"{' beside '.join(str(each.about.get('title')) for each in histories)}: {address}")
+            print(f"{' and '.join(str(each.about.get('title')) for each in histories)}: {address}")
             print("Ctrl-C ends it", flush=True)
             await asyncio.Event().wait()
 

@@ -5,7 +5,7 @@
     kumulus trace import csv jobs.csv --columns arrival=submitted,gpus=num_gpu --machines count=50,gpus=8 …
     kumulus trace formats
 
-Rows that cannot be tasks are counted, listed by line, and kept in a file beside the experiment file. docs/traces.md
+Rows that cannot be tasks are counted, listed by line, and kept in a file next to the experiment file. docs/traces.md
 describes the formats and how to run a trace, with a cluster or without.
 """
 
@@ -125,7 +125,7 @@ def _wanted(args: argparse.Namespace) -> Wanted:
             raise UserError(f"--{name} is {value:g}; write a number above 0")
     if args.resource_claims and args.policy:
         other = f"--policy {args.policy}, which counts the same GPUs by an account of its own"
-        raise UserError(f"--resource-claims cannot be beside {other}; leave one of them out")
+        raise UserError(f"--resource-claims cannot be combined with {other}; leave one of them out")
     return Wanted(
         args.policy,
         args.inflate,

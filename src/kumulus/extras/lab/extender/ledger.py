@@ -1,4 +1,4 @@
-"""The nodes of a cluster, and which pods have which part of each, for a policy beside a real scheduler."""
+"""The nodes of a cluster, and which pods have which part of each, for a policy alongside a real scheduler."""
 
 from __future__ import annotations
 

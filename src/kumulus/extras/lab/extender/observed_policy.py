@@ -1,4 +1,4 @@
-"""A policy whose scores are shown beside kube-scheduler's and decide nothing.
+"""A policy whose scores are shown next to kube-scheduler's and decide nothing.
 
 kube-scheduler is answered at once, with all nodes. The policy's scores are computed later, pod by pod in the order in
 which kube-scheduler asked, and for the cluster as it was then: with the pods on their nodes that kube-scheduler had

@@ -171,7 +171,7 @@ class Member:
 
 
 class Session:
-    """The workers that a run measures beside its hub."""
+    """The workers that a run measures alongside its hub."""
 
     def __init__(self, federation: Federation, members: Sequence[Member]) -> None:
         self.federation = federation

@@ -152,7 +152,7 @@ class Experiment(Section):
     timeout: Seconds = Field(default=600.0, examples=["10m"])
     """After how long it ends in any case."""
     productLabel: LabelKey = Field(default=GPU_PRODUCT_LABEL, examples=["nvidia.com/gpu.product"])
-    """The node label that tells GPUs apart; nodes without it are told apart by their group."""
+    """The node label that distinguishes GPUs; nodes without it are distinguished by their group."""
     expect: list[Expectation] = Field(default_factory=list, examples=["[{measure: allocation.gpu, atLeast: 99%}]"])
     """What must hold in every repetition."""
 

@@ -47,7 +47,8 @@ def _why(raw: Mapping[str, object]) -> Iterator[Problem]:
     if raw.get("why") is not True:
         yield problem(("whyPolicy",), "is shown by `kumulus experiment why` alone", "write why: true as well")
     if raw.get("policy"):
-        yield problem(("whyPolicy",), "is beside a policy that decides", "leave one out; policy: is shown by why: true")
+        message = "cannot be combined with a policy that decides"
+        yield problem(("whyPolicy",), message, "leave one out; policy: is shown by why: true")
 
 
 def _baseline(raw: Mapping[str, object]) -> Iterator[Problem]:
@@ -143,7 +144,7 @@ def _scheduler(raw: Mapping[str, object]) -> Iterator[Problem]:
         for key in ("config", "binary"):
             if chosen.get(key):
                 message = "has no effect on the cluster's own scheduler"
-                yield problem(("scheduler", key), message, "write name: kube-scheduler, which is started beside it")
+                yield problem(("scheduler", key), message, "write name: kube-scheduler, which is started alongside it")
 
 
 def _stopped(raw: Mapping[str, object]) -> Iterator[Problem]:

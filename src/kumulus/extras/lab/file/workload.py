@@ -115,7 +115,7 @@ class Arrival(Section):
     def _one_way(self) -> Self:
         present = [name for name in ("rate", "poisson", "trace") if getattr(self, name) is not None]
         if len(present) > 1:
-            raise found([problem((present[1],), f"cannot be beside {present[0]}", "leave one of them out")])
+            raise found([problem((present[1],), f"cannot be combined with {present[0]}", "leave one of them out")])
         return self
 
 
@@ -149,7 +149,7 @@ GENERATED = (
     "disruption", "duration", "labels", "annotations", "resourceClaims",
 )  # fmt: skip
 DESCRIBING = (*GENERATED, "jobs", "arrival", "manifest", "replace", "schedulerName")
-"""The fields that have no effect beside a recording."""
+"""The fields that have no effect with a recording."""
 
 
 def _place_problems(where: Where, raw: object) -> list[Problem]:
@@ -242,14 +242,14 @@ class Workload(Section):
         wrong: list[Problem] = []
         if self.replay is not None:
             described = [name for name in DESCRIBING if name in self.model_fields_set]
-            message = "has no effect beside replay, which decides what comes when"
+            message = "has no effect with replay, which decides what comes when"
             wrong = [problem((name,), message, "leave it out") for name in described]
             if wrong:
                 raise found(wrong)
             return self
         if self.manifest:
             wrong += [
-                problem((name,), "has no effect beside manifest, which describes the objects", "leave it out")
+                problem((name,), "has no effect with manifest, which describes the objects", "leave it out")
                 for name in GENERATED
                 if name in self.model_fields_set
             ]
@@ -259,7 +259,7 @@ class Workload(Section):
             remedy = "write kind: Job, or leave the duration out"
             wrong.append(problem(("duration",), f"is not for a {self.kind}, whose pods have no end", remedy))
         if self.duration is not None and self.arrival.trace is not None and self.arrival.trace.stay:
-            message = "has no effect beside arrival.trace.stay, by which no job ends"
+            message = "has no effect with arrival.trace.stay, by which no job ends"
             wrong.append(problem(("duration",), message, "leave one of them out"))
         if self.kind == "Pod" and self.workers != 1:
             remedy = "write jobs: for how many pods there are, or another kind"

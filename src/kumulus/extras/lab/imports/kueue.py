@@ -1,4 +1,4 @@
-"""Kueue's performance tests: `generator.yaml`, and `rangespec.yaml` beside it.
+"""Kueue's performance tests: `generator.yaml`, and `rangespec.yaml` next to it.
 
 Kueue's own have no pods; here they are scheduled and run. Source: sigs.k8s.io/kueue test/performance/scheduler.
 """
@@ -19,7 +19,7 @@ _LEVELS = {"block": "racksPerBlock", "rack": "nodesPerRack"}
 
 
 def read(file: Path) -> list[Imported]:
-    """The test of a generator, with the thresholds beside it.
+    """The test of a generator, with the thresholds next to it.
 
     Raises:
         LabError: it is of another kind.
@@ -104,7 +104,7 @@ def _nodes(found: Imported, topology: Mapping[str, Any], total: float) -> None:
 
 def _thresholds(found: Imported, file: Path) -> None:
     if not file.is_file():
-        found.missing.append("thresholds: there is no rangespec.yaml beside it")
+        found.missing.append("thresholds: there is no rangespec.yaml next to it")
         return
     ranges = document(file) or {}
     command = dict(ranges.get("cmd") or {})

@@ -148,7 +148,7 @@ class _Reading:
             number = sum(each["kind"] == "Deployment" for each in found.setup) + 1
             found.setup.append(_deployment(pod, f"before-{number}", count))
             return
-        name = f"{'measured' if measured else 'beside'}-{len(found.workloads) + 1}"
+        name = f"{'measured' if measured else 'unmeasured'}-{len(found.workloads) + 1}"
         text = yaml_text(pod)
         found.manifests[name] = text
         workload: dict[str, Any] = {"name": name, "jobs": count}

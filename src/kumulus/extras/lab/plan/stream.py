@@ -192,12 +192,14 @@ def allocated_by(loaded: Loaded) -> None:
         where = f"workload {workload.name}: resourceClaims: {workload.resourceClaims}"
         if experiment.policy:
             raise LabError(
-                f"{where} cannot be beside policy: {experiment.policy}, which counts GPUs by an account of its own\n"
+                f"{where} cannot be combined with policy: {experiment.policy}, which counts GPUs "
+                "by an account of its own\n"
                 "  Leave one of them out; kube-scheduler allocates claims, and no policy is asked"
             )
         if experiment.scheduler.name not in _ABLE:
             raise LabError(
-                f"{where} cannot be beside scheduler: {experiment.scheduler.name}, which allocates no claims here\n"
+                f"{where} cannot be combined with scheduler: {experiment.scheduler.name}, which "
+                "allocates no claims here\n"
                 f"  Write scheduler: {' or '.join(_ABLE)}; or milliGpus: true in arrival.trace, which it counts"
             )
 

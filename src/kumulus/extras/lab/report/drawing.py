@@ -66,8 +66,8 @@ def legend(axes: Axes, place: Literal["best", "upper left"] = "best") -> None:
         axes.legend(fontsize=_LEGEND, frameon=False, loc=place)
 
 
-def legend_beside(axes: Axes) -> None:
-    """Add a legend beside a panel, from the top down: within, it would cover the areas that it explains."""
+def legend_outside(axes: Axes) -> None:
+    """Add a legend next to a panel, from the top down: within, it would cover the areas that it explains."""
     axes.legend(fontsize=_LEGEND, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), reverse=True)
 
 

@@ -1,4 +1,4 @@
-"""The directory of a run, and the index of all runs beside it.
+"""The directory of a run, and the index of all runs next to it.
 
     <results>/manifest.json             every run: when, what, its status, where its report is
     <results>/<experiment>/<run>/       report.json, history-1.json.gz …, junit.xml, plots, inputs/

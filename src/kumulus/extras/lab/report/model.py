@@ -125,21 +125,21 @@ class Of(Part):
     )
 
 
-class QueueBeside(Part):
-    """What happened beside what would have."""
+class QueueComparison(Part):
+    """What happened, compared with what would have."""
 
     then: Of
     now: Of
 
 
-class ReplayBeside(Part):
-    """A recorded day beside its replay."""
+class ReplayComparison(Part):
+    """A recorded day compared with its replay."""
 
     speed: float
     since: float = Field(description="the part that was played, in seconds of the recording")
     until: float
-    all: QueueBeside
-    queues: dict[str, QueueBeside] = Field(description="by queue, or by namespace of then where there was none")
+    all: QueueComparison
+    queues: dict[str, QueueComparison] = Field(description="by queue, or by namespace of then where there was none")
     sent: int = Field(description="requests")
     late: dict[str, float] = Field(description="by how many seconds requests were behind their time")
     requests: str = Field(description="SHA-256 of all requests but evictions: two replays of one recording have one")
@@ -149,7 +149,7 @@ class ReplayBeside(Part):
 
 
 class PolicyUsed(Part):
-    """What a policy did beside kube-scheduler, and what the cluster came to by it, or without one."""
+    """What a policy did alongside kube-scheduler, and what the cluster came to by it, or without one."""
 
     policy: str = Field(default="", description="empty where there was none: all but the measures by demand, too")
     ties: str = Field(
@@ -257,8 +257,8 @@ class Details(Part):
     series: dict[str, list[float]] = Field(description="samples by column; t are seconds")
     users: ByUser | None = Field(default=None, description="of runs whose jobs have users or queues")
     clusters: ByCluster | None = Field(default=None, description="of runs on the hub of a federation")
-    replays: dict[str, ReplayBeside] = Field(
-        default_factory=dict, description="of each workload that is a recorded day: what happened beside what would"
+    replays: dict[str, ReplayComparison] = Field(
+        default_factory=dict, description="of each workload that is a recorded day: what happened, and what would have"
     )
 
 

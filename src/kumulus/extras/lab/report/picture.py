@@ -21,7 +21,7 @@ from kumulus.model.words import counted
 _FREE, _FULL = "#e3eaf1", COLOURS[0]
 _ILL: dict[State, str] = {"cordoned": COLOURS[6], "faulted": COLOURS[1], "not ready": COLOURS[4]}
 _SHADES = LinearSegmentedColormap.from_list("allocated", [_FREE, _FULL])
-# Nodes beside each other for each one below another: a panel is that much wider than it is high.
+# Nodes next to each other for each one below another: a panel is that much wider than it is high.
 _WIDER = 2.2
 
 
@@ -54,7 +54,7 @@ def result(history: History) -> str:
 
 
 def _map(axes: Axes, history: History, then: Moment, when: int) -> None:
-    """A square for each node, zone beside zone; a node that is not there is an empty place."""
+    """A square for each node, zone next to zone; a node that is not there is an empty place."""
     rows = max(1, math.ceil(math.sqrt(len(history.nodes) / _WIDER)))
     blocks, places, names = [], [], []
     begin = 0

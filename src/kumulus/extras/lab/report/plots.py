@@ -96,7 +96,7 @@ def _gpus(axes: Axes, test: Test) -> None:
     drawing.stacked(axes, series["t"], [(cell.removeprefix("gpus "), series[cell]) for cell in cells])
     axes.plot(series["t"], series["gpu capacity"], "--", color=INK, linewidth=1, label="capacity")
     _panel(axes, "GPUs allocated", legend=False)
-    drawing.legend_beside(axes)
+    drawing.legend_outside(axes)
 
 
 def _time_to_schedule(axes: Axes, test: Test) -> None:
@@ -118,7 +118,7 @@ def _nodes(axes: Axes, test: Test) -> None:
     series = test.details.series
     drawing.stacked(axes, series["t"], by_type(series, len(COLOURS)).items(), step="post")
     _panel(axes, "nodes by instance type", legend=False)
-    drawing.legend_beside(axes)
+    drawing.legend_outside(axes)
 
 
 def _hourly(axes: Axes, test: Test) -> None:
@@ -210,7 +210,7 @@ def _jobs(axes: Axes, test: Test) -> None:
         areas = [*((each.removeprefix("jobs "), series[each]) for each in workers), (_ON_HUB, series[_WAITING])]
         drawing.stacked(axes, series["t"], areas, rest=_ON_HUB)
         axes.plot(series["t"], series[_COMPLETED], "--", color=drawing.INK, linewidth=1, label="completed")
-        drawing.legend_beside(axes)
+        drawing.legend_outside(axes)
     axes.set_xlim(0)
     axes.set_ylim(0)
 
@@ -246,7 +246,7 @@ def _shares(axes: Axes, found: ByUser) -> None:
     areas = [(name, values) for name, values in found.shares.items() if name != "t"]
     drawing.stacked(axes, found.shares["t"], areas)
     axes.set_xlabel("seconds")
-    drawing.legend_beside(axes)
+    drawing.legend_outside(axes)
 
 
 def _gpu_hours(axes: Axes, measures: Mapping[str, float]) -> None:

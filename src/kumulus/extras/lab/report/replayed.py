@@ -11,7 +11,7 @@ from kumulus.extras.lab.measure.states import PREEMPTED, PodRecord
 from kumulus.extras.lab.measure.statistics import Between, Times, only_known, spread
 from kumulus.extras.lab.measure.views import NodeView
 from kumulus.extras.lab.plan.replayed import Replayed
-from kumulus.extras.lab.report.model import Of, QueueBeside, ReplayBeside
+from kumulus.extras.lab.report.model import Of, QueueComparison, ReplayComparison
 from kumulus.extras.lab.run.bench import Outcome
 from kumulus.extras.watch.live.amounts import Amounts
 
@@ -112,7 +112,7 @@ class _Sums:
         return most[0], most[1], most[2]
 
 
-def compared(replay: Replayed, workload: str, outcome: Outcome) -> ReplayBeside:
+def compared(replay: Replayed, workload: str, outcome: Outcome) -> ReplayComparison:
     """Compare a replay with its recording, by queue."""
     result, nodes = outcome.replay_results[workload], outcome.records.allocation.every
     then: dict[str, _Sums] = defaultdict(_Sums)
@@ -132,11 +132,11 @@ def compared(replay: Replayed, workload: str, outcome: Outcome) -> ReplayBeside:
                 _now(now[queue], record, replay.speed, (until - replay.since) / replay.speed)
     known = priced(nodes)
 
-    def both(queue: str) -> QueueBeside:
+    def both(queue: str) -> QueueComparison:
         one, two = (each.of(queue) if known else None for each in costs)
-        return QueueBeside(then=then[queue].of(one), now=now[queue].of(two))
+        return QueueComparison(then=then[queue].of(one), now=now[queue].of(two))
 
-    return ReplayBeside(
+    return ReplayComparison(
         speed=replay.speed,
         since=replay.since,
         until=replay.until,
@@ -230,7 +230,7 @@ def _cannot(replay: Replayed, outcome: Outcome, workload: str) -> Iterator[str]:
         yield f"requests that this cluster refused ({result.refusals:,}), such as {result.refused[0]}"
 
 
-def lines(found: ReplayBeside) -> Iterator[str]:
+def lines(found: ReplayComparison) -> Iterator[str]:
     """The comparison, for the terminal."""
     everybody = [("all", found.all), *found.queues.items()]
     costs = any(each.then.cost is not None or each.now.cost is not None for _, each in everybody)

@@ -1,4 +1,4 @@
-"""A policy beside a kube-scheduler that is started for the run, which decides or only looks on: serves it, measures."""
+"""A policy alongside a kube-scheduler that is started for the run: serves the policy, and measures what it does."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def with_scheduler(loaded: Loaded) -> Loaded:
         if not experiment.policy:
             return _saying_why(loaded)
         raise LabError(
-            f"policy: {experiment.policy} cannot be beside scheduler: {experiment.scheduler.name}, which asks no "
-            "extender\n  Leave one of them out; the policy is asked by kube-scheduler"
+            f"policy: {experiment.policy} cannot be combined with scheduler: {experiment.scheduler.name}, which asks "
+            "no extender\n  Leave one of them out; the policy is asked by kube-scheduler"
         )
     # Not the cluster's own: only the cluster itself asks that one.
     changed = experiment.model_copy(update={"scheduler": Scheduler(name=KUBE_SCHEDULER)})
@@ -54,13 +54,13 @@ def _saying_why(loaded: Loaded) -> Loaded:
     name = loaded.experiment.scheduler.name
     if loaded.experiment.whyPolicy:
         raise LabError(
-            f"whyPolicy: {loaded.experiment.whyPolicy} cannot be beside scheduler: {name}\n"
+            f"whyPolicy: {loaded.experiment.whyPolicy} cannot be combined with scheduler: {name}\n"
             "  Leave one of them out; the policy looks at what kube-scheduler does"
         )
     if not registry.get(name).decisions:
         able = " and ".join(each.name for each in registry.every() if each.decisions)
         raise LabError(
-            f"why: true cannot be beside scheduler: {name}, which does not log its scores\n"
+            f"why: true cannot be combined with scheduler: {name}, which does not log its scores\n"
             f"  Leave one of them out; {able} do"
         )
     return loaded

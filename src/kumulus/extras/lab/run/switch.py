@@ -1,4 +1,4 @@
-"""The scheduler that an experiment is about, the cluster's own or one that is started beside it: stop and start it."""
+"""The scheduler that an experiment is about, the cluster's own or one started for it: stop and start it."""
 
 import asyncio
 from collections.abc import Callable, Mapping

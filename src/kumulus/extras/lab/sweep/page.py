@@ -104,8 +104,8 @@ def too_few(sweep: Sweep) -> str:
     if not comparisons or seeds >= needed(comparisons):
         return ""
     return (
-        f"{counted(seeds, 'seed')}: no difference can be told from noise, as {counted(comparisons, 'comparison')} "
-        f"{'take' if comparisons > 1 else 'takes'} {needed(comparisons)}"
+        f"{counted(seeds, 'seed')}: no difference can be distinguished from noise, as "
+        f"{counted(comparisons, 'comparison')} {'take' if comparisons > 1 else 'takes'} {needed(comparisons)}"
     )
 
 

@@ -71,7 +71,7 @@ def import_trace(
 
     Args:
         stack: the stack file to write; the salt that Pulumi has put into it stays.
-        experiment: the experiment file to write; tasks and bad rows are written beside it, under its name.
+        experiment: the experiment file to write; tasks and bad rows are written next to it, under its name.
         columns: of the format csv, each column's heading by what it contains.
         machines: of the cluster, for traces that do not list them; added to those that do.
     """

@@ -1,4 +1,4 @@
-"""How cluster-autoscaler is started, and the provider beside it that it calls for node groups.
+"""How cluster-autoscaler is started, and the provider next to it that it calls for node groups.
 
 Source: cluster-autoscaler/cloudprovider/externalgrpc/README.md and externalgrpc_cloud_provider.go of
 kubernetes/autoscaler: the provider's address, and the certificates by which the two authenticate each other.

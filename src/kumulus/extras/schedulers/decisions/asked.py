@@ -4,7 +4,7 @@
 
 kube-scheduler calls its extenders in each attempt, after its own filters and before scoring, and waits for the answer.
 No filter runs during that time, so its metrics can be read. One line of JSON for each attempt goes to standard output
-before the answer is sent. A byte on standard input requests the counts out of turn, after an attempt that failed
+before the answer is sent. A byte on standard input requests the counts at once, after an attempt that failed
 without a call of an extender. The process ends when its standard input does.
 
 It is a separate process, since kube-scheduler waits for its answers and the process that reads the log is busy.
@@ -80,7 +80,7 @@ class Asked:
     """What was noted at one moment."""
 
     pod: str
-    """Namespace/name; empty for a note out of turn."""
+    """Namespace/name; empty for a note that was requested."""
     profile: str
     """The pod's scheduler."""
     passed: int
@@ -138,7 +138,7 @@ async def serve(settings: Settings, commands: asyncio.StreamReader, output: int)
     """Serve until the commands end.
 
     Args:
-        commands: gives a byte for each request to note the counts out of turn.
+        commands: gives a byte for each request to note the counts at once.
 
     Raises:
         OSError: something else listens on the port.

@@ -35,7 +35,7 @@ def page(histories: Sequence[History], reasons: Sequence[Reasons] = ()) -> str:
         reasons: for each of them; none if they are not known.
     """
     script, style = bundle(_ENTRY), _asset("style.css")
-    title = " beside ".join(str(each.about.get("title", "a run"))[:200] for each in histories)
+    title = " and ".join(str(each.about.get("title", "a run"))[:200] for each in histories)
     parts = {
         "<title>Kumulus</title>": f"<title>{html.escape(title)} · Kumulus</title>",
         "<!--policy-->": f'<meta http-equiv="Content-Security-Policy" content="{_policy(script, style)}">',

@@ -84,7 +84,7 @@ class Memory:
 
     Args:
         span: seconds that are remembered.
-        most: events that are remembered beside the state at their beginning.
+        most: events that are remembered with the state at their beginning.
         clock: seconds of a monotonic clock.
     """
 

@@ -143,7 +143,7 @@ def _native_group(found: Mapping[str, Any], kind: str) -> JobReport | None:
         said = disrupted
     report = _report(found, kind, _number(gang.get("minCount"), 0), ": ".join(_words(said)))
     report = report._replace(priority=_number(spec.get("priority"), 0))
-    # Beside a Job, that Job's Workload owns the group.
+    # Of a Job, that Job's Workload owns the group.
     owners = [each for each in _owners(found) if each.get("controller") and each.get("kind") != "Workload"]
     return report._replace(kind=str(owners[0]["kind"]), name=str(owners[0]["name"])) if owners else report
 

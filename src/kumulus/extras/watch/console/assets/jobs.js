@@ -1,4 +1,4 @@
-// Jobs and queues beside the map: what each asks for, has, and waits for.
+// Jobs and queues next to the map: what each asks for, has, and waits for.
 
 import { bytes, compare, counted, element, number, short } from "./fleet.js";
 import { SortedTable } from "./sorted.js";

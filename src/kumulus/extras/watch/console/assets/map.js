@@ -200,8 +200,8 @@ export class FleetMap {
     const moves = {
       ArrowRight: () => this.at + 1,
       ArrowLeft: () => this.at - 1,
-      ArrowDown: () => this.beside(1),
-      ArrowUp: () => this.beside(-1),
+      ArrowDown: () => this.neighbour(1),
+      ArrowUp: () => this.neighbour(-1),
       Home: () => 0,
       End: () => cells.length - 1,
       PageDown: () => this.placed.starts.find((start) => start > this.at) ?? this.at,
@@ -221,7 +221,7 @@ export class FleetMap {
     event.preventDefault();
   }
 
-  beside(sign) {
+  neighbour(sign) {
     const here = this.placed.cells[this.at];
     if (!here) return 0;
     let best = this.at;

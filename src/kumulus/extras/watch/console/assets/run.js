@@ -31,7 +31,7 @@ class Side {
     const title = `${letter ? `${letter}: ` : ""}${about.title} · ${about.scheduler}${about.run ? ` · ${about.run}` : ""}`;
     this.place = element("section", { className: "side", "aria-label": title },
       element("h2", { textContent: title.slice(0, 300) }), element("p", { className: "quiet", textContent: (about.description ?? "").slice(0, 600) }),
-      this.result, this.says, element("div", { className: "beside" },
+      this.result, this.says, element("div", { className: "side-by-side" },
         element("div", { className: "mapped" }, element("div", { className: "map" }, canvas, tip), this.panel.panel, this.gantt), this.jobs));
     this.parts = { canvas, tip, legend };
   }
@@ -105,7 +105,7 @@ const sides = told.map((plain, n) => new Side(plain, told.length > 1 ? "AB"[n] :
 document.querySelectorAll("script[type='application/json']").forEach((each) => each.remove());
 part("main").className = sides.length > 1 ? "two" : "one";
 part("main").replaceChildren(...sides.map(({ place }) => place));
-part("title").textContent = sides.map(({ past }) => past.stack.slice(0, 200)).join(" beside ");
+part("title").textContent = sides.map(({ past }) => past.stack.slice(0, 200)).join(" and ");
 document.title = `${part("title").textContent} · Kumulus`;
 part("headline").textContent = sides.map(({ past: { history } }) => `${counted(history.nodes.length, "node")}, ${counted(history.pods.length, "pod")}, ${counted(history.jobs.length, "job")}`).join(" · ");
 

@@ -168,7 +168,7 @@ export class TimeLine {
       else if (events[n + 1] === HAPPENED) marks.push([bin * 2, events[n + 3]]);
     }
     const most = Math.max(1, ...bound, ...lost);
-    // Few beside many are still to be seen, so heights go with the root.
+    // Few next to many are still to be seen, so heights go with the root.
     const tall = (count) => (count ? Math.max(2, Math.sqrt(count / most) * (high - 12)) : 0);
     context.fillStyle = colours["--bound"];
     bound.forEach((count, bin) => context.fillRect(bin * 2, top + high - tall(count), 2, tall(count)));
