@@ -90,7 +90,7 @@ def test_a_kind_configuration_is_a_mapping_or_a_text_of_one() -> None:
         (
             {"nodeGroups": [group(nodeTemplate={**GROUP["nodeTemplate"], "instanceType": "a3-highgpu-8g"})]},
             "nodeGroups[0].nodeTemplate.instanceType",
-            "not a known key; write it beside nodeTemplate, not in it",
+            "not a known key; write it next to nodeTemplate, not in it",
         ),
         ({"zzz": 1}, "zzz", "one of name, runtime, kubernetesVersion"),
         ({"name": "My_Cluster"}, "name", "write my-cluster"),

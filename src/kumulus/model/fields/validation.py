@@ -139,7 +139,7 @@ def _instead_of(key: str, model: type[BaseModel], above: Mapping[str, type[BaseM
             return f"write it below {sections[0]}"
         for section, outer in reversed(list(above.items())):
             if key in _fields(outer):
-                return f"write it beside {section}, not in it"
+                return f"write it next to {section}, not in it"
     return unknown_key_remedy(key, fields)
 
 
