@@ -169,6 +169,14 @@ def test_a_report_in_lines_names_what_was_missed() -> None:
     assert "MISSED  pods.pending exactly 0: 3" in said
 
 
+def test_what_holds_in_a_run_that_was_cut_off_holds_so_far() -> None:
+    judged = [("pods.pending exactly 0", True, "0"), ("makespan at most 1 s", False, "2 s")]
+    found = {status: [*lines(report(judged=judged, status=status))][-2:] for status in ("partial", "failure")}
+    missed = "  MISSED  makespan at most 1 s: 2 s"
+    assert found["partial"] == ["  so far  pods.pending exactly 0: 0", missed]
+    assert found["failure"] == ["  reached pods.pending exactly 0: 0", missed]
+
+
 def test_repetitions_are_compared_by_median_and_range() -> None:
     one = report(measures=[{"timeToSchedule.p99": value} for value in (3.0, 1.0, 2.0)])
     other = report("20261121-160000-def456", scheduler="volcano", measures=[{"timeToSchedule.p99": 4.0}])

@@ -73,8 +73,10 @@ def _test(test: Test) -> Iterator[str]:
         yield f"  preempted {pods:>9,} of PodGroup {group}"
     for found in details.replays.values():
         yield from replayed.lines(found)
+    # What holds in a part of a run may not in the whole.
+    held = "so far " if test.status == "partial" else "reached"
     for each in test.thresholds:
-        yield f"  {'reached' if each.holds else 'MISSED '} {each.expected}: {each.found}"
+        yield f"  {held if each.holds else 'MISSED '} {each.expected}: {each.found}"
 
 
 def _clusters(found: ByCluster | None) -> Iterator[str]:
