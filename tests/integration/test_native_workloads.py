@@ -73,6 +73,20 @@ async def share(plane: Plane, pools: Pools, workloads: Callable[[str, Object], O
     return name
 
 
+async def preempted(
+    plane: Plane, pools: Pools, directory: Path, scheduler: str, more: dict[str, Any], look: Callable[[object], None]
+) -> float:
+    """How many pods are, as two others of a higher priority come to four nodes that are full."""
+    name = f"of-{more['preemptionPolicy'].lower()}"
+    await pools.create(pools.inputs(4, capacity=ONE_PER_NODE, labels={"example.com/full": name}))
+    pods = {"requests": {"cpu": "1"}, "nodeSelector": {"example.com/full": name}}
+    low = {"name": "low", "workers": 4, "priority": 1, **pods}
+    high = {"name": "high", "workers": 2, "priority": 9, "arrival": {"after": "3s"}, **pods, **more}
+    details, _ = await run(plane, directory, [low, high], scheduler, {"settle": "6s"}, on_sample=look)
+    assert details.measures["pods.created"] >= 6, details.ended
+    return details.measures["pods.preempted"]
+
+
 class TestWithNativeWorkloads:
     """On a control plane of its own, as gates are of a whole cluster."""
 
@@ -139,6 +153,21 @@ class TestWithNativeWorkloads:
         ((group, pods),) = details.victims.items()
         assert "low" in group
         assert pods == 4
+
+    @pytest.mark.parametrize(("kind", "gang"), [("Job", True), ("Job", False), ("Deployment", True)])
+    async def test_what_never_preempts_waits_beside_pods_of_a_lower_priority(
+        self, plane: Plane, pools: Pools, tmp_path: Path, kind: str, gang: bool
+    ) -> None:
+        policies: dict[str, Object] = {}
+
+        def look(_: object) -> None:
+            policies.update({each["metadata"]["name"]: each["spec"] for each in plane.api.list(GROUPS)})
+
+        for policy, victims in (("Never", 0), ("PreemptLowerPriority", 2)):
+            policies.clear()
+            with_policy = {"kind": kind, "gang": gang, "preemptionPolicy": policy}
+            assert await preempted(plane, pools, tmp_path, "native", with_policy, look) == victims
+            assert {spec["preemptionPolicy"] for name, spec in policies.items() if name.startswith("high")} == {policy}
 
     async def test_a_gang_fits_whole_or_not_at_all(self, plane: Plane, pools: Pools) -> None:
         plane.api.create(mark.MARK.rpartition("/")[0], {"metadata": {"name": mark.MARK.rpartition("/")[2]}, "data": {}})
@@ -283,6 +312,13 @@ class TestWithNativeWorkloads:
             for path in (pods, groups):
                 for each in plane.api.list(path):
                     plane.api.delete(f"{path}/{each['metadata']['name']}")
+
+
+@pytest.mark.parametrize(("policy", "victims"), [("Never", 0), ("PreemptLowerPriority", 2)])
+async def test_pods_of_the_default_scheduler_preempt_by_their_policy(
+    plane: Plane, pools: Pools, tmp_path: Path, policy: str, victims: int
+) -> None:
+    assert await preempted(plane, pools, tmp_path, "default", {"preemptionPolicy": policy}, lambda _: None) == victims
 
 
 async def test_kueue_admits_a_job_that_has_to_be_in_one_zone_when_a_zone_has_room_for_all_of_it(

@@ -52,6 +52,8 @@ class Scheduler:
     raises SchedulerError for a level without any. None if nodes' labels say so."""
     disrupt: Bind | None = None
     """Says how a declared gang is preempted, `all` or `single`; None if it cannot."""
+    never: bool = False
+    """Whether pods with `preemptionPolicy: Never`, and a PriorityClass of that policy, preempt no others with it."""
     single: Single | None = None
     """Declares a workload, see :func:`kumulus.extras.schedulers.workloads.single`; None if a name suffices."""
     queues: bool = False

@@ -101,6 +101,12 @@ def priority_class(workloads: Sequence[Manifest]) -> str:
     return next((str(found) for pod in pods if (found := pod.get("spec", {}).get("priorityClassName"))), "")
 
 
+def never_preempt(workloads: Sequence[Manifest]) -> bool:
+    """Whether the pods of a gang preempt no others: its first pod template says it."""
+    pods = (template for workload in workloads for template, _ in templates(workload))
+    return next(pods)["spec"].get("preemptionPolicy") == "Never"
+
+
 def requests(template: Manifest) -> dict[str, Quantity]:
     """The requests of one pod of a template, as the scheduler counts them after the API server's defaulting.
 

@@ -1,9 +1,10 @@
 """Gangs and queues in the format of any scheduler: pure functions that return manifests."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kumulus.extras.schedulers import registry, templates
+from kumulus.extras.schedulers.descriptor import Scheduler
 from kumulus.extras.schedulers.errors import SchedulerError
 from kumulus.extras.schedulers.templates import Manifest
 
@@ -62,9 +63,17 @@ def gang(
     return _named(made, scheduler_name)
 
 
+NEVER = "preemptionPolicy: Never"
+_TAKEN: Mapping[str, Callable[[Scheduler], object]] = {
+    "topology": lambda each: each.bind,
+    "disruption": lambda each: each.disrupt,
+    NEVER: lambda each: each.never,
+}
+
+
 def takes(what: str) -> list[str]:
-    """The names of the schedulers that take a gang's `topology`, or its `disruption`."""
-    return [each.name for each in registry.every() if (each.bind if what == "topology" else each.disrupt)]
+    """The names of the schedulers that take a gang's `topology`, its `disruption`, or any pods' :data:`NEVER`."""
+    return [each.name for each in registry.every() if _TAKEN[what](each)]
 
 
 def single(scheduler: str, workload: Mapping[str, Any], *, queue: str = "", scheduler_name: str = "") -> list[Manifest]:

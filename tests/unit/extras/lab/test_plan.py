@@ -21,10 +21,13 @@ from kumulus.model.errors import SpecError
 from tests.support import kemu
 
 
-def plan(*workloads: dict[str, Any], places: dict[str, str] | None = None, **fields: Any) -> Plan:
+def _experiment(*workloads: dict[str, Any], **fields: Any) -> Experiment:
     listed = [{"name": f"w{index}", **each} for index, each in enumerate(workloads)]
-    experiment = Experiment.checked({"name": "test", "workloads": listed, **fields})
-    return make(Loaded(experiment, Path()), places or {})
+    return Experiment.checked({"name": "test", "workloads": listed, **fields})
+
+
+def plan(*workloads: dict[str, Any], places: dict[str, str] | None = None, **fields: Any) -> Plan:
+    return make(Loaded(_experiment(*workloads, **fields), Path()), places or {})
 
 
 def template(made: Plan) -> dict[str, Any]:
@@ -50,6 +53,40 @@ def test_the_same_seed_plans_the_same_and_another_seed_does_not() -> None:
 def test_a_workload_that_is_added_leaves_the_draws_of_the_others() -> None:
     alone, beside = plan(DRAWN, seed=7), plan(DRAWN, {"jobs": 3}, seed=7)
     assert [job for job in beside.jobs if job.workload == "w0"] == list(alone.jobs)
+
+
+@pytest.mark.parametrize("scheduler", ["default", "kube-scheduler", "native", "coscheduling", "volcano", "yunikorn"])
+def test_pods_that_never_preempt_have_a_class_of_that_policy(scheduler: str) -> None:
+    never = {"preemptionPolicy": "Never"}
+    made = plan({"priority": 7, **never}, {"priority": 7}, never, scheduler={"name": scheduler})
+    classes = [
+        (each["metadata"]["name"], each["value"], each.get("preemptionPolicy")) for each in made.setup
+        if each["kind"] == "PriorityClass"
+    ]  # fmt: skip
+    assert classes == [
+        ("experiment-0-never", 0, "Never"),
+        ("experiment-7", 7, None),
+        ("experiment-7-never", 7, "Never"),
+    ]
+    pods = [job.objects[-1]["spec"]["template"]["spec"] for job in made.jobs]
+    assert [each["priorityClassName"] for each in pods] == ["experiment-7-never", "experiment-7", "experiment-0-never"]
+    assert [each.get("preemptionPolicy") for each in pods] == ["Never", None, "Never"]
+
+
+@pytest.mark.parametrize("scheduler", ["kueue", "kai"])
+def test_a_scheduler_that_would_preempt_with_them_all_the_same_is_not_given_them(scheduler: str) -> None:
+    able = "kube-scheduler or native or coscheduling or volcano or yunikorn"
+    said = rf"w0: scheduler {scheduler} takes no preemptionPolicy: Never; leave it out, or write .*name: {able}}}"
+    with pytest.raises(LabError, match=said):
+        plan({"preemptionPolicy": "Never"}, scheduler={"name": scheduler})
+    with pytest.raises(LabError, match=r"w0: scheduler kueue takes no preemptionPolicy: Never"):
+        make(Loaded(_experiment({"preemptionPolicy": "Never"}), Path()), {}, queue="shared")
+    assert plan({"preemptionPolicy": "PreemptLowerPriority"}, scheduler={"name": scheduler}).jobs
+
+
+def test_an_existing_class_has_a_preemption_policy_of_its_own() -> None:
+    with pytest.raises(SpecError, match=r"preemptionPolicy: is that of the PriorityClass, which priority names; leave"):
+        plan({"priority": "high", "preemptionPolicy": "Never"})
 
 
 def test_jobs_arrive_at_once_evenly_or_at_random() -> None:

@@ -153,6 +153,24 @@ def test_pods_of_several_workloads_are_a_gang_of_kubernetes_own_by_a_group_of_th
         assert "scheduling" not in made["spec"]
 
 
+def test_a_job_that_never_preempts_has_a_group_of_that_policy_as_its_controller_could_not_make_it() -> None:
+    never = job()
+    never["spec"]["template"]["spec"] |= {"priorityClassName": "patient", "preemptionPolicy": "Never"}
+    for made, policy in (
+        (workloads.gang("native", [never], "train"), {"gang": {"minCount": 4}}),
+        (workloads.single("native", never), {"basic": {}}),
+    ):
+        group, its = made
+        spec = {"schedulingPolicy": policy, "priorityClassName": "patient", "preemptionPolicy": "Never"}
+        assert (group["kind"], group["metadata"]["name"], group["spec"]) == ("PodGroup", "train", spec)
+        assert its["spec"]["template"]["spec"]["schedulingGroup"] == {"podGroupName": "train"}
+        assert "scheduling" not in its["spec"]
+    (alone,) = workloads.single("native", job())
+    assert "schedulingGroup" not in alone["spec"]["template"]["spec"]
+    with pytest.raises(SchedulerError, match="native has no queues"):
+        workloads.single("native", job(), queue="q")
+
+
 def test_kueue_takes_a_suspended_job_and_leaves_its_pods_to_the_default_scheduler() -> None:
     (made,) = workloads.gang("kueue", [job()], "train", queue="research")
     assert made["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "research"}

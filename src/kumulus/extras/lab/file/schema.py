@@ -81,12 +81,14 @@ def _workload() -> Schema:
     somewhere = {"properties": {"topology": required("required")}, "required": ["topology"]}
     somehow = {"properties": {"disruption": {"enum": ["all", "single"]}}, "required": ["disruption"]}
     bound = {"anyOf": [somewhere, somehow]}
+    classed = {"required": ["priority"], "properties": {"priority": {"type": "string", "minLength": 1}}}
     recorded = {"required": ["replay"], "properties": {"replay": {"type": "object"}}}
     return {
         "allOf": [
             {"if": recorded, "then": {"not": {"anyOf": [required(key) for key in DESCRIBING]}}},
             {"if": named, "then": {"not": {"anyOf": [required(key) for key in GENERATED]}}},
             {"if": endless, "then": {"not": required("duration")}},
+            {"if": classed, "then": {"not": required("preemptionPolicy")}},
             {"if": bound, "then": {"required": ["gang"], "properties": {"gang": {"const": True}}}},
             {"if": single, "then": {"properties": {"workers": {"enum": [1, None]}}}},
         ]

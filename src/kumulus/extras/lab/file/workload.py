@@ -2,6 +2,7 @@
 
 # ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
 
+from collections.abc import Iterator
 from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
@@ -142,11 +143,12 @@ class Replay(Section):
 Kind = Literal["Job", "JobSet", "Pod", "Deployment"]
 MOST_WORKERS = 20_000
 MOST_PRIORITY = 1_000_000_000
+NEVER = "Never"
 PLACES = ("host", "zone", "region", *LEVELS)
 """The places in which pods can be kept together, besides a label's key."""
 GENERATED = (
-    "kind", "workers", "requests", "gpuProduct", "nodeSelector", "affinity", "priority", "queue", "gang", "topology",
-    "disruption", "duration", "labels", "annotations", "resourceClaims",
+    "kind", "workers", "requests", "gpuProduct", "nodeSelector", "affinity", "priority", "preemptionPolicy", "queue",
+    "gang", "topology", "disruption", "duration", "labels", "annotations", "resourceClaims",
 )  # fmt: skip
 DESCRIBING = (*GENERATED, "jobs", "arrival", "manifest", "replace", "schedulerName")
 """The fields that have no effect with a recording."""
@@ -218,6 +220,11 @@ class Workload(Section):
     """Whether the workers of a job stay together."""
     priority: Annotated[str | int, checked(_priority_problems, form="priority")] = Field(default="", examples=["100"])
     """A number, for which a PriorityClass is created, or the name of an existing one."""
+    preemptionPolicy: Literal["PreemptLowerPriority", "Never"] = Field(
+        default="PreemptLowerPriority", examples=["Never"]
+    )
+    """With `Never`, pods that find no room wait, instead of preempting pods of a lower priority. It is part of the
+    PriorityClass that is created; an existing one, named by `priority`, has its own. `kueue` and `kai` cannot."""
     schedulerName: str = Field(default="", examples=["bin-packing"])
     """The profile of the scheduler's configuration that places the pods, `spec.schedulerName`; by default its first
     one."""
@@ -264,11 +271,17 @@ class Workload(Section):
         if self.kind == "Pod" and self.workers != 1:
             remedy = "write jobs: for how many pods there are, or another kind"
             wrong.append(problem(("workers",), "is not for a Pod, which is one", remedy))
-        for name, given in (("topology", self.topology.required), ("disruption", self.disruption)):
-            if given and not self.gang:
-                wrong.append(problem((name,), "is of a gang, and this workload is none", "write gang: true"))
+        wrong += self._of_gangs_and_classes()
         if self.arrival.trace is not None and "jobs" in self.model_fields_set:
             wrong.append(problem(("jobs",), "is decided by the trace", "leave it out, or write arrival.trace.limit"))
         if wrong:
             raise found(wrong)
         return self
+
+    def _of_gangs_and_classes(self) -> Iterator[Problem]:
+        for name, given in (("topology", self.topology.required), ("disruption", self.disruption)):
+            if given and not self.gang:
+                yield problem((name,), "is of a gang, and this workload is none", "write gang: true")
+        if isinstance(self.priority, str) and self.priority and "preemptionPolicy" in self.model_fields_set:
+            message = "is that of the PriorityClass, which priority names"
+            yield problem(("preemptionPolicy",), message, "leave it out, or write a number as priority")

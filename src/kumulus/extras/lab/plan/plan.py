@@ -11,7 +11,7 @@ from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import Loaded
 from kumulus.extras.lab.file.manifest import filled, objects_of
 from kumulus.extras.lab.file.trace import TraceJob
-from kumulus.extras.lab.file.workload import Workload
+from kumulus.extras.lab.file.workload import NEVER, Workload
 from kumulus.extras.lab.plan.pods import (
     JOB_LABEL,
     WORKLOAD_LABEL,
@@ -172,16 +172,20 @@ def _require_names(jobs: Sequence[PlannedJob]) -> None:
 
 
 def _priority_classes(loaded: Loaded) -> Iterator[Object]:
-    values = {each.priority for each in loaded.experiment.workloads if isinstance(each.priority, int)}
-    recorded = (job.asked for jobs in loaded.traces.values() for job in jobs)
-    values |= {asked.priority for asked in recorded if asked and asked.priority is not None}
-    for value in sorted(values):
-        yield {
-            "apiVersion": "scheduling.k8s.io/v1",
-            "kind": "PriorityClass",
-            "metadata": {"name": priority_class(value)},
-            "value": value,
-        }
+    wanted = loaded.experiment.workloads
+    values = {(each.priority, each.preemptionPolicy) for each in wanted}
+    recorded = ((each, job.asked) for each in wanted for job in loaded.traces.get(each.name, ()))
+    values |= {(asked.priority, of.preemptionPolicy) for of, asked in recorded if asked and asked.priority is not None}
+    made = {priority_class(*each): each for each in values if each[0] == "" or isinstance(each[0], int)}
+    for name, (value, policy) in sorted(made.items(), key=lambda each: (int(each[1][0] or 0), each[0])):
+        if name:
+            yield {
+                "apiVersion": "scheduling.k8s.io/v1",
+                "kind": "PriorityClass",
+                "metadata": {"name": name},
+                "value": value or 0,
+                **({"preemptionPolicy": policy} if policy == NEVER else {}),
+            }
 
 
 # When each job of a workload arrives, in seconds from the experiment's start.

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kumulus.extras.lab.file.workload import Kind, Workload
+from kumulus.extras.lab.file.workload import NEVER, Kind, Workload
 from kumulus.model.lifecycles import DELAY_ANNOTATION
 from kumulus.model.pools import REGION_LABEL, ZONE_LABEL
 
@@ -59,14 +59,22 @@ def pod_template(
         spec["nodeSelector"] = selector
     if affinity := _affinity(workload, job, places):
         spec["affinity"] = {"podAffinity": affinity}
-    if workload.priority != "":
-        spec["priorityClassName"] = priority_class(workload.priority)
+    if name := priority_class(workload.priority, workload.preemptionPolicy):
+        spec["priorityClassName"] = name
+    if workload.preemptionPolicy == NEVER:
+        spec["preemptionPolicy"] = NEVER
     return {"metadata": {"labels": labels, **({"annotations": annotations} if annotations else {})}, "spec": spec}
 
 
-def priority_class(priority: str | int) -> str:
-    """The name of a priority's class; the class of a number has the number in its name."""
-    return priority if isinstance(priority, str) else f"experiment-{priority}".replace("--", "-minus-")
+def priority_class(priority: str | int, policy: str) -> str:
+    """The name of the class of pods with this priority, if they need one, and this preemption policy.
+
+    The class of a number has the number in its name. Admission refuses a pod whose policy is not that of its class.
+    """
+    never = policy == NEVER
+    if isinstance(priority, str) and (priority or not never):
+        return priority
+    return f"experiment-{priority or 0}".replace("--", "-minus-") + ("-never" if never else "")
 
 
 def place_label(place: str, places: Mapping[str, str]) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import Loaded
 from kumulus.extras.lab.file.model import OWN, SchedulerName
-from kumulus.extras.lab.file.workload import Workload
+from kumulus.extras.lab.file.workload import NEVER, Workload
 from kumulus.extras.lab.plan.pods import Object, place_label
 from kumulus.extras.lab.plan.stream import in_users_queue
 from kumulus.extras.schedulers import SchedulerError, registry, templates, workloads
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 _KUEUE = "kueue"
+_KUBE_SCHEDULER = "kube-scheduler"
 
 
 def for_scheduler(
@@ -40,10 +41,7 @@ def for_scheduler(
         UnknownPlace: the cluster has no such level.
     """
     required, disruption = workload.topology.required, workload.disruption
-    for what, value in (("topology", required), ("disruption", disruption)):
-        if value and scheduler not in (takers := workloads.takes(what)):
-            remedy = f"leave it out, or write scheduler: {{name: {' or '.join(takers)}}}"
-            raise LabError(f"workload {workload.name}: scheduler {scheduler} takes no {what}; {remedy}")
+    _require_taken(scheduler, workload, ("topology", required), ("disruption", disruption))
     profile = workload.schedulerName or next(iter(profiles), "")
     if scheduler == OWN:
         with_pods = [each for each in objects if each["kind"] in COUNTED and counted_templates(each)]
@@ -75,6 +73,15 @@ def for_scheduler(
     return found
 
 
+def _require_taken(scheduler: SchedulerName, workload: Workload, *given: tuple[str, object]) -> None:
+    """Refuse what a scheduler would not heed, of what a workload has as well as its preemption policy."""
+    for what, value in (*given, (workloads.NEVER, workload.preemptionPolicy == NEVER)):
+        # The cluster's own is a kube-scheduler, too.
+        if value and (_KUBE_SCHEDULER if scheduler == OWN else scheduler) not in (takers := workloads.takes(what)):
+            remedy = f"leave it out, or write scheduler: {{name: {' or '.join(takers)}}}"
+            raise LabError(f"workload {workload.name}: scheduler {scheduler} takes no {what}; {remedy}")
+
+
 def is_own(scheduler: SchedulerName) -> bool:
     """Whether the cluster's own scheduler places the pods, so that none is started."""
     return scheduler == OWN or registry.get(scheduler).is_own
@@ -96,6 +103,7 @@ async def require_own(scheduler: SchedulerName, client: Client) -> None:
 
 def for_federation(queue: str, workload: Workload, objects: list[Object]) -> list[Object]:
     """The objects of a job as the hub of a federation expects them: suspended Jobs that name its queue."""
+    _require_taken(_KUEUE, workload)
     found = []
     for each in objects:
         if each["kind"] != "Job":

@@ -12,6 +12,7 @@ SCHEDULER = Scheduler(
     tool_set="coscheduling",
     plan=launch.plan,
     gang=workloads.gang,
+    never=True,
     single=workloads.single,
     gangs_are="`PodGroup` of scheduling.x-k8s.io",
     decisions=True,

@@ -9,6 +9,7 @@ SCHEDULER = Scheduler(
     scheduler_name="second-scheduler",
     tools=("kube-scheduler",),
     plan=launch.plan,
+    never=True,
     decisions=True,
     profiles=lambda config: launch.profiles("kube-scheduler", config),
 )

@@ -14,6 +14,8 @@ SCHEDULER = Scheduler(
     gang=workloads.gang,
     bind=workloads.bind,
     disrupt=workloads.disrupt,
+    never=True,
+    single=workloads.single,
     gangs_are="`scheduling` of a Job, `PodGroup` of scheduling.k8s.io",
     api_groups=("scheduling.k8s.io",),
 )

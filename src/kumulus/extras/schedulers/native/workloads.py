@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kumulus.extras.schedulers import registry, templates
+from kumulus.extras.schedulers.descriptor import OF_THE_CLUSTER
 from kumulus.extras.schedulers.errors import SchedulerError
 from kumulus.extras.schedulers.templates import Manifest
 from kumulus.kube.errors import tolerating
@@ -29,18 +30,41 @@ def gang(workloads: Sequence[Mapping[str, Any]], name: str, minimum: int, queue:
     members = templates.copied(workloads)
     templates.require_together(members, name, minimum)
     policy = {"schedulingPolicy": {"gang": {"minCount": minimum}}}
-    if len(members) == 1 and members[0]["kind"] == "Job":
+    if len(members) == 1 and members[0]["kind"] == "Job" and not templates.never_preempt(members):
         # Its controller makes the group, and removes it with the Job.
         members[0]["spec"]["scheduling"] = policy
         return members
-    pods = [template for member in members for template, _ in templates.templates(member)]
-    # A group's priority is its own: the pods' would not count.
-    priority = templates.priority_class(members)
-    spec = {**policy, **({"priorityClassName": priority} if priority else {})}
-    for each in pods:
-        each["spec"]["schedulingGroup"] = {"podGroupName": name}
+    return [_grouped(members, name, policy), *members]
+
+
+def single(workload: Mapping[str, Any], queue: str) -> list[Manifest]:
+    """See :func:`kumulus.extras.schedulers.workloads.single`."""
+    if queue:
+        raise SchedulerError(f"{templates.label(workload)}: native has no queues\n  Leave queue {queue!r} out")
+    members = templates.copied([workload])
+    templates.assign(members, OF_THE_CLUSTER)
+    if members[0]["kind"] != "Job" or not templates.never_preempt(members):
+        return members
+    return [_grouped(members, str(members[0]["metadata"]["name"]), {"schedulingPolicy": {"basic": {}}}), *members]
+
+
+def _grouped(members: Sequence[Manifest], name: str, policy: Mapping[str, Any]) -> Manifest:
+    """A group to which the members' pods then belong, of their priority: the pods' own would not count.
+
+    Its preemption policy is written, too. Without it, Kubernetes 1.37.2 takes PreemptLowerPriority and then refuses the
+    group, as its PriorityClass says Never; so the controller of Jobs makes no group, and no pods, for a Job of such a
+    class (SetDefaults_PodGroup, pkg/apis/scheduling/v1beta1; admitPodGroup, plugin/pkg/admission/priority).
+    """
+    spec = dict(policy)
+    if priority := templates.priority_class(members):
+        spec["priorityClassName"] = priority
+    if templates.never_preempt(members):
+        spec["preemptionPolicy"] = "Never"
+    for member in members:
+        for each, _ in templates.templates(member):
+            each["spec"]["schedulingGroup"] = {"podGroupName": name}
     metadata = {"name": name, "namespace": templates.namespace(members[0])}
-    return [{"apiVersion": VERSION, "kind": "PodGroup", "metadata": metadata, "spec": spec}, *members]
+    return {"apiVersion": VERSION, "kind": "PodGroup", "metadata": metadata, "spec": spec}
 
 
 def bind(made: Sequence[Manifest], topology: str) -> None:

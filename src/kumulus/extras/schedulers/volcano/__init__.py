@@ -13,6 +13,7 @@ SCHEDULER = Scheduler(
     gang=workloads.gang,
     bind=workloads.bind,
     places=places.places,
+    never=True,
     single=workloads.single,
     queues=True,
     queue=workloads.queue,

@@ -11,6 +11,7 @@ SCHEDULER = Scheduler(
     tool_set="yunikorn",
     plan=launch.plan,
     gang=workloads.gang,
+    never=True,
     single=workloads.single,
     queues=True,
     gangs_are="task groups, held by placeholder pods",
