@@ -155,7 +155,7 @@ class TestWithNativeWorkloads:
         assert pods == 4
 
     @pytest.mark.parametrize(("kind", "gang"), [("Job", True), ("Job", False), ("Deployment", True)])
-    async def test_what_never_preempts_waits_beside_pods_of_a_lower_priority(
+    async def test_what_never_preempts_waits_while_there_are_pods_of_a_lower_priority(
         self, plane: Plane, pools: Pools, tmp_path: Path, kind: str, gang: bool
     ) -> None:
         policies: dict[str, Object] = {}

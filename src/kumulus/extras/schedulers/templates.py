@@ -104,7 +104,7 @@ def priority_class(workloads: Sequence[Manifest]) -> str:
 def never_preempt(workloads: Sequence[Manifest]) -> bool:
     """Whether the pods of a gang preempt no others: its first pod template says it."""
     pods = (template for workload in workloads for template, _ in templates(workload))
-    return next(pods)["spec"].get("preemptionPolicy") == "Never"
+    return bool(next(pods, {}).get("spec", {}).get("preemptionPolicy") == "Never")
 
 
 def requests(template: Manifest) -> dict[str, Quantity]:
