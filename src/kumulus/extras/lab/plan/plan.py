@@ -176,16 +176,17 @@ def _priority_classes(loaded: Loaded) -> Iterator[Object]:
     values = {(each.priority, each.preemptionPolicy) for each in wanted}
     recorded = ((each, job.asked) for each in wanted for job in loaded.traces.get(each.name, ()))
     values |= {(asked.priority, of.preemptionPolicy) for of, asked in recorded if asked and asked.priority is not None}
-    made = {priority_class(*each): each for each in values if each[0] == "" or isinstance(each[0], int)}
-    for name, (value, policy) in sorted(made.items(), key=lambda each: (int(each[1][0] or 0), each[0])):
-        if name:
-            yield {
-                "apiVersion": "scheduling.k8s.io/v1",
-                "kind": "PriorityClass",
-                "metadata": {"name": name},
-                "value": value or 0,
-                **({"preemptionPolicy": policy} if policy == NEVER else {}),
-            }
+    # Pods without a priority need a class for their policy alone.
+    values |= {(0, NEVER) for value, policy in values if value == "" and policy == NEVER}
+    numbers = [(value, priority_class(value, policy), policy) for value, policy in values if isinstance(value, int)]
+    for value, name, policy in sorted(numbers):
+        yield {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": name},
+            "value": value,
+            **({"preemptionPolicy": policy} if policy == NEVER else {}),
+        }
 
 
 # When each job of a workload arrives, in seconds from the experiment's start.
