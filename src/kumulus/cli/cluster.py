@@ -75,11 +75,11 @@ def client(found: Cluster) -> Client:
     return Client(load_kubeconfig(found.kubeconfig, found.context), patience=_PATIENCE)
 
 
-def remedy(found: Cluster, error: Exception) -> UserError:
-    """The error to show when a cluster does not answer or refuses a request."""
+def remedy(stack: str, error: Exception) -> UserError:
+    """The error to show when a cluster of a stack (see :func:`restart`) does not answer or refuses a request."""
     from kumulus.kube import KubeconfigError, Unreachable
 
-    again = restart(found.stack) if isinstance(error, KubeconfigError | Unreachable) else ""
+    again = restart(stack) if isinstance(error, KubeconfigError | Unreachable) else ""
     return UserError(f"{error}\n  {again}" if again else str(error))
 
 

@@ -138,10 +138,8 @@ def with_client(found: which.Which, action: Callable[[Client], Awaitable[T]]) ->
 
     try:
         return asyncio.run(done())
-    except (KubeconfigError, Unreachable) as error:
-        raise UserError("\n  ".join(filter(None, (str(error), cluster.restart(found.stack))))) from None
-    except ApiError as error:
-        raise UserError(str(error)) from None
+    except (ApiError, KubeconfigError, Unreachable) as error:
+        raise cluster.remedy(found.stack, error) from None
 
 
 def _list(args: argparse.Namespace) -> int:

@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         asyncio.run(_serve(found, args.port, args.allow_changes))
     except (ApiError, KubeconfigError, Unreachable) as error:
-        raise cluster.remedy(found, error) from None
+        raise cluster.remedy(found.stack, error) from None
     except PortInUse as error:
         raise UserError(str(error)) from None
     except PermissionError:

@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
             asyncio.run(_live(found))
         return 0
     except (ApiError, KubeconfigError, Unreachable) as error:
-        raise cluster.remedy(found, error) from None
+        raise cluster.remedy(found.stack, error) from None
 
 
 async def _once(found: cluster.Cluster, *, as_json: bool) -> None:
