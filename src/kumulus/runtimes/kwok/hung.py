@@ -75,7 +75,11 @@ async def end_stuck(layout: Layout, report: Reporter) -> None:
 def end_useless(layout: Layout, report: Reporter) -> None:
     """End the components that run but cannot do their work, so that they are restarted."""
     alive = processes.running(layout.directory)
-    for name, why in useless(layout, alive).items():
+    found = useless(layout, alive)
+    if "etcd" not in alive and "kube-apiserver" in alive:
+        # gRPC's pauses grow (MaxDelay of google.golang.org/grpc/backoff), and a new etcd does not cut them short.
+        found["kube-apiserver"] = "has lost etcd, and may try again only after two minutes"
+    for name, why in found.items():
         report.warn(f"{name} of cluster {layout.name} {why} (pid {alive[name][0]}): it is stopped and restarted")
         processes.end(alive[name])
 
