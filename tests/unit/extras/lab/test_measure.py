@@ -14,7 +14,7 @@ from kumulus.extras.lab.measure import summary
 from kumulus.extras.lab.measure.allocation import Allocation, Share
 from kumulus.extras.lab.measure.records import Records, victims
 from kumulus.extras.lab.measure.sampler import MOST_SAMPLES, Counted, Sampler, Series, bindings
-from kumulus.extras.lab.measure.statistics import most_in_a_second, percentile, spread
+from kumulus.extras.lab.measure.statistics import Between, most_in_a_second, percentile, spread
 from kumulus.extras.lab.measure.summary import by_reason, plain
 from kumulus.extras.lab.measure.verdicts import verdicts
 from kumulus.extras.lab.measure.views import NodeView, PodView, node_view, pod_view
@@ -78,6 +78,19 @@ def test_a_pod_is_pending_then_bound_then_runs_then_ends() -> None:
     found.gone("a", 10.0)
     record = found.pods["a"]
     assert (record.created, record.bound, record.running, record.ended) == (1, 3, 4, 9)
+
+
+def test_a_pod_that_has_succeeded_has_run_at_some_time_since_it_was_bound() -> None:
+    """A client that was cut off may hear of its end alone."""
+    found = records()
+    found.put(pod("a", "j0", node="n0"), 3.0)
+    found.put(pod("a", "j0", node="n0", phase="Succeeded"), 9.0, since=8.0)
+    found.put(pod("b", "j0"), 3.0)
+    found.put(pod("b", "j0", node="n0", phase="Succeeded"), 9.0, since=5.0)
+    assert [found.pods[each].when("running") for each in "ab"] == [Between(3.0, 9.0), Between(5.0, 9.0)]
+    assert (found.running, found.counts["ran"]) == (0, 2)
+    found.put(pod("c", "j0", node="n0", phase="Failed"), 9.0)
+    assert found.pods["c"].running is None
 
 
 def test_a_pod_with_scheduling_gates_has_not_been_tried() -> None:

@@ -79,8 +79,6 @@ def test_a_scheduler_that_would_preempt_with_them_all_the_same_is_not_given_them
     said = rf"w0: scheduler {scheduler} takes no preemptionPolicy: Never; leave it out, or write .*name: {able}}}"
     with pytest.raises(LabError, match=said):
         plan({"preemptionPolicy": "Never"}, scheduler={"name": scheduler})
-    with pytest.raises(LabError, match=r"w0: scheduler kueue takes no preemptionPolicy: Never"):
-        make(Loaded(_experiment({"preemptionPolicy": "Never"}), Path()), {}, queue="shared")
     assert plan({"preemptionPolicy": "PreemptLowerPriority"}, scheduler={"name": scheduler}).jobs
 
 

@@ -17,6 +17,7 @@ from kumulus.extras.lab.cluster.creating import Creator, Kinds, make_namespace
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.model import OWN, Experiment
 from kumulus.extras.lab.file.timeline import OUTAGES
+from kumulus.extras.lab.file.workload import NEVER
 from kumulus.extras.lab.plan.pods import Object
 from kumulus.kube import ApiError, Client, Unreachable, load_kubeconfig
 from kumulus.kube.objects import collection
@@ -121,6 +122,14 @@ def _workloads(experiment: Experiment, federation: Federation) -> Iterator[str]:
             yield f"{where}.replay: a recorded day is played on one cluster; leave it out, or name one by --cluster"
         elif not each.manifest and each.kind != "Job":
             yield f"{where}.kind: a federation dispatches Jobs, and no {each.kind}; write kind: Job"
+        for key, given in (
+            ("topology", each.topology.required),
+            ("disruption", each.disruption),
+            ("schedulerName", each.schedulerName),
+            ("preemptionPolicy", each.preemptionPolicy == NEVER),
+        ):
+            if given:
+                yield f"{where}.{key}: has no effect in a federation; leave it out, or name one cluster by --cluster"
         if each.resourceClaims:
             yield f"{where}.resourceClaims: are allocated in one cluster; leave it out, or name one by --cluster"
         if each.arrival.trace is not None and each.arrival.trace.userQueues:

@@ -68,8 +68,10 @@ class Records:
         if pod.disrupted and not record.disrupted:
             record.disrupted = pod.disrupted
             self.counts["preempted" if pod.disrupted == PREEMPTED else "disrupted"] += 1
-        if pod.phase == "Running" and record.running is None:
-            record.reach("running", now, since)
+        if pod.phase in ("Running", "Succeeded") and record.running is None:
+            # What has succeeded has run: at some time since it was bound, where that was not heard of.
+            bound = record.when("bound") if pod.phase == "Succeeded" else None
+            record.reach("running", now, min(since, bound.least) if bound else since)
             self.changed = now
             self.counts["ran"] += 1
         record.phase = pod.phase

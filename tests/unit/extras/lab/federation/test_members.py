@@ -23,6 +23,7 @@ MANY: dict[str, Any] = {
     "kumulus:defaults": {"nodeGroups": [GROUP]},
     "kumulus:clusters": [{"name": "hub", "nodeGroups": []}, {"name": "worker", "count": 2}, {"name": "alone"}],
 }
+GANG = {"name": "w", "workers": 2, "gang": True}
 FEDERATION = {"kind": "multikueue", "workers": ["worker"], "queue": "research"}
 
 
@@ -76,6 +77,10 @@ def test_a_job_in_the_federations_queue_and_a_timeline_of_outages_are_taken() ->
             "workloads[0].resourceClaims",
             "--cluster",
         ),
+        ({"workloads": [{"name": "w", "preemptionPolicy": "Never"}]}, "workloads[0].preemptionPolicy", "--cluster"),
+        ({"workloads": [{"name": "w", "schedulerName": "mine"}]}, "workloads[0].schedulerName", "--cluster"),
+        ({"workloads": [GANG | {"topology": {"required": "zone"}}]}, "workloads[0].topology", "--cluster"),
+        ({"workloads": [GANG | {"disruption": "all"}]}, "workloads[0].disruption", "--cluster"),
         ({"scheduler": {"name": "volcano"}}, "scheduler:", "leave it out"),
         ({"from": {"snapshot": "full"}}, "from:", "--cluster"),
         ({"policy": "FGD"}, "policy:", "--cluster"),
