@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import time
 from typing import TYPE_CHECKING
@@ -27,6 +28,8 @@ _UNREADABLE = re.compile(
     r"|failed to read WAL|wal: |out of range|slice bounds|corrupt|failed to find database snapshot"
     r"|database file .* does not exist|invalid page|freepages|freelist"
 )
+# etcd takes 64 MB for its log at once, so it can end for want of them while there is a little room.
+_FULL = "no space left on device"
 SERVING = ("etcd", "kube-apiserver")
 """The components without which nothing answers."""
 
@@ -69,15 +72,18 @@ def explain(layout: Layout, message: str) -> str:
     alive = processes.running(layout.directory)
     for name in layout.components():
         if name not in alive and layout.log_tail(name, lines=1):
-            lost = _etcd_lost(layout) if name == "etcd" else _etcd_stuck(layout)
+            lost = _etcd_ended(layout) if name == "etcd" else _etcd_stuck(layout)
             return logs.with_log(f"{message}{lost}", layout, name)
     return message
 
 
-def _etcd_lost(layout: Layout) -> str:
-    """The consequence if etcd has ended because it cannot read its data; empty if it ended otherwise."""
-    lines = layout.log_tail("etcd", lines=60).splitlines()
-    if not any(_LAST_WORDS.search(line) and _UNREADABLE.search(line) for line in lines):
+def _etcd_ended(layout: Layout) -> str:
+    """The consequence if etcd has ended because it cannot read or write its data; empty if it ended otherwise."""
+    last = [line for line in layout.log_tail("etcd", lines=60).splitlines() if _LAST_WORDS.search(line)]
+    if any(_FULL in line for line in last):
+        full = directories.os_error(OSError(errno.ENOSPC, _FULL), layout, made=True)
+        return "" if directories.no_room(layout.home) else f"\n  {full}"
+    if not any(map(_UNREADABLE.search, last)):
         return ""
     return (
         f"\n  etcd cannot read its data in {layout.directory / 'etcd'}: what was in the cluster is lost"

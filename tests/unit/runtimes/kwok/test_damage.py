@@ -231,6 +231,20 @@ def test_of_an_etcd_that_cannot_read_its_data_it_is_said_what_is_lost_and_what_t
     assert (f"Remove {layout.directory}, and `pulumi up --refresh` makes" in told) is lost
 
 
+def test_of_an_etcd_that_found_no_room_nothing_is_said_to_be_lost(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has given back what it had taken when the disk is looked at."""
+    monkeypatch.setattr(processes, "running", lambda _: {})
+    (layout.directory / "logs").mkdir()
+    last = '{"level":"fatal","msg":"failed to read WAL, cannot be repaired","error":"no space left on device"}\n'
+    (layout.directory / "logs" / "etcd.log").write_text(last)
+    told = api.explain(layout, "etcd of cluster dev ended")
+    assert f"\n  no disk space left at {layout.home}; free some, and run `pulumi up --refresh`\n" in told
+    assert "lost" not in told
+    assert "Remove" not in told
+
+
 def test_of_an_etcd_whose_log_has_lost_its_end_it_is_said_that_it_takes_nothing_and_what_to_do(
     layout: Layout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
