@@ -122,6 +122,7 @@ async def test_past_its_deadline_a_create_says_what_was_done_and_the_next_goes_o
     assert raised.value.outputs["replicas"] == done
     # Nobody could look what is there: the next run does.
     assert raised.value.outputs["drift"]["missing"] == "not known: the cluster does not answer"
+    assert "`pulumi up --refresh` brings a cluster back that is down" in str(raised.value)
 
     assert await far.pools.update(inputs, raised.value.outputs) == inputs
     assert len(far.pools.nodes(inputs)) == LARGE

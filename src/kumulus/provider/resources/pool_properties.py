@@ -32,6 +32,7 @@ from kumulus.provider.resources.in_cluster import (
     drifted,
     outlives_stack,
     recorded_owner,
+    with_remedy,
 )
 from kumulus.provider.values import contains_unknown
 from kumulus.runtimes.directories import no_room
@@ -157,10 +158,11 @@ class Attempt:
         inputs = as_recorded(self.wanted.inputs, self.old or {})
         if seen is None:
             outputs = outputs_of(inputs, known, {"missing": "not known: the cluster does not answer"})
+            message = str(with_remedy(ProviderError(message), inputs))
         else:
             outputs = outputs_of(inputs, seen.present, describe_drift(pool, seen))
-        if not outlives_stack(inputs) and (full := no_room(Path(str(inputs.get("kubeconfig"))).parent)):
-            message = f"{message}; {full}"
+            if not outlives_stack(inputs) and (full := no_room(Path(str(inputs.get("kubeconfig"))).parent)):
+                message = f"{message}; {full}"
         return PartialFailure(f"pool {pool.name}: {message}", self.resource_id, outputs, list(reasons))
 
 
