@@ -1,7 +1,10 @@
-"""A reporter that records its messages."""
+"""What is said: a reporter that records its messages, and the problems that an error lists."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
+
+from kumulus.model.errors import SpecError
 
 
 @dataclass
@@ -22,3 +25,12 @@ class Said:
 
     def warn(self, message: str) -> None:
         self.messages.append(message)
+
+
+def problems_of(read: Callable[..., object], *arguments: Any, under: str = "", **options: Any) -> dict[str, str]:
+    """The problems of what is read: path, without the place ``under`` which all are, to "message; remedy"."""
+    try:
+        read(*arguments, **options)
+    except SpecError as error:
+        return {each.path.removeprefix(under): f"{each.message}; {each.remedy}" for each in error.problems}
+    return {}

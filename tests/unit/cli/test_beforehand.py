@@ -174,15 +174,14 @@ def test_a_file_that_declares_no_cluster_is_refused_before_any_tool_is_fetched(f
     assert told.startswith("1 problem in stacks/Pulumi.dev.yaml\n  cluster: is missing; write kumulus:cluster")
 
 
-def test_the_file_of_a_users_own_program_need_not_declare_a_cluster(fleet: Path) -> None:
-    (fleet / "__main__.py").write_text("import kumulus\n")
-    write(fleet, "config: {}\n")
-    assert "pulumi" in beforehand.check_declared("dev").tools
-
-
-def test_a_secret_cluster_counts_as_declared(fleet: Path) -> None:
-    (fleet / "__main__.py").write_text(OURS)
-    write(fleet, "config: {'kumulus:cluster': {secure: v1:abc}}\n")
+@pytest.mark.parametrize(
+    ("program", "config"), [("import kumulus\n", "{}"), (OURS, "{'kumulus:cluster': {secure: v1:abc}}")]
+)
+def test_the_file_of_a_users_own_program_or_of_a_secret_cluster_need_not_show_one(
+    fleet: Path, program: str, config: str
+) -> None:
+    (fleet / "__main__.py").write_text(program)
+    write(fleet, f"config: {config}\n")
     assert "pulumi" in beforehand.check_declared("dev").tools
 
 

@@ -19,26 +19,12 @@ from kumulus.stackfile.expand import pools
 from kumulus.stackfile.model import ClusterSpec
 
 NOW = "2026-11-22T10:00:00Z"
-KNOWN = Records(
-    {},
-    {
-        pool.name: pool
-        for pool in pools(
-            ClusterSpec.checked(
-                {
-                    "nodeGroups": [
-                        {
-                            "name": "a100",
-                            "placement": [{"availabilityZone": "use1", "replicas": 5}],
-                            "nodeTemplate": {"capacity": {"pods": "110", "nvidia.com/gpu": "8"}},
-                        }
-                    ]
-                }
-            ),
-            "dev",
-        )
-    },
-)
+GROUP = {
+    "name": "a100",
+    "placement": [{"availabilityZone": "use1", "replicas": 5}],
+    "nodeTemplate": {"capacity": {"pods": "110", "nvidia.com/gpu": "8"}},
+}
+KNOWN = Records({}, {pool.name: pool for pool in pools(ClusterSpec.checked({"nodeGroups": [GROUP]}), "dev")})
 
 
 def parsed(*arguments: str) -> argparse.Namespace:

@@ -47,27 +47,22 @@ def test_a_stack_that_does_not_exist_is_told(tmp_path: Path) -> None:
     )
 
 
-def test_a_cluster_that_does_not_answer_is_told_with_its_remedy(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("kubeconfig", "said"),
+    [
+        (KUBECONFIG, "the Kubernetes API server at http://127.0.0.1:1 is not reachable: connection refused"),
+        ("nonsense: [", ".* is not YAML: .*"),
+    ],
+    ids=["silent", "damaged"],
+)
+def test_a_cluster_that_cannot_be_asked_is_told_with_its_remedy(tmp_path: Path, kubeconfig: str, said: str) -> None:
     place = tmp_path / "clusters" / "quickstart"
     place.mkdir(parents=True)
-    (place / "kubeconfig.yaml").write_text(KUBECONFIG)
+    (place / "kubeconfig.yaml").write_text(kubeconfig)
     result = kumulus(tmp_path, "watch", "-s", "quickstart")
     assert (result.returncode, result.stdout) == (1, "")
-    assert re.fullmatch(
-        "error: the Kubernetes API server at http://127.0.0.1:1 is not reachable: connection refused\n"
-        "  To start one that is down: (.*/)?kumulus up quickstart\n",
-        result.stderr,
-    )
-
-
-def test_a_damaged_kubeconfig_of_a_cluster_is_told_with_its_remedy(tmp_path: Path) -> None:
-    place = tmp_path / "clusters" / "quickstart"
-    place.mkdir(parents=True)
-    (place / "kubeconfig.yaml").write_text("nonsense: [")
-    result = kumulus(tmp_path, "watch", "-s", "quickstart")
-    assert re.fullmatch(
-        "error: .* is not YAML: .*\n  To start one that is down: (.*/)?kumulus up quickstart\n", result.stderr
-    )
+    remedy = "  To start one that is down: (.*/)?kumulus up quickstart\n"
+    assert re.fullmatch(f"error: {said}\n{remedy}", result.stderr)
 
 
 @pytest.mark.parametrize("file", ["other.yaml", "/dev/stdin"])

@@ -62,7 +62,7 @@ def told(component: Callable[..., Any], name: str = "x", **arguments: Any) -> st
             component(name, **{**cluster, **arguments})
         said.append(str(raised.value))
 
-    run(program)
+    assert run(program).of_type(POOL) == {}
     return said[0]
 
 
@@ -330,6 +330,7 @@ def test_a_kwok_clusters_settings_are_arguments() -> None:
     program = run(
         lambda: KwokCluster(
             "mine",
+            cluster_name="other",
             kubernetes_version="1.35.4",
             heartbeat_factor=5,
             runtime_config={"api/all": True},
@@ -337,7 +338,7 @@ def test_a_kwok_clusters_settings_are_arguments() -> None:
         )
     )
     assert program.only(CLUSTER).inputs == {
-        "name": "mine",
+        "name": "other",
         "runtime": "kwok",
         "stackId": STACK_ID,
         "kubernetesVersion": "v1.35.4",
@@ -446,16 +447,19 @@ def test_a_prometheus_stacks_values_may_be_known_later_and_lie_on_its_own(previe
         (HelmAddon, {**CHART, "repository_opts": {"user": "x"}}, "repository_opts.user: is not a known key"),
         (HelmAddon, {**CHART, "release_name": "A"}, 'release_name: "A" is not a DNS-1123 name; write a'),
         (KwokNodeGroup, {"capacity": CAPACITY}, "zones: is missing"),
-        (KwokNodeGroup, {"zones": {"a": "many"}, "capacity": CAPACITY}, 'zones.a: is "many"'),
+        (KwokNodeGroup, {**ZONE, "zones": {"a": "many"}}, 'zones.a: is "many"'),
+        (KwokNodeGroup, {**ZONE, "zones": {"a": -1}}, "zones.a: is -1, less than 0"),
+        (KwokNodeGroup, {**ZONE, "zones": {"A_b": 1}}, "zones.A_b: "),
+        (KwokNodeGroup, {**ZONE, "capacity": {"cpu": "many", "pods": "1"}}, "capacity.cpu: "),
+        (KwokNodeGroup, {**ZONE, "capacity": {"cpu": "1"}}, "capacity.pods: "),
+        (KwokNodeGroup, {**ZONE, "labels": {"kumulus.io/pool": "x"}}, 'labels["kumulus.io/pool"]: '),
+        (KwokNodeGroup, {**ZONE, "taints": [{"key": "a", "effect": "Never"}]}, "taints[0].effect: "),
+        (KwokNodeGroup, {**ZONE, "allocatable": {"pods": 200}}, "allocatable.pods: "),
         (KwokNodeGroup, {"zones": {"a": 1}}, "capacity: is missing"),
         (KwokNodeGroup, {"zones": {"a": 1}, "instance_type": "a3"}, "instance_type: "),
-        (
-            KwokNodeGroup,
-            {"zones": {"a": 1}, "regions": {"b": "x"}, "capacity": CAPACITY},
-            "regions.b: is none of the zones",
-        ),
-        (KwokNodeGroup, {"zones": {"a": 1}, "capacity": CAPACITY, "node_info": {"arch": "x"}}, "node_info.arch: "),
-        (KwokNodeGroup, {"zones": {"a": 1}, "capacity": CAPACITY, "topology": {}}, "topology.nodesPerRack: is missing"),
+        (KwokNodeGroup, {**ZONE, "regions": {"b": "x"}}, "regions.b: is none of the zones"),
+        (KwokNodeGroup, {**ZONE, "node_info": {"arch": "x"}}, "node_info.arch: "),
+        (KwokNodeGroup, {**ZONE, "topology": {}}, "topology.nodesPerRack: is missing"),
         (Tenant, {"quota": {"pods": "x"}}, "quota.pods: "),
         (Tenant, {"role": "root"}, 'role: is "root"; write one of view, edit, admin'),
         (Tenant, {"namespace": "kube-x"}, 'namespace: "kube-x" is a namespace of Kubernetes\' own'),
@@ -472,18 +476,10 @@ def test_a_prometheus_stacks_values_may_be_known_later_and_lie_on_its_own(previe
         (ExistingCluster, {"kubeconfig": ""}, "kubeconfig: is not a path or a kubeconfig's text"),
         (DeviceClass, {"driver": "A b"}, "driver: "),
         (PrometheusStack, {"observability": {"retention": "1"}}, "observability.retention: "),
-        (
-            KwokNodeGroup,
-            {"zones": ["a"], "capacity": CAPACITY},
-            "zones: is a list; write a mapping: How many nodes are",
-        ),
-        (KwokNodeGroup, {"zones": {None: 1}, "capacity": CAPACITY}, "zones[None]: "),
-        (KwokNodeGroup, {"zones": {"a": 1}, "capacity": CAPACITY, "regions": "x"}, 'regions: is "x"; write a mapping'),
-        (
-            KwokNodeGroup,
-            {"zones": {"a": 1}, "capacity": CAPACITY, "shards": "2"},
-            'shards: is "2"; write a whole number',
-        ),
+        (KwokNodeGroup, {**ZONE, "zones": ["a"]}, "zones: is a list; write a mapping: How many nodes are"),
+        (KwokNodeGroup, {**ZONE, "zones": {None: 1}}, "zones[None]: "),
+        (KwokNodeGroup, {**ZONE, "regions": "x"}, 'regions: is "x"; write a mapping'),
+        (KwokNodeGroup, {**ZONE, "shards": "2"}, 'shards: is "2"; write a whole number'),
         (HelmAddon, {**CHART, "base": 1}, "base: is 1; write a text"),
         (HelmAddon, {**CHART, "cluster": "dev"}, 'cluster: is "dev"; write the component of a cluster'),
         (Fault, {"kubelet": "gone", "node_groups": ["a100"]}, "node_groups: is a list; write a list of KwokNodeGroup"),
@@ -501,11 +497,16 @@ def test_a_mistake_is_told_with_the_argument_and_the_remedy(
     assert said in found
 
 
+def test_all_mistakes_are_told_at_once() -> None:
+    said = told(KwokNodeGroup, zones={"a": -1}, capacity={"cpu": "x", "pods": "1"})
+    assert said.startswith("2 problems in KwokNodeGroup x\n")
+
+
 @pytest.mark.parametrize(
     ("component", "arguments", "place"),
     [
-        (KwokNodeGroup, {"zones": {"a": later}, "capacity": CAPACITY}, "zones.a"),
-        (KwokNodeGroup, {"zones": {"a": 1}, "capacity": {"cpu": later}}, "capacity.cpu"),
+        (KwokNodeGroup, {**ZONE, "zones": {"a": later}}, "zones.a"),
+        (KwokNodeGroup, {**ZONE, "capacity": {"cpu": later}}, "capacity.cpu"),
         (Fault, {"kind": later}, "kind"),
         (KwokCluster, {"api_server_port": later}, "api_server_port"),
         (Tenant, {"namespace": later}, "namespace"),

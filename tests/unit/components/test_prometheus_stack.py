@@ -27,7 +27,7 @@ from kumulus.stackfile.model import ClusterSpec
 from kumulus.stackfile.secrets import Secrets
 from tests.support.program import Program, run
 from tests.support.project import ROOT
-from tests.support.said import Said
+from tests.support.said import Said, problems_of
 
 RELEASE, READY = "kubernetes:helm.sh/v3:Release", "kumulus:index:ReleaseReady"
 NAME = "dev-observability-release"
@@ -53,9 +53,7 @@ def values(**cluster: Any) -> dict[str, Any]:
 
 
 def told(runtime: str, **cluster: Any) -> dict[str, str]:
-    with pytest.raises(SpecError) as raised:
-        ClusterSpec.checked({"runtime": runtime, **cluster})
-    return {each.path: f"{each.message}; {each.remedy}" for each in raised.value.problems}
+    return problems_of(ClusterSpec.checked, {"runtime": runtime, **cluster})
 
 
 @pytest.mark.parametrize(
@@ -268,6 +266,12 @@ PULL = (
     'failed to pull and unpack image "x": failed to resolve reference "x": failed to do request: Head "https://e.com": '
     "dial tcp: lookup e.com on 10.0.0.1:53: no such host"
 )
+KILLED = {
+    "image": "x",
+    "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+    "lastState": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}},
+}
+UNPLACED = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes"}
 UNPULLED = {"image": "e.com/x:1", "state": {"waiting": {"reason": "ErrImagePull", "message": PULL}}}
 
 
@@ -317,28 +321,8 @@ async def test_what_is_not_ready_yet(lists: dict[str, Any], waiting: tuple[str, 
         (pod("a", UNPULLED), "a: ErrImagePull e.com/x:1: lookup e.com on 10.0.0.1:53: no such host"),
         (pod("a", {"image": "x", "state": {"waiting": {"reason": "ContainerCreating"}}}), ""),
         (pod("a", {"image": "x", "state": {"running": {}}}), ""),
-        (
-            pod(
-                "a",
-                {
-                    "image": "x",
-                    "state": {"waiting": {"reason": "CrashLoopBackOff"}},
-                    "lastState": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}},
-                },
-            ),
-            "a: CrashLoopBackOff x: it ended with exit code 137 (OOMKilled); see its log",
-        ),
-        (
-            {
-                "metadata": {"name": "a"},
-                "status": {
-                    "conditions": [
-                        {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes"}
-                    ]
-                },
-            },
-            "a: Unschedulable: 0/3 nodes",
-        ),
+        (pod("a", KILLED), "a: CrashLoopBackOff x: it ended with exit code 137 (OOMKilled); see its log"),
+        ({"metadata": {"name": "a"}, "status": {"conditions": [UNPLACED]}}, "a: Unschedulable: 0/3 nodes"),
     ],
 )
 def test_what_a_pod_waits_for(found: dict[str, Any], says: str) -> None:

@@ -112,9 +112,11 @@ def test_a_spec_becomes_one_cluster_and_one_pool_for_each_group_and_zone() -> No
 
 
 def test_what_a_spec_leaves_to_the_plugin_is_not_sent() -> None:
-    inputs = run(emulated(spec())).only(CLUSTER).inputs
+    made: list[EmulatedCluster] = []
+    inputs = run(lambda: made.append(emulated(spec())())).only(CLUSTER).inputs
     left = {"name": "dev", "runtime": "kwok", "options": {}, "contents": {}, "stackId": STACK_ID}
     assert {**inputs, "contents": {}} == left
+    assert made[0].prometheus is None
 
 
 def test_a_preview_says_that_it_is_one() -> None:
@@ -146,12 +148,6 @@ def test_observability_is_an_option_of_the_cluster_and_tells_where_prometheus_an
     # The nodes' own metrics are what metrics-server and Prometheus read.
     assert options["podUsage"] == "gpus"
     assert made[0].prometheus is not None
-
-
-def test_without_observability_a_cluster_is_as_before() -> None:
-    made: list[EmulatedCluster] = []
-    assert run(lambda: made.append(emulated(spec())())).only(CLUSTER).inputs["options"] == {}
-    assert made[0].prometheus is None
 
 
 def test_in_a_first_preview_the_kubeconfig_is_known_and_the_identity_is_not() -> None:
@@ -478,49 +474,6 @@ def test_a_group_without_taints_has_kwoks_and_one_with_none_has_none() -> None:
     assert (pools["default-a"].inputs["taints"], pools["open-a"].inputs["taints"]) == ([kwok], [])
 
 
-def test_the_cluster_can_be_called_otherwise_than_its_resource() -> None:
-    program = run(lambda: KwokCluster("mine", cluster_name="other", kubernetes_version="v1.35.4"))
-    assert program.only(CLUSTER).inputs == {
-        "name": "other",
-        "runtime": "kwok",
-        "kubernetesVersion": "v1.35.4",
-        "options": {},
-        "stackId": STACK_ID,
-        "contents": {},
-    }
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        ({"zones": {"a": -1}}, ["zones.a: is -1, less than 0"]),
-        ({"zones": {"A_b": 1}}, ["zones.A_b", "write a-b"]),
-        ({"capacity": {"cpu": "many", "pods": "1"}}, ["capacity.cpu", "write a quantity such as"]),
-        ({"capacity": {"cpu": "1"}}, ["capacity", "pods"]),
-        ({"labels": {"kumulus.io/pool": "x"}}, ['labels["kumulus.io/pool"]', "use a label of your own domain"]),
-        ({"taints": [{"key": "a", "effect": "Never"}]}, ["taints[0].effect", "write one of NoSchedule"]),
-        ({"allocatable": {"cpu": "2", "pods": "2"}}, ["allocatable.pods", 'write "1" or less']),
-        (
-            {"zones": {"a": -1}, "capacity": {"cpu": "x", "pods": "1"}},
-            ["2 problems in KwokNodeGroup gpu", "zones.a", "capacity.cpu"],
-        ),
-    ],
-)
-def test_invalid_arguments_are_told_by_path_and_remedy(arguments: dict[str, Any], expected: list[str]) -> None:
-    valid: dict[str, Any] = {"zones": {"a": 1}, "capacity": {"cpu": "2", "pods": "1"}}
-    made: list[str] = []
-
-    def program() -> None:
-        cluster = KwokCluster("mine")
-        with pytest.raises(pulumi.RunError) as raised:
-            KwokNodeGroup("gpu", cluster=cluster, **{**valid, **arguments})
-        made.append(str(raised.value))
-
-    assert run(program).of_type(POOL) == {}
-    for words in expected:
-        assert words in made[0]
-
-
 # --- the program -----------------------------------------------------------------------------------------------------
 
 
@@ -601,24 +554,11 @@ def test_a_mistake_in_the_stack_file_is_told_before_anything_is_declared() -> No
 
 
 def test_what_was_corrected_is_said(tmp_path: Path) -> None:
+    template = {"capacity": {"cpu": 1, "memory": "1Gi", "ephemeralStorage": "1Ti"}}
+    group = {"name": "a", "placement": [{"availabilityZone": "z", "replicas": 1}], "nodeTemplate": template}
+    kind = {"apiVersion": "kemu.datastrophic.io/v1alpha1", "kind": "ClusterConfig"}
     file = tmp_path / "kemu.yaml"
-    file.write_text(
-        json.dumps(
-            {
-                "apiVersion": "kemu.datastrophic.io/v1alpha1",
-                "kind": "ClusterConfig",
-                "spec": {
-                    "nodeGroups": [
-                        {
-                            "name": "a",
-                            "placement": [{"availabilityZone": "z", "replicas": 1}],
-                            "nodeTemplate": {"capacity": {"cpu": 1, "memory": "1Gi", "ephemeralStorage": "1Ti"}},
-                        }
-                    ]
-                },
-            }
-        )
-    )
+    file.write_text(json.dumps({**kind, "spec": {"nodeGroups": [group]}}))
     program = main({"kumulus:clusterConfig": str(file)})
     assert any("ephemeralStorage" in message for message in program.said)
     assert program.only(POOL).inputs["capacity"]["ephemeral-storage"] == "1Ti"

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from kumulus.kube import ApiError, Client, Connection, KubeconfigError, Unreachable, load_kubeconfig, objects
 from kumulus.kube.bulk import for_all, for_each
-from tests.support.apiserver import Server, cut, ok, serving, silent, status, text
+from tests.support.apiserver import Answer, Server, cut, ok, serving, silent, status, text
 
 NODES = "/api/v1/nodes"
 
@@ -86,14 +86,9 @@ async def test_the_servers_own_trouble_is_tried_again(server: Server, code: int)
     assert [seen.body for seen in server.seen] == [b'{"name":"a"}'] * 3
 
 
-async def test_a_connection_cut_in_the_middle_of_an_answer_is_tried_again(server: Server) -> None:
-    server.answers = [cut, ok({"done": True})]
-    async with server.client() as client:
-        assert await client.get(NODES) == {"done": True}
-
-
-async def test_a_server_that_hangs_is_tried_again(server: Server) -> None:
-    server.answers = [silent, ok({"done": True})]
+@pytest.mark.parametrize("trouble", [cut, silent])
+async def test_a_connection_that_is_cut_or_hangs_is_tried_again(server: Server, trouble: Answer) -> None:
+    server.answers = [trouble, ok({"done": True})]
     async with server.client(request_timeout=0.1) as client:
         assert await client.get(NODES) == {"done": True}
 
@@ -414,6 +409,14 @@ def made_a_directory(file: Path) -> None:
     file.mkdir()
 
 
+def changed(file: Path, **fields: Any) -> None:
+    edited(file, lambda document: document.update(fields))
+
+
+def over_tls(file: Path, **cluster: Any) -> Path:
+    return kubeconfig(file.parent, server="https://127.0.0.1:1", **cluster)
+
+
 MISTAKES: dict[str, tuple[Callable[[Path], object], str, str]] = {
     "missing file": (lambda f: f.unlink(), "does not exist", "check its path"),
     "a directory": (made_a_directory, "cannot be read", "Is a directory"),
@@ -422,22 +425,10 @@ MISTAKES: dict[str, tuple[Callable[[Path], object], str, str]] = {
     "a list": (lambda f: f.write_text("[]"), "is not a kubeconfig", "mapping"),
     "empty": (lambda f: f.write_text(""), "is not a kubeconfig", "mapping"),
     "no context": (lambda f: edited(f, lambda d: d.pop("current-context")), "has no current-context", "name one"),
-    "unknown context": (
-        lambda f: edited(f, lambda d: d.update({"current-context": "prod"})),
-        "has no context 'prod'",
-        "it has: here",
-    ),
-    "contexts of the wrong kind": (
-        lambda f: edited(f, lambda d: d.update(contexts=5)),
-        "has no context 'here'",
-        "it has: none",
-    ),
-    "unknown cluster": (lambda f: edited(f, lambda d: d.update(clusters=[])), "has no cluster 'c'", "it has: none"),
-    "unknown user": (
-        lambda f: edited(f, lambda d: d["users"][0].update(name="other")),
-        "has no user 'u'",
-        "it has: other",
-    ),
+    "unknown context": (lambda f: changed(f, **{"current-context": "prod"}), "has no context 'prod'", "it has: here"),
+    "contexts of the wrong kind": (lambda f: changed(f, contexts=5), "has no context 'here'", "it has: none"),
+    "unknown cluster": (lambda f: changed(f, clusters=[]), "has no cluster 'c'", "it has: none"),
+    "unknown user": (lambda f: changed(f, users=[{"name": "other"}]), "has no user 'u'", "it has: other"),
     "no server": (lambda f: kubeconfig(f.parent, server=""), "context 'here': it has no server", "https://"),
     "server without a scheme": (lambda f: kubeconfig(f.parent, server="localhost:6443"), "localhost:6443", "https://"),
     "a port too great": (lambda f: kubeconfig(f.parent, server="https://h:99999"), "'https://h:99999' has", "https://"),
@@ -446,31 +437,28 @@ MISTAKES: dict[str, tuple[Callable[[Path], object], str, str]] = {
     "no host": (lambda f: kubeconfig(f.parent, server="https://:6443"), "'https://:6443' has no host", "https://"),
     "a day that there is not": (lambda f: f.write_text("expiry: 2026-02-30\n"), "a date or a number", "cannot be read"),
     "missing token file": (
-        lambda f: edited(f, lambda d: d["users"][0].update(user={"tokenFile": "token"})),
+        lambda f: changed(f, users=[{"name": "u", "user": {"tokenFile": "token"}}]),
         "/token",
         "No such file",
     ),
     "missing CA file": (
-        lambda f: kubeconfig(f.parent, server="https://127.0.0.1:1", **{"certificate-authority": "pki/ca.crt"}),
+        lambda f: over_tls(f, **{"certificate-authority": "pki/ca.crt"}),
         "/pki/ca.crt",
         "No such file",
     ),
     "CA file without a certificate": (
-        lambda f: (
-            (f.parent / "ca.crt").write_text("nothing"),
-            kubeconfig(f.parent, server="https://127.0.0.1:1", **{"certificate-authority": "ca.crt"}),
-        ),
+        lambda f: ((f.parent / "ca.crt").write_text("nothing"), over_tls(f, **{"certificate-authority": "ca.crt"})),
         "/ca.crt",
         "cannot be used",
     ),
     "CA data that is no base64": (
-        lambda f: kubeconfig(f.parent, server="https://127.0.0.1:1", **{"certificate-authority-data": "a"}),
+        lambda f: over_tls(f, **{"certificate-authority-data": "a"}),
         "certificate-authority-data",
         "cannot be used",
     ),
     "missing client key": (
         lambda f: edited(
-            kubeconfig(f.parent, server="https://127.0.0.1:1"),
+            over_tls(f),
             lambda d: d["users"][0].update(user={"client-certificate": "admin.crt", "client-key": "admin.key"}),
         ),
         "/admin.crt",

@@ -71,8 +71,7 @@ class Login:
         self.file.write_text(yaml.safe_dump(document))
 
     def gives(self, version: str = V1, **status: Any) -> None:
-        answer = {"apiVersion": version, "kind": "ExecCredential", "status": status}
-        (self.folder / "answer").write_text(json.dumps(answer))
+        (self.folder / "answer").write_text(credential(version, status=status))
 
     @property
     def calls(self) -> list[dict[str, Any]]:
@@ -81,6 +80,10 @@ class Login:
 
     def client(self) -> Client:
         return Client(load_kubeconfig(self.file), patience=0.3)
+
+
+def credential(version: str = V1, **fields: Any) -> str:
+    return json.dumps({"apiVersion": version, "kind": "ExecCredential", **fields})
 
 
 def in_seconds(seconds: float) -> str:
@@ -157,6 +160,9 @@ async def test_a_watch_is_signed_too(server: Server, tmp_path: Path) -> None:
         assert await client.get("/api/v1/nodes") == {"items": []}
 
 
+UNUSABLE = {"clientCertificateData": "no", "clientKeyData": "no"}
+
+
 @pytest.mark.parametrize(
     ("entry", "answer", "told"),
     [
@@ -169,31 +175,11 @@ async def test_a_watch_is_signed_too(server: Server, tmp_path: Path) -> None:
         ({"command": "sh", "args": ["-c", "echo please sign in >&2; exit 3"]}, "", "exit code 3: please sign in"),
         ({}, "hello", "does not print an ExecCredential with a status"),
         ({}, "[]", "does not print an ExecCredential with a status"),
-        ({}, f'{{"kind": "ExecCredential", "apiVersion": "{V1}"}}', "does not print an ExecCredential with a status"),
-        (
-            {},
-            f'{{"kind": "ExecCredential", "apiVersion": "{BETA}", "status": {{"token": "a"}}}}',
-            f"prints ExecCredential of {BETA}, not ExecCredential of {V1}",
-        ),
-        ({}, f'{{"kind": "ExecCredential", "apiVersion": "{V1}", "status": {{}}}}', "prints neither a token nor"),
-        (
-            {},
-            json.dumps(
-                {"kind": "ExecCredential", "apiVersion": V1, "status": {"token": "a", "expirationTimestamp": "x"}}
-            ),
-            "does not print an ExecCredential with a status",
-        ),
-        (
-            {},
-            json.dumps(
-                {
-                    "kind": "ExecCredential",
-                    "apiVersion": V1,
-                    "status": {"clientCertificateData": "no", "clientKeyData": "no"},
-                }
-            ),
-            "prints a certificate and key that cannot be used",
-        ),
+        ({}, credential(), "does not print an ExecCredential with a status"),
+        ({}, credential(status={"token": "a", "expirationTimestamp": "x"}), "does not print an ExecCredential with a"),
+        ({}, credential(BETA, status={"token": "a"}), f"prints ExecCredential of {BETA}, not ExecCredential of {V1}"),
+        ({}, credential(status={}), "prints neither a token nor"),
+        ({}, credential(status=UNUSABLE), "prints a certificate and key that cannot be used"),
     ],
 )
 async def test_a_command_that_fails_is_named_with_what_it_did(

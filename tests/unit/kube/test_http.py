@@ -32,6 +32,7 @@ class Scripted:
     """What it was asked, as lines, in the order of arrival."""
     connections: int = 0
     """How many were made."""
+    clients: list[Http] = field(default_factory=list)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         script = self.scripts[min(self.connections, len(self.scripts) - 1)]
@@ -51,7 +52,8 @@ class Scripted:
         writer.close()
 
     def http(self, prefix: str = "", *, compressed: bool = False, **headers: str) -> Http:
-        return Http(f"http://127.0.0.1:{self.port}{prefix}", headers, None, compressed=compressed)
+        self.clients.append(Http(f"http://127.0.0.1:{self.port}{prefix}", headers, None, compressed=compressed))
+        return self.clients[-1]
 
 
 @asynccontextmanager
@@ -61,6 +63,8 @@ async def scripted(*scripts: Sequence[bytes]) -> AsyncIterator[Scripted]:
     made.port = server.sockets[0].getsockname()[1]
     async with server:
         yield made
+        for each in made.clients:
+            each.close()
 
 
 async def asked(of: Http, verb: str = "GET", body: bytes | None = None) -> bytes:
@@ -71,7 +75,6 @@ async def test_requests_that_follow_one_another_share_a_connection() -> None:
     async with scripted([OK, OK, OK]) as server:
         client = server.http()
         assert [await asked(client), await asked(client, "POST", b"{}"), await asked(client)] == [b"ok"] * 3
-        client.close()
     assert server.connections == 1
 
 
@@ -86,7 +89,6 @@ async def test_a_request_says_what_a_server_needs_to_know() -> None:
             b"",
             within=5,
         )
-        client.close()
     assert server.heads == [
         [
             "POST /k8s/c-1/api/v1/nodes/%C3%A4%20b?labelSelector=a%3Db%2Cc%20in%20%28d%29&not=a&not=b HTTP/1.1",
@@ -115,7 +117,6 @@ async def test_an_answer_may_have_any_of_the_forms_of_http(answer: bytes) -> Non
     async with scripted([answer]) as server:
         client = server.http()
         assert await asked(client) == b"ok"
-        client.close()
 
 
 async def test_a_compressed_answer_is_read_and_one_that_cannot_be_is_broken() -> None:
@@ -126,7 +127,6 @@ async def test_a_compressed_answer_is_read_and_one_that_cannot_be_is_broken() ->
         assert await asked(client) == b"a long list"
         with pytest.raises(Broken, match="what it compressed cannot be read"):
             await asked(client)
-        client.close()
     assert "Accept-Encoding: gzip" in server.heads[0]
 
 
@@ -136,7 +136,6 @@ async def test_a_server_that_says_close_is_not_asked_on_that_connection_again() 
         client = server.http()
         await asked(client)
         await asked(client, "POST", b"{}")
-        client.close()
     assert server.connections == 2
 
 
@@ -145,7 +144,6 @@ async def test_a_connection_closed_while_it_was_idle_costs_a_get_nothing() -> No
         client = server.http()
         await asked(client)
         assert await asked(client) == b"ok"
-        client.close()
     assert server.connections == 2
 
 
@@ -155,31 +153,27 @@ async def test_a_post_without_an_answer_is_told_since_it_may_have_been_carried_o
         await asked(client)
         with pytest.raises(Broken, match="the connection ended before an answer"):
             await asked(client, "POST", b"{}")
-        client.close()
     assert server.connections == 1
 
 
-async def test_an_answer_cut_in_the_middle_is_broken() -> None:
-    async with scripted([b"HTTP/1.1 200 OK\r\nContent-", END]) as server:
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        ([b"HTTP/1.1 200 OK\r\nContent-", END], "the connection ended in the middle of an answer"),
+        ([b"SSH-2.0-OpenSSH_9.6\r\n"], "what it says is no HTTP"),
+    ],
+)
+async def test_an_answer_that_is_cut_or_no_http_is_broken(answers: list[bytes], said: str) -> None:
+    async with scripted(answers) as server:
         client = server.http()
-        with pytest.raises(Broken, match="the connection ended in the middle of an answer"):
+        with pytest.raises(Broken, match=said):
             await asked(client)
-        client.close()
-
-
-async def test_what_is_no_http_is_told() -> None:
-    async with scripted([b"SSH-2.0-OpenSSH_9.6\r\n"]) as server:
-        client = server.http()
-        with pytest.raises(Broken, match="what it says is no HTTP"):
-            await asked(client)
-        client.close()
 
 
 async def test_what_nobody_asked_for_is_not_taken_for_the_next_answer() -> None:
     async with scripted([OK + OK.replace(b"ok", b"no"), OK], [OK]) as server:
         client = server.http()
         assert [await asked(client, "POST", b"{}"), await asked(client, "POST", b"{}")] == [b"ok", b"ok"]
-        client.close()
     assert server.connections == 2
 
 
@@ -189,7 +183,6 @@ async def test_a_connection_that_was_idle_for_long_is_not_tried(monkeypatch: pyt
         client = server.http()
         await asked(client)
         await asked(client)
-        client.close()
     assert server.connections == 2
 
 
@@ -199,7 +192,6 @@ async def test_a_server_that_says_nothing_is_given_up_and_its_connection_with_it
         with pytest.raises(TimeoutError):
             await client.request("GET", "/api", {}, {}, None, within=0.1)
         assert await asked(client) == b"ok"
-        client.close()
     assert server.connections == 2
 
 

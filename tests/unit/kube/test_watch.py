@@ -98,17 +98,18 @@ async def test_a_large_object_comes_through_a_watch(server: Server) -> None:
         assert [batch async for batch in watch(client, NODES, codec=JsonCodec())] == [[], [("ADDED", large)]]
 
 
-async def test_an_error_event_ends_a_watch_with_its_status(server: Server) -> None:
-    server.answers = [stream({"type": "ERROR", "object": GONE})]
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (stream({"type": "ERROR", "object": GONE}), "410 Expired: too old resource version"),
+        (status(403, "Forbidden", "no"), f"GET {NODES}: 403 Forbidden: no"),
+    ],
+    ids=["an error event", "a refusal"],
+)
+async def test_what_ends_a_watch_is_said(server: Server, answer: Answer, said: str) -> None:
+    server.answers = [answer]
     async with server.client() as client:
-        with pytest.raises(ApiError, match="410 Expired: too old resource version"):
-            [batch async for batch in watch(client, NODES, codec=JsonCodec())]
-
-
-async def test_a_refused_watch_says_why(server: Server) -> None:
-    server.answers = [status(403, "Forbidden", "no")]
-    async with server.client() as client:
-        with pytest.raises(ApiError, match=f"GET {NODES}: 403 Forbidden: no"):
+        with pytest.raises(ApiError, match=said):
             [batch async for batch in watch(client, NODES, codec=JsonCodec())]
 
 
@@ -200,34 +201,21 @@ async def test_a_refusal_after_the_first_list_is_an_interruption(server: Server)
     assert heard[2] == Resumed()
 
 
-async def test_a_first_list_that_is_refused_is_an_error(server: Server) -> None:
-    server.answers = [status(403, "Forbidden", "nodes is forbidden")]
-    async with server.client() as client:
-        with pytest.raises(ApiError, match="nodes is forbidden"):
-            await hear(client, 1)
-
-
-async def test_a_first_list_without_an_answer_is_an_error(server: Server) -> None:
-    server.answers = [status(500, "InternalError", "etcd")]
+@pytest.mark.parametrize(("code", "reason"), [(403, "Forbidden"), (500, "InternalError")])
+async def test_a_first_list_that_is_refused_or_fails_is_an_error(server: Server, code: int, reason: str) -> None:
+    server.answers = [status(code, reason, "no nodes")]
     async with server.client(patience=0.2) as client:
-        with pytest.raises(ApiError, match="etcd"):
+        with pytest.raises(ApiError, match=f"{code} {reason}: no nodes"):
             await hear(client, 1)
 
 
-async def test_a_server_put_back_to_an_earlier_state_is_listed_anew(server: Server) -> None:
+@pytest.mark.parametrize(
+    "with_the_news", [[], [*happens("DELETED", item("a", 101)), *happens("ADDED", item("b", 102))]], ids=len
+)
+async def test_a_server_put_back_to_an_earlier_state_is_listed_anew(server: Server, with_the_news: list[Item]) -> None:
     """Its versions begin again; a watch from the version of the old state would wait in silence."""
     bookmark = {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "50"}}}
-    server.answers = [page(100, item("a", 3)), stream(bookmark), page(51, item("b", 4)), silent]
-    async with server.client() as client:
-        heard = await hear(client, 7)
-    assert isinstance(heard[2], Interrupted)
-    assert heard[3:] == [Resumed(), listed("ADDED", "b", item("b", 4)), listed("DELETED", "a", None), Synced("51")]
-
-
-async def test_what_arrives_with_the_news_of_an_earlier_state_is_told_after_a_new_list(server: Server) -> None:
-    bookmark = {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "50"}}}
-    last = [*happens("DELETED", item("a", 101)), *happens("ADDED", item("b", 102)), bookmark]
-    server.answers = [page(100, item("a", 3)), stream(*last), page(51, item("b", 4)), silent]
+    server.answers = [page(100, item("a", 3)), stream(*with_the_news, bookmark), page(51, item("b", 4)), silent]
     async with server.client() as client:
         heard = await hear(client, 7)
     assert isinstance(heard[2], Interrupted)

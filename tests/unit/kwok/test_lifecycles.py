@@ -10,10 +10,10 @@ import pytest
 from kumulus.kwok import lifecycle_stages
 from kumulus.kwok.lifecycle_stages import StageObject, stage_objects
 from kumulus.kwok.usage import resource_usage
-from kumulus.model.errors import SpecError
 from kumulus.stackfile.kwok_options import cluster_options
 from kumulus.stackfile.model import ClusterSpec
 from tests.support.draws import CRITICAL, START, Cdf, distance, normal, pod, spread_error, waits
+from tests.support.said import problems_of
 
 COUNT = 10_000
 MOST_ERRORS = 5.0
@@ -26,10 +26,7 @@ DISTRIBUTIONS: dict[str, tuple[dict[str, Any], Cdf]] = {
 
 
 def told(**cluster: Any) -> dict[str, str]:
-    """What is said of a cluster's mistakes: path to the rest of the line."""
-    with pytest.raises(SpecError) as raised:
-        ClusterSpec.checked(cluster)
-    return {problem.path: f"{problem.message}; {problem.remedy}" for problem in raised.value.problems}
+    return problems_of(ClusterSpec.checked, cluster)
 
 
 def life(**fields: Any) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from kumulus.runtimes.kwok.section import Options
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.model import ClusterSpec
 from kumulus.stackfile.resource_slices import device_classes, extended_names
+from tests.support.said import problems_of
 
 H100 = "NVIDIA-H100-80GB-HBM3"
 
@@ -46,10 +47,7 @@ def pool(slices: object, product: str | None = H100, **capacity: str) -> Pool:
 
 
 def problems(slices: object, product: str | None = H100, **rest: object) -> dict[str, str]:
-    with pytest.raises(SpecError) as failure:
-        cluster(group(slices, product), **rest)
-    found = {each.path: f"{each.message}; {each.remedy}" for each in failure.value.problems}
-    return {path.removeprefix("nodeGroups[0].resourceSlices."): told for path, told in found.items()}
+    return problems_of(cluster, group(slices, product), under="nodeGroups[0].resourceSlices.", **rest)
 
 
 def published(slices: object, ordinal: int = 0, **capacity: str) -> dict[str, Any]:

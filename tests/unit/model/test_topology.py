@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kumulus.model.consequences import consequences
-from kumulus.model.errors import SpecError
 from kumulus.model.nodes import owned_fields
 from kumulus.model.pool_form import pool_from_properties, pool_problems, pool_to_properties
 from kumulus.model.pools import Pool
@@ -16,6 +15,7 @@ from kumulus.model.topology import LEVELS, Topology, topology_from, topology_pro
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.group_topology import PRESETS
 from kumulus.stackfile.model import ClusterSpec
+from tests.support.said import problems_of
 
 FULL = {
     "nodesPerRack": 4,
@@ -38,12 +38,8 @@ def pool(topology: dict[str, Any] | None, replicas: int = 100, **group: Any) -> 
 
 
 def told(topology: object, replicas: int = 100, **group: Any) -> dict[str, str]:
-    with pytest.raises(SpecError) as caught:
-        pool(topology, replicas, **group)  # type: ignore[arg-type]
-    return {
-        each.path.removeprefix("nodeGroups[0].").removeprefix("topology."): f"{each.message}; {each.remedy}"
-        for each in caught.value.problems
-    }
+    found = problems_of(pool, topology, replicas, under="nodeGroups[0].", **group)
+    return {path.removeprefix("topology."): words for path, words in found.items()}
 
 
 def places(made: Pool, ordinal: int) -> dict[str, str]:

@@ -107,11 +107,6 @@ def test_what_the_fake_gpu_operator_empties_is_left_alone_and_nothing_else() -> 
     assert different(elsewhere).keys() == different(other, simulated).keys()
 
 
-def test_a_node_as_it_was_made_does_not_differ() -> None:
-    assert different(stored()) == {}
-    assert patches(POOL, 0, live_node(stored())) == (None, None)
-
-
 ALTERATIONS: dict[str, tuple[Callable[[Node], Any], dict[str, tuple[str | None, str | None]]]] = {
     "altered label": (
         lambda n: n["metadata"]["labels"].update({"team": "ads"}),

@@ -68,9 +68,7 @@ class Update:
 
     async def create(self, urn: str, declared: Properties, *, preview: bool = False) -> State:
         inputs = await self.plugin.check(urn, declared)
-        made = await self.plugin.stub.Create(
-            provider_pb2.CreateRequest(urn=urn, properties=struct(inputs), preview=preview)
-        )
+        made = await self.plugin.create(urn, inputs, preview=preview)
         return State(urn, made.id, inputs, from_struct(made.properties))
 
     async def keep(self, old: State, declared: Properties) -> list[str]:
@@ -83,24 +81,15 @@ class Update:
 
     async def update(self, old: State, declared: Properties) -> State:
         inputs = await self.plugin.check(old.urn, declared, old.inputs)
-        request = provider_pb2.UpdateRequest(
-            urn=old.urn, id=old.id, old_inputs=struct(old.inputs), olds=struct(old.outputs), news=struct(inputs)
-        )
-        made = await self.plugin.stub.Update(request)
+        made = await self.plugin.update(old.urn, old.outputs, inputs, name=old.id, old_inputs=struct(old.inputs))
         return State(old.urn, old.id, inputs, from_struct(made.properties))
 
     async def read(self, old: State) -> Properties | None:
-        request = provider_pb2.ReadRequest(
-            urn=old.urn, id=old.id, properties=struct(old.outputs), inputs=struct(old.inputs)
-        )
-        found = await self.plugin.stub.Read(request)
+        found = await self.plugin.read(old.urn, old.outputs, old.inputs, name=old.id)
         return from_struct(found.properties) if found.id else None
 
     async def delete(self, old: State) -> None:
-        request = provider_pb2.DeleteRequest(
-            urn=old.urn, id=old.id, properties=struct(old.outputs), old_inputs=struct(old.inputs)
-        )
-        await self.plugin.stub.Delete(request)
+        await self.plugin.delete(old.urn, old.outputs, name=old.id, old_inputs=struct(old.inputs))
 
 
 Begin = Callable[[], Awaitable[Update]]

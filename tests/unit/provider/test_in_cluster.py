@@ -16,7 +16,7 @@ from kumulus.extras.schedulers.resource import HyperNodes
 from kumulus.kube import Unreachable
 from kumulus.nodes.errors import ProviderError
 from kumulus.provider.connections import Connections
-from kumulus.provider.resources.base import Failure, Found, Operation
+from kumulus.provider.resources.base import Found, Operation
 from kumulus.provider.resources.chart_crds import ChartCrds
 from kumulus.provider.resources.definitions import Definitions
 from kumulus.provider.resources.diffing import Difference
@@ -34,56 +34,6 @@ from tests.support.said import Said
 
 PLACE = {"kubeconfig": "/k", "clusterIdentity": "uid", "clusterName": "dev"}
 CLASS = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}}
-RESOURCES: list[tuple[type[InCluster[Any]], dict[str, Any]]] = [
-    (NodePool, {"name": "a-z", "replicas": 1}),
-    (HyperNodes, {"pools": {}}),
-    (Namespace, {"name": "n", "stack": "organization/p/dev"}),
-    (KubernetesObject, {"manifest": CLASS}),
-    (Fault, {"name": "f", "nodes": {"a-z": "0"}, "node": {"kubelet": "silent"}}),
-]
-
-
-@pytest.mark.parametrize(("resource", "own"), RESOURCES)
-def test_a_place_that_is_not_text_is_refused(resource: type[InCluster[Any]], own: dict[str, Any]) -> None:
-    found = resource(Connections()).check({}, {**PLACE, **own, "kubeconfig": 5.0}, "stack")
-    assert [(failure.path, failure.reason) for failure in found.failures] == [("kubeconfig", "5.0 is not a string")]
-
-
-@pytest.mark.parametrize(("resource", "own"), RESOURCES)
-def test_inputs_that_are_missing_or_unheard_of_are_told_each(
-    resource: type[InCluster[Any]], own: dict[str, Any]
-) -> None:
-    found = resource(Connections()).check({}, {"colour": "red"}, "stack").failures
-    assert {failure.path for failure in found} >= {"colour", *PLACE}
-    assert f"{resource.__name__} has no input 'colour'; it takes kubeconfig" in found[0].reason
-
-
-@pytest.mark.parametrize(("resource", "own"), RESOURCES)
-def test_drift_is_a_difference_and_another_identity_another_resource(
-    resource: type[InCluster[Any]], own: dict[str, Any]
-) -> None:
-    found = resource(Connections())
-    inputs = {**PLACE, **own}
-    assert not found.diff(inputs, inputs)
-    assert found.diff({**inputs, "drift": {"missing": "1: a"}}, inputs) == [Difference("drift.missing", "delete")]
-    assert found.diff({**inputs, "drift": "gone"}, inputs) == [Difference("drift", "delete")]
-    assert [each.replaces for each in found.diff(inputs, {**inputs, "clusterIdentity": "other"})] == [True]
-
-
-KUBECONFIG = """\
-apiVersion: v1
-kind: Config
-current-context: c
-contexts: [{{name: c, context: {{cluster: c, user: u}}}}]
-clusters: [{{name: c, cluster: {{server: "http://127.0.0.1:{port}"}}}}]
-users: [{{name: u, user: {{}}}}]
-"""
-
-
-def operation(report: Said) -> Operation:
-    return Operation("urn:pulumi:dev::p::t::n", report, asyncio.Event())
-
-
 OF_A_CLUSTER: list[tuple[type[InCluster[Any]], dict[str, Any], str]] = [
     (NodePool, {"name": "a-z", "replicas": 1}, "pool a-z"),
     (HyperNodes, {"pools": {}}, "HyperNodes"),
@@ -107,6 +57,54 @@ OF_A_CLUSTER: list[tuple[type[InCluster[Any]], dict[str, Any], str]] = [
     ),
     (ChartCrds, {"name": "c", "chart": "./c", "crds": {"x": "digest"}}, "CRDs of c"),
 ]
+every_one = pytest.mark.parametrize(("resource", "own", "title"), OF_A_CLUSTER)
+
+
+@every_one
+def test_a_place_of_another_type_is_refused(resource: type[InCluster[Any]], own: dict[str, Any], title: str) -> None:
+    strange = {"kubeconfig": 5.0, "clusterOutlivesStack": "yes"}
+    found = resource(Connections()).check({}, {**PLACE, **own, **strange}, "stack")
+    assert {(failure.path, failure.reason) for failure in found.failures} >= {
+        ("kubeconfig", "5.0 is not a string"),
+        ("clusterOutlivesStack", "'yes' is not a boolean"),
+    }
+
+
+@every_one
+def test_inputs_that_are_missing_or_unheard_of_are_told_each(
+    resource: type[InCluster[Any]], own: dict[str, Any], title: str
+) -> None:
+    found = resource(Connections()).check({}, {"colour": "red"}, "stack").failures
+    assert {failure.path for failure in found} >= {"colour", *PLACE}
+    assert f"{resource.__name__} has no input 'colour'; it takes kubeconfig" in found[0].reason
+
+
+@every_one
+def test_drift_is_a_difference_and_another_identity_another_resource(
+    resource: type[InCluster[Any]], own: dict[str, Any], title: str
+) -> None:
+    found = resource(Connections())
+    inputs = {**PLACE, **own}
+    assert not found.diff(inputs, inputs)
+    assert found.diff({**inputs, "drift": {"missing": "1: a"}}, inputs) == [Difference("drift.missing", "delete")]
+    assert found.diff({**inputs, "drift": "gone"}, inputs) == [Difference("drift", "delete")]
+    assert [each.replaces for each in found.diff(inputs, {**inputs, "clusterIdentity": "other"})] == [True]
+
+
+KUBECONFIG = """\
+apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{{name: c, context: {{cluster: c, user: u}}}}]
+clusters: [{{name: c, cluster: {{server: "http://127.0.0.1:{port}"}}}}]
+users: [{{name: u, user: {{}}}}]
+"""
+
+
+def operation(report: Said) -> Operation:
+    return Operation("urn:pulumi:dev::p::t::n", report, asyncio.Event())
+
+
 # What these are is in the release itself, or was noted once.
 NOT_LOOKED_AT = (Definitions, ReleasePreparation, ReleaseMark, ReleaseReady)
 
@@ -115,7 +113,7 @@ def test_every_resource_of_a_cluster_is_among_those_tried_here() -> None:
     assert {each for each, _, _ in OF_A_CLUSTER} == {each for each in CLASSES if issubclass(each, InCluster)}
 
 
-@pytest.mark.parametrize(("resource", "own", "title"), OF_A_CLUSTER)
+@every_one
 async def test_what_was_in_a_cluster_that_is_gone_is_gone(
     resource: type[InCluster[Any]], own: dict[str, Any], title: str, tmp_path: Path
 ) -> None:
@@ -172,7 +170,7 @@ async def test_what_is_recorded_stands_while_a_cluster_is_silent(tmp_path: Path)
         await connections.close()
 
 
-@pytest.mark.parametrize(("resource", "own", "title"), OF_A_CLUSTER)
+@every_one
 async def test_a_cluster_that_says_it_outlives_its_stack_is_not_taken_for_gone(
     resource: type[InCluster[Any]], own: dict[str, Any], title: str, tmp_path: Path
 ) -> None:
@@ -189,14 +187,6 @@ async def test_a_cluster_that_says_it_outlives_its_stack_is_not_taken_for_gone(
     for outputs, inputs in (({**recorded, **says}, {}), (recorded, says)):
         with pytest.raises(ProviderError, match="`pulumi refresh` writes this machine's copy of it"):
             await served.delete(replace(op, old_inputs=inputs), "id", outputs)
-
-
-@pytest.mark.parametrize(("resource", "own", "title"), OF_A_CLUSTER)
-def test_whether_a_cluster_outlives_its_stack_is_true_or_false(
-    resource: type[InCluster[Any]], own: dict[str, Any], title: str
-) -> None:
-    found = resource(Connections()).check({}, {**PLACE, **own, "clusterOutlivesStack": "yes"}, "")
-    assert Failure("clusterOutlivesStack", "'yes' is not a boolean") in found.failures
 
 
 async def test_clusters_that_answer_do_not_wait_for_one_that_does_not(tmp_path: Path) -> None:

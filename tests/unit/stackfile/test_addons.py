@@ -8,6 +8,7 @@ from kumulus.model.errors import SpecError
 from kumulus.model.observability import Observability
 from kumulus.stackfile.addons import in_order
 from kumulus.stackfile.model import ClusterSpec
+from tests.support.said import problems_of
 
 REPOSITORY = "https://prometheus-community.github.io/helm-charts"
 ADDON: dict[str, Any] = {
@@ -25,11 +26,7 @@ def read(*addons: dict[str, Any]) -> ClusterSpec:
 
 
 def told(*addons: dict[str, Any]) -> dict[str, str]:
-    try:
-        read(*addons)
-    except SpecError as error:
-        return {problem.path: f"{problem.message}; {problem.remedy}" for problem in error.problems}
-    return {}
+    return problems_of(read, *addons)
 
 
 def named(name: str, *depends_on: str) -> dict[str, Any]:
@@ -139,10 +136,7 @@ def test_control_characters_of_a_chart_never_reach_the_terminal(spoilt: dict[str
 
 
 def told_of(section: object) -> dict[str, str]:
-    """What is said of a section's mistakes: path to the rest of the line."""
-    with pytest.raises(SpecError) as raised:
-        ClusterSpec.checked({"observability": section})
-    return {problem.path: f"{problem.message}; {problem.remedy}" for problem in raised.value.problems}
+    return problems_of(ClusterSpec.checked, {"observability": section})
 
 
 def test_nothing_is_measured_unless_asked_for() -> None:

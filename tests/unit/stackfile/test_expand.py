@@ -7,7 +7,6 @@ import pytest
 import yaml
 
 from kumulus.extras.watch.addition import ADDITION as MONITORING
-from kumulus.model.errors import SpecError
 from kumulus.model.nodes import node_manifest
 from kumulus.model.pool_form import pool_from_properties, pool_to_properties
 from kumulus.model.pools import NodeInfo, Pool
@@ -17,6 +16,7 @@ from kumulus.stackfile.groups import region_of
 from kumulus.stackfile.kwok_options import machine_prices
 from kumulus.stackfile.load import load
 from kumulus.stackfile.model import ClusterSpec
+from tests.support.said import problems_of
 
 PLACEMENT = [{"availabilityZone": "use1", "replicas": 2}]
 
@@ -124,11 +124,7 @@ def pool(**group: Any) -> Pool:
 
 
 def told(**group: Any) -> dict[str, str]:
-    with pytest.raises(SpecError) as caught:
-        pool(**group)
-    return {
-        each.path.removeprefix("nodeGroups[0]."): f"{each.message}; {each.remedy}" for each in caught.value.problems
-    }
+    return problems_of(pool, under="nodeGroups[0].", **group)
 
 
 def test_an_instance_type_is_enough() -> None:

@@ -90,49 +90,14 @@ def fleet() -> list[Pool]:
             {"kind": "gpu-fell-of-bus"},
             'faults[0].kind: "gpu-fell-of-bus" is not in the catalog; write gpu-fell-off-bus',
         ),
-        ({"kind": "not-ready", "target": {"percent": 120}}, "faults[0].target.percent: is 120, more than 100"),
-        ({"kind": "not-ready", "target": {"percent": "0%"}}, 'faults[0].target.percent: is "0%", which is'),
         (
             {"kind": "not-ready", "nodes": ["a100-use1-0"]},
             "faults[0].nodes: is not a known key; write target: {names: [",
-        ),
-        (
-            {"kind": "not-ready", "target": {"names": ["nope"]}},
-            'faults[0].target.names[0]: "nope" is no node of the stack; write POOL-NUMBER; the pools are a100-use1, ',
         ),
         ({"kind": "reboot", "downFor": "2 minutes"}, 'faults[0].downFor: is "2 minutes", which is not a'),
         ({"kind": "reboot", "downFor": "5min"}, 'faults[0].downFor: is "5min", which is not a duration; write a'),
         ({"kind": "container-fails", "delay": "-3s"}, 'faults[0].delay: is "-3s", which is negative; write a'),
         ({"kind": "container-fails", "share": 101}, "faults[0].share: is 101, more than 100"),
-        (
-            {"kind": "not-ready", "target": {"nodeGroup": "a1000"}},
-            'faults[0].target.nodeGroup: "a1000" matches no node; write a100',
-        ),
-        (
-            {"kind": "not-ready", "target": {"nodeGroup": "cpu", "rack": "r0"}},
-            'faults[0].target.rack: "r0" matches no node: no such group has a topology with it',
-        ),
-        (
-            {"kind": "not-ready", "target": {"labels": {"example.com/power": "b"}}},
-            "faults[0].target: matches no node: no node fulfils all of it; example.com/power is a",
-        ),
-        (
-            {"kind": "not-ready", "target": {"zone": "use1", "rack": "r99"}},
-            'faults[0].target.rack: "r99" matches no node; write r0, r1, r2, r3 or r4',
-        ),
-        (
-            {"kind": "not-ready", "target": {"block": "a100-use2-b7"}},
-            'faults[0].target.block: "a100-use2-b7" matches no node; write a100-use2-b0 or a100-use2-b1',
-        ),
-        (
-            {"kind": "not-ready", "target": {"zone": "use1", "nodeGroup": "cpu", "labels": {"a/b": "c"}}},
-            "matches no node: no node fulfils all of it (nodeGroup cpu matches 5, zone use1 matches 25, the label",
-        ),
-        (
-            {"kind": "not-ready", "target": {"names": ["a100-use1-20"]}},
-            'faults[0].target.names[0]: "a100-use1-20" is beyond the 20 nodes of a100-use1; write up to 19',
-        ),
-        ({"kind": "not-ready", "target": {"count": 99}}, "faults[0].target.count: is 99, more than the 35"),
         (
             {"kind": "gpu-fell-off-bus", "target": {"nodeGroup": "cpu"}},
             'faults[0].capacity["nvidia.com/gpu"]: no node of the target has nvidia.com/gpu',
@@ -158,6 +123,35 @@ def test_a_mistake_is_told_with_its_path_and_a_remedy(fault: dict[str, Any], sai
     text = problems({"name": "x", **fault})
     assert said in text
     assert "; " in text
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ({"percent": 120}, ".percent: is 120, more than 100; "),
+        ({"percent": "0%"}, '.percent: is "0%", which is'),
+        (
+            {"names": ["nope"]},
+            '.names[0]: "nope" is no node of the stack; write POOL-NUMBER; the pools are a100-use1,',
+        ),
+        ({"names": ["a100-use1-20"]}, '.names[0]: "a100-use1-20" is beyond the 20 nodes of a100-use1; write up to 19'),
+        ({"nodeGroup": "a1000"}, '.nodeGroup: "a1000" matches no node; write a100'),
+        ({"nodeGroup": "cpu", "rack": "r0"}, '.rack: "r0" matches no node: no such group has a topology with it'),
+        (
+            {"labels": {"example.com/power": "b"}},
+            ": matches no node: no node fulfils all of it; example.com/power is",
+        ),
+        ({"zone": "use1", "rack": "r99"}, '.rack: "r99" matches no node; write r0, r1, r2, r3 or r4'),
+        ({"block": "a100-use2-b7"}, '.block: "a100-use2-b7" matches no node; write a100-use2-b0 or a100-use2-b1'),
+        (
+            {"zone": "use1", "nodeGroup": "cpu", "labels": {"a/b": "c"}},
+            ": matches no node: no node fulfils all of it (nodeGroup cpu matches 5, zone use1 matches 25, the label",
+        ),
+        ({"count": 99}, ".count: is 99, more than the 35"),
+    ],
+)
+def test_a_mistake_in_a_target_is_told_with_what_there_is(target: dict[str, Any], said: str) -> None:
+    assert f"faults[0].target{said}" in problems({"name": "x", "kind": "not-ready", "target": target})
 
 
 OFFERED = {"name": "karpenter", "zones": ["us-central1-a"], "instanceTypes": ["e2-standard-4"]}

@@ -5,19 +5,15 @@ from typing import Any
 
 import pytest
 
-from kumulus.model.errors import SpecError
 from kumulus.stackfile.host_commands import digest_of_file
 from kumulus.stackfile.load import load
+from tests.support.said import problems_of
 
 COMMAND = {"name": "build", "create": "make image"}
 
 
 def told(base: Path, **cluster: Any) -> dict[str, str]:
-    try:
-        load({"cluster": cluster}, "dev", base)
-    except SpecError as error:
-        return {problem.path: f"{problem.message}; {problem.remedy}" for problem in error.problems}
-    return {}
+    return problems_of(load, {"cluster": cluster}, "dev", base)
 
 
 def test_a_command_needs_a_name_and_what_to_run(tmp_path: Path) -> None:

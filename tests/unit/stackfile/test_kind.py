@@ -6,21 +6,19 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus.model.errors import SpecError
 from kumulus.runtimes.kind.creating import with_metrics
 from kumulus.runtimes.kind.kind_config import API_VERSION, node_ranges, real_nodes, with_room
 from kumulus.runtimes.kind.section import Options
 from kumulus.runtimes.section import option_problems
 from kumulus.stackfile.load import load
 from kumulus.stackfile.model import ClusterSpec
+from tests.support.said import problems_of
 
 HEAD = {"kind": "Cluster", "apiVersion": API_VERSION}
 
 
 def told(**cluster: Any) -> dict[str, str]:
-    with pytest.raises(SpecError) as raised:
-        ClusterSpec.checked({"runtime": "kind", **cluster})
-    return {each.path: f"{each.message}; {each.remedy}" for each in raised.value.problems}
+    return problems_of(ClusterSpec.checked, {"runtime": "kind", **cluster})
 
 
 WHOLE = """

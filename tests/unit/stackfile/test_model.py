@@ -8,6 +8,7 @@ import pytest
 from kumulus.model.errors import SpecError
 from kumulus.model.pools import Taint
 from kumulus.stackfile.model import ClusterSpec
+from tests.support.said import problems_of
 
 GROUP: dict[str, Any] = {
     "name": "a100",
@@ -17,12 +18,7 @@ GROUP: dict[str, Any] = {
 
 
 def told(raw: object) -> dict[str, str]:
-    """Path to "message; remedy" of every problem; empty when there is none."""
-    try:
-        ClusterSpec.checked(raw)
-    except SpecError as error:
-        return {problem.path: f"{problem.message}; {problem.remedy}" for problem in error.problems}
-    return {}
+    return problems_of(ClusterSpec.checked, raw)
 
 
 def group(**changes: Any) -> dict[str, Any]:
@@ -125,6 +121,9 @@ def test_mistakes_at_the_top_are_told(raw: object, path: str, words: str) -> Non
     assert words in problems[path]
 
 
+ZONE = {"availabilityZone": "z", "replicas": 1}
+
+
 @pytest.mark.parametrize(
     ("groups", "path", "words"),
     [
@@ -136,41 +135,9 @@ def test_mistakes_at_the_top_are_told(raw: object, path: str, words: str) -> Non
         ([placed({"replicas": 1})], "nodeGroups[0].placement[0].availabilityZone", "is missing"),
         ([placed({"availabilityZone": "z"})], "nodeGroups[0].placement[0].replicas", "write replicas: 5"),
         (
-            [placed({"availabilityZone": "US", "replicas": 1})],
-            "nodeGroups[0].placement[0].availabilityZone",
-            "write us",
-        ),
-        (
-            [placed({"availabilityZone": "z", "replicas": -1})],
-            "nodeGroups[0].placement[0].replicas",
-            "from 0 to 100,000",
-        ),
-        ([placed({"availabilityZone": "z", "replicas": 2.5})], "nodeGroups[0].placement[0].replicas", "not whole"),
-        (
-            [placed({"availabilityZone": "z", "replicas": "5"})],
-            "nodeGroups[0].placement[0].replicas",
-            "a number of nodes",
-        ),
-        ([placed({"availabilityZone": "z", "replicas": True})], "nodeGroups[0].placement[0].replicas", "is true"),
-        (
-            [placed({"availabilityZone": "z", "replicas": 100_001})],
-            "nodeGroups[0].placement[0].replicas",
-            "write 100,000 or fewer",
-        ),
-        (
-            [placed({"availabilityZone": "z", "replicas": 1}, {"availabilityZone": "z", "replicas": 1})],
+            [placed(ZONE, ZONE)],
             "nodeGroups[0].placement[1].availabilityZone",
             "already nodeGroups[0].placement[0].availabilityZone",
-        ),
-        (
-            [placed({"availabilityZone": "z", "replicas": 1, "region": "a b"})],
-            "nodeGroups[0].placement[0].region",
-            "label",
-        ),
-        (
-            [placed({"availabilityZone": "z", "replica": 1, "replicas": 1})],
-            "nodeGroups[0].placement[0].replica",
-            "replicas",
         ),
         (
             [placed({"availabilityZone": "z" * 30, "replicas": 100}, name="g" * 31)],
@@ -179,8 +146,8 @@ def test_mistakes_at_the_top_are_told(raw: object, path: str, words: str) -> Non
         ),
         (
             [
-                placed({"availabilityZone": "b-c", "replicas": 0}, name="a"),
-                placed({"availabilityZone": "c", "replicas": 0}, name="a-b"),
+                placed({**ZONE, "availabilityZone": "b-c"}, name="a"),
+                placed({**ZONE, "availabilityZone": "c"}, name="a-b"),
             ],
             "nodeGroups[1].placement[0]",
             "same node names as nodeGroups[0].placement[0], such as a-b-c-0",
@@ -191,6 +158,26 @@ def test_mistakes_at_the_top_are_told(raw: object, path: str, words: str) -> Non
 )
 def test_mistakes_in_groups_are_told(groups: list[Any], path: str, words: str) -> None:
     problems = told({"nodeGroups": groups})
+    assert list(problems) == [path]
+    assert words in problems[path]
+
+
+@pytest.mark.parametrize(
+    ("change", "key", "words"),
+    [
+        ({"availabilityZone": "US"}, "availabilityZone", "write us"),
+        ({"replicas": -1}, "replicas", "from 0 to 100,000"),
+        ({"replicas": 2.5}, "replicas", "not whole"),
+        ({"replicas": "5"}, "replicas", "a number of nodes"),
+        ({"replicas": True}, "replicas", "is true"),
+        ({"replicas": 100_001}, "replicas", "write 100,000 or fewer"),
+        ({"region": "a b"}, "region", "label"),
+        ({"replica": 1}, "replica", "replicas"),
+    ],
+)
+def test_mistakes_in_a_placement_are_told(change: dict[str, Any], key: str, words: str) -> None:
+    problems = told({"nodeGroups": [placed({**ZONE, **change})]})
+    path = f"nodeGroups[0].placement[0].{key}"
     assert list(problems) == [path]
     assert words in problems[path]
 

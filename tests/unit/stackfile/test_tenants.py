@@ -7,13 +7,13 @@ import pytest
 
 from kumulus.kwok.fault_stages import pod_stages
 from kumulus.kwok.lifecycle_stages import condition
-from kumulus.model.errors import SpecError
 from kumulus.model.fault_effects import PodEffects
 from kumulus.model.lifecycles import PodSelection
 from kumulus.model.owner_kinds import OWNER_KINDS, is_of
 from kumulus.model.quotas import is_counted
 from kumulus.stackfile.model import ClusterSpec
 from kumulus.stackfile.tenants import Tenant
+from tests.support.said import problems_of
 
 BATCH = "batch/v1"
 KINDS = (*OWNER_KINDS, "StatefulSet")
@@ -39,13 +39,7 @@ def read(*tenants: dict[str, Any]) -> list[Tenant]:
 
 
 def told(*tenants: dict[str, Any]) -> dict[str, str]:
-    try:
-        read(*tenants)
-    except SpecError as error:
-        return {
-            problem.path.removeprefix("tenants"): f"{problem.message}; {problem.remedy}" for problem in error.problems
-        }
-    return {}
+    return problems_of(read, *tenants, under="tenants")
 
 
 def test_a_tenant_needs_a_name_and_nothing_else() -> None:

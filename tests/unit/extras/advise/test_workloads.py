@@ -26,17 +26,17 @@ def demand_of(found: Workloads) -> Demand:
     return made(found.pods, found.daemons, found.uncounted)
 
 
+def demand_for(*objects: dict[str, Any]) -> Demand:
+    return demand_of(of_objects(objects))
+
+
 def test_pods_that_are_alike_are_counted_together() -> None:
-    found = demand_of(
-        of_objects(
-            [
-                workload("Deployment", "a", pod_spec(), replicas=3),
-                workload("Job", "b", pod_spec(), parallelism=4, completions=2),
-                workload("StatefulSet", "c", pod_spec("500m", "1025Ki"), replicas=5),
-                {"kind": "Pod", "metadata": {"name": "d"}, "spec": pod_spec()},
-                {"kind": "Service", "metadata": {"name": "e"}, "spec": {}},
-            ]
-        )
+    found = demand_for(
+        workload("Deployment", "a", pod_spec(), replicas=3),
+        workload("Job", "b", pod_spec(), parallelism=4, completions=2),
+        workload("StatefulSet", "c", pod_spec("500m", "1025Ki"), replicas=5),
+        {"kind": "Pod", "metadata": {"name": "d"}, "spec": pod_spec()},
+        {"kind": "Service", "metadata": {"name": "e"}, "spec": {}},
     )
     assert [(each.name, each.count) for each in found.shapes] == [("a", 6), ("c", 5)]
     assert found.shapes[1].wants == {"pods": 1, "cpu": 500, "memory": 1025 << 10}
@@ -45,14 +45,12 @@ def test_pods_that_are_alike_are_counted_together() -> None:
 
 def test_a_limit_counts_where_there_is_no_request() -> None:
     spec = {"containers": [{"resources": {"limits": {"cpu": "2", "nvidia.com/gpu": "1"}, "requests": {"cpu": "1"}}}]}
-    [found] = demand_of(of_objects([{"kind": "Pod", "metadata": {"name": "p"}, "spec": spec}])).shapes
+    [found] = demand_for({"kind": "Pod", "metadata": {"name": "p"}, "spec": spec}).shapes
     assert found.wants == {"pods": 1, "cpu": 1000, "nvidia.com/gpu": 1}
 
 
 def test_each_node_has_one_pod_of_a_daemon_set() -> None:
-    found = demand_of(
-        of_objects([workload("DaemonSet", "logs", pod_spec("100m")), workload("Deployment", "a", pod_spec())])
-    )
+    found = demand_for(workload("DaemonSet", "logs", pod_spec("100m")), workload("Deployment", "a", pod_spec()))
     assert found.everywhere == {"pods": 1, "cpu": 100, "memory": 1 << 30}
     assert found.pods == 1
 
@@ -64,7 +62,7 @@ def test_a_job_set_has_the_pods_of_all_its_jobs() -> None:
         "metadata": {"name": "j"},
         "spec": {"replicatedJobs": [{"replicas": 3, "template": job}]},
     }
-    assert demand_of(of_objects([job_set])).pods == 12
+    assert demand_for(job_set).pods == 12
 
 
 def test_what_has_pods_but_not_how_many_is_named() -> None:
@@ -83,18 +81,18 @@ def test_what_has_pods_but_not_how_many_is_named() -> None:
 
 def test_devices_that_pods_claim_are_left_to_the_scheduler() -> None:
     claims = [{"name": "gpu", "resourceClaimTemplateName": "two"}]
-    found = demand_of(of_objects([workload("Deployment", "a", pod_spec(resourceClaims=claims))]))
+    found = demand_for(workload("Deployment", "a", pod_spec(resourceClaims=claims)))
     assert found.unmodelled == ("resourceClaims",)
 
 
 def test_rules_between_pods_are_named_but_for_one_on_each_node() -> None:
     own = {"labelSelector": {"matchLabels": {"app": "a"}}, "topologyKey": HOST}
     apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [own]}}
-    found = demand_of(of_objects([workload("Deployment", "a", pod_spec(affinity=apart), replicas=2)]))
+    found = demand_for(workload("Deployment", "a", pod_spec(affinity=apart), replicas=2))
     assert found.shapes[0].apart
     assert found.unmodelled == ()
     spread = pod_spec(topologySpreadConstraints=[{"maxSkew": 1}], affinity={"podAffinity": {"x": 1}})
-    found = demand_of(of_objects([workload("Deployment", "b", spread)]))
+    found = demand_for(workload("Deployment", "b", spread))
     assert not found.shapes[0].apart
     assert found.unmodelled == ("podAffinity", "topologySpreadConstraints")
 
@@ -161,13 +159,9 @@ def test_the_largest_come_first_by_whatever_they_ask_most_of() -> None:
 
 def test_the_pods_to_create_keep_the_rules_that_are_left_to_the_scheduler() -> None:
     spread = {"maxSkew": 1, "topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "a"}}}
-    found = demand_of(
-        of_objects(
-            [
-                workload("Deployment", "a", pod_spec(topologySpreadConstraints=[spread]), replicas=2),
-                workload("Deployment", "b", pod_spec(tolerations=[{"operator": "Exists"}]), replicas=3),
-            ]
-        )
+    found = demand_for(
+        workload("Deployment", "a", pod_spec(topologySpreadConstraints=[spread]), replicas=2),
+        workload("Deployment", "b", pod_spec(tolerations=[{"operator": "Exists"}]), replicas=3),
     )
     # Alike for the programme, which counts requests, and not for a scheduler.
     assert [each.count for each in found.shapes] == [5]
@@ -178,20 +172,16 @@ def test_the_pods_to_create_keep_the_rules_that_are_left_to_the_scheduler() -> N
 
 
 def test_labels_make_no_difference_where_nothing_selects_pods() -> None:
-    found = demand_of(of_objects([workload("Deployment", name, pod_spec(), replicas=2) for name in ("a", "b")]))
+    found = demand_for(*(workload("Deployment", name, pod_spec(), replicas=2) for name in ("a", "b")))
     assert [(each.count, dict(each.labels)) for each in found.whole] == [(4, {})]
 
 
 def test_pods_that_need_what_few_machines_have_come_first_then_the_largest() -> None:
     gpu = {"containers": [{"resources": {"requests": {"cpu": "1", "nvidia.com/gpu": "1"}}}]}
-    found = demand_of(
-        of_objects(
-            [
-                workload("Deployment", "small", pod_spec("1")),
-                workload("Deployment", "large", pod_spec("9", "9Gi")),
-                workload("Deployment", "gpu", gpu),
-            ]
-        )
+    found = demand_for(
+        workload("Deployment", "small", pod_spec("1")),
+        workload("Deployment", "large", pod_spec("9", "9Gi")),
+        workload("Deployment", "gpu", gpu),
     )
     assert [each.name for each in largest_first(found.shapes)] == ["gpu", "large", "small"]
 

@@ -74,11 +74,15 @@ def made_by_web(name: str = "web-1-a", second: float = 1.0) -> list[dict[str, An
     ]
 
 
-def day_of(tmp_path: Path, events: Iterable[Any]) -> Day:
+def logged(tmp_path: Path, events: Iterable[Any]) -> Path:
     file = tmp_path / "audit.log"
     file.write_text("".join(json.dumps(each) + "\n" for each in events))
+    return file
+
+
+def day_of(tmp_path: Path, events: Iterable[Any]) -> Day:
     day, counted = Day(), Counted()
-    for request in sorted(reading.read(file, counted), key=lambda each: each.at):
+    for request in sorted(reading.read(logged(tmp_path, events), counted), key=lambda each: each.at):
         day.take(request)
     assert counted.bad == []
     return day
@@ -188,11 +192,9 @@ def test_claims_are_asked_for_again_with_the_pods_and_groups_that_name_them(tmp_
     group = event("create", "podgroups", "g", body=thing("PodGroup", "g", resourceClaims=CLAIMS[:1]))
     group["objectRef"] |= {"apiGroup": "scheduling.k8s.io", "apiVersion": "v1beta1"}
     log = [job, group, claim("resourceclaimtemplates", "one-gpu"), claim("resourceclaims", "nic")]
-    file = tmp_path / "audit.log"
     # That of the template is made again.
     made = [*log, claim("resourceclaims", "train-x", owner="train-y")]
-    file.write_text("".join(json.dumps(each) + "\n" for each in made))
-    found = import_day([file], tmp_path / "day.yaml", "mine")
+    found = import_day([logged(tmp_path, made)], tmp_path / "day.yaml", "mine")
     objects = {step.job: step.what["object"] for step in found.day.steps}
     assert objects.keys() == {
         "Job/shop/train",
@@ -217,9 +219,7 @@ def test_claims_and_groups_that_were_there_before_the_log_are_left_out_of_what_n
     group = event("create", "podgroups", "g", 1.0, body=thing("PodGroup", "g", parentCompositePodGroupName="all"))
     group["objectRef"] |= {"apiGroup": "scheduling.k8s.io", "apiVersion": "v1beta1"}
     log = [event("create", "pods", "a", body=body), claim("resourceclaims", "nic"), group]
-    file = tmp_path / "audit.log"
-    file.write_text("".join(json.dumps(each) + "\n" for each in log))
-    found = import_day([file], tmp_path / "day.yaml", "mine")
+    found = import_day([logged(tmp_path, log)], tmp_path / "day.yaml", "mine")
     assert "parentCompositePodGroupName" not in found.day.steps[2].what["object"]["spec"]
     spec = found.day.steps[0].what["object"]["spec"]
     assert spec["resourceClaims"] == CLAIMS[1:]
@@ -295,9 +295,7 @@ def test_a_job_s_queue_and_its_own_time_are_known(tmp_path: Path) -> None:
         for second, phase in ((3, "Running"), (33, "Succeeded"))
     ]
     recording = tmp_path / "day.recording.jsonl"
-    log = tmp_path / "audit.log"
-    events = [event("create", "jobs", "a", 0, body=job), pod, bound("a-1", "n1", 2), *status]
-    log.write_text("".join(json.dumps(each) + "\n" for each in events))
+    log = logged(tmp_path, [event("create", "jobs", "a", 0, body=job), pod, bound("a-1", "n1", 2), *status])
     import_day([log], tmp_path / "day.yaml", "dev", 10)
     named = tmp_path / f"{'d' * 39}-1.yaml"
     import_day([log], named, "dev", 10)
@@ -319,8 +317,7 @@ def test_a_job_s_queue_and_its_own_time_are_known(tmp_path: Path) -> None:
     ],
 )
 def test_a_part_that_the_recording_does_not_have_is_refused(tmp_path: Path, since: str, until: str, said: str) -> None:
-    log, experiment = tmp_path / "audit.log", tmp_path / "day.yaml"
-    log.write_text("".join(json.dumps(each) + "\n" for each in (web(), web(3, 50) | {"verb": "update"})))
+    log, experiment = logged(tmp_path, (web(), web(3, 50) | {"verb": "update"})), tmp_path / "day.yaml"
     with pytest.raises(Refused, match=said):
         import_day([log], experiment, "", since=since, until=until)
     assert not experiment.exists()
@@ -458,16 +455,14 @@ def test_bad_lines_are_counted_by_line_and_the_rest_is_read(tmp_path: Path, monk
 
 
 def test_a_log_without_objects_is_refused_with_what_it_lacks(tmp_path: Path) -> None:
-    file = tmp_path / "audit.log"
-    file.write_text(json.dumps(event("create", "deployments", "web")) + "\n")
+    file = logged(tmp_path, [event("create", "deployments", "web")])
     with pytest.raises(Refused, match="level has to be Request"):
         import_day([file], tmp_path / "day.yaml", "")
 
 
 def test_of_a_log_only_what_counts_is_looked_at(tmp_path: Path) -> None:
     others = [event("update", "leases", "x"), event("create", "events", "x"), event("patch", "jobs", "x", sub="status")]
-    file = tmp_path / "audit.log"
-    file.write_text("".join(json.dumps(each) + "\n" for each in [web(), bound("a", "n1", 1), *others]))
+    file = logged(tmp_path, [web(), bound("a", "n1", 1), *others])
     found = [each.resource for each in filter(counts, reading.read(file, Counted()))]
     assert found == ["deployments", "pods"]
 

@@ -70,20 +70,9 @@ def test_a_hub_refers_to_each_workers_kubeconfig_and_its_queue_to_the_check() ->
     assert (check["controllerName"], check["parameters"]["name"]) == ("kueue.x-k8s.io/multikueue", "research")
     queue = made["ClusterQueue research"]["spec"]
     assert queue["admissionChecksStrategy"] == {"admissionChecks": [{"name": "research"}]}
-    assert queue["resourceGroups"] == [
-        {
-            "coveredResources": ["cpu", "memory"],
-            "flavors": [
-                {
-                    "name": "research",
-                    "resources": [
-                        {"name": "cpu", "nominalQuota": "8"},
-                        {"name": "memory", "nominalQuota": "16Gi"},
-                    ],
-                }
-            ],
-        }
-    ]
+    amounts = [{"name": "cpu", "nominalQuota": "8"}, {"name": "memory", "nominalQuota": "16Gi"}]
+    flavor = {"name": "research", "resources": amounts}
+    assert queue["resourceGroups"] == [{"coveredResources": ["cpu", "memory"], "flavors": [flavor]}]
     local = {name for name in made if name.startswith("LocalQueue")}
     assert local == {"LocalQueue default/research", "LocalQueue team/research"}
 

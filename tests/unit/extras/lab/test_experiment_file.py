@@ -12,15 +12,13 @@ from kumulus.extras.lab.file.load import load, with_prices
 from kumulus.extras.lab.file.measures import BETTER, MEANINGS, UNITS
 from kumulus.extras.lab.file.model import Experiment
 from kumulus.model.errors import SpecError
+from tests.support.said import problems_of
 
 WORK: dict[str, Any] = {"name": "work"}
 
 
 def told(**fields: Any) -> dict[str, str]:
-    """What is said of an experiment's mistakes: path to the rest of the line."""
-    with pytest.raises(SpecError) as raised:
-        Experiment.checked({"name": "test", "workloads": [WORK], **fields})
-    return {problem.path: f"{problem.message}; {problem.remedy}" for problem in raised.value.problems}
+    return problems_of(Experiment.checked, {"name": "test", "workloads": [WORK], **fields})
 
 
 def test_the_least_experiment_has_a_name_and_a_workload() -> None:

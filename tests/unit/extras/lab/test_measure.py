@@ -52,15 +52,9 @@ def test_pods_that_no_scheduler_looked_at_are_no_outcome() -> None:
         "no scheduler looked at any of the 2 pods, which ask for schedulerName mine"
     )
     assert unseen(found, "yunikorn", {"yunikorn"}) == ""
-    found.put(pod("b", "j0", waits="SchedulingGated: waits"), 2.0)
-    assert unseen(found, "default", {"default-scheduler"}) == ""
-
-
-def test_pods_that_a_scheduler_refused_are_an_outcome() -> None:
-    found = records()
-    found.put(pod("a", "j0"), 1.0)
-    found.put(pod("b", "j0", waits="Unschedulable: no"), 2.0)
-    assert unseen(found, "default", {"default-scheduler"}) == ""
+    for waits in ("SchedulingGated: waits", "Unschedulable: no"):
+        found.put(pod("b", "j0", waits=waits), 2.0)
+        assert unseen(found, "default", {"default-scheduler"}) == ""
 
 
 def test_a_pod_is_pending_then_bound_then_runs_then_ends() -> None:

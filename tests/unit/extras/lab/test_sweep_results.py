@@ -1,6 +1,7 @@
 """Sweeps: which results count, and of what a run is made."""
 
 from argparse import Namespace
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import Loaded
 from kumulus.extras.lab.run.bench import Options
 from kumulus.extras.lab.sweep import cells, engines, live, page
-from kumulus.extras.lab.sweep.cells import cells_of
+from kumulus.extras.lab.sweep.cells import Cell, cells_of
 from kumulus.extras.lab.sweep.file import load as load_sweep
 from kumulus.extras.lab.sweep.store import Result, Store
 from kumulus.kube import Connection, yaml_limits
@@ -192,11 +193,24 @@ def test_a_policy_that_cannot_be_imported_is_a_cell_all_the_same(tmp_path: Path,
     assert len(set(by_policy(tmp_path).values())) == 3
 
 
-def test_a_cell_on_a_cluster_has_the_files_and_the_prices_of_its_stack(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def cell(tmp_path: Path) -> Cell:
+    """One on a cluster, with files."""
     with_files(tmp_path)
-    cell = cells_of(load_sweep(tmp_path / "sweep.yaml"), tmp_path)[0]
+    return cells_of(load_sweep(tmp_path / "sweep.yaml"), tmp_path)[0]
+
+
+def runs_are(begin: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let runs begin in this way, on clusters that nobody makes."""
+    monkeypatch.setattr("kumulus.extras.lab.running.Run", begin)
+    monkeypatch.setattr(live, "_command", lambda *_: None)
+    connection = Connection("http://127.0.0.1:1", "test")
+    monkeypatch.setattr("kumulus.extras.lab.running.load_kubeconfig", lambda _: connection)
+
+
+def test_a_cell_on_a_cluster_has_the_files_and_the_prices_of_its_stack(
+    cell: Cell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found: list[Options] = []
 
     class Begun(Exception):
@@ -207,11 +221,7 @@ def test_a_cell_on_a_cluster_has_the_files_and_the_prices_of_its_stack(
         found.append(options)
         raise Begun
 
-    monkeypatch.setattr("kumulus.extras.lab.running.Run", begin)
-    monkeypatch.setattr(live, "_command", lambda *_: None)
-    monkeypatch.setattr(
-        "kumulus.extras.lab.running.load_kubeconfig", lambda _: Connection("http://127.0.0.1:1", "test")
-    )
+    runs_are(begin, monkeypatch)
     store = Store(tmp_path / "results")
     with pytest.raises(Begun):
         live.run(cell, engines.loaded(cell), store, ())
@@ -223,11 +233,8 @@ def test_a_cell_on_a_cluster_has_the_files_and_the_prices_of_its_stack(
 
 
 def test_a_cluster_that_is_not_taken_down_is_named_and_left_to_the_next_sweep(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cell: Cell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with_files(tmp_path)
-    cell = cells_of(load_sweep(tmp_path / "sweep.yaml"), tmp_path)[0]
-
     def command(_: object, action: str, *_more: object) -> None:
         raise LabError(f"{action} failed")
 
@@ -243,19 +250,12 @@ def test_a_cluster_that_is_not_taken_down_is_named_and_left_to_the_next_sweep(
 
 
 def test_a_run_whose_journal_cannot_be_written_is_its_cells_result(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cell: Cell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with_files(tmp_path)
-    cell = cells_of(load_sweep(tmp_path / "sweep.yaml"), tmp_path)[0]
-
     def begin(*_: object) -> None:
         raise NotWritten("the journal cannot be written")
 
-    monkeypatch.setattr("kumulus.extras.lab.running.Run", begin)
-    monkeypatch.setattr(live, "_command", lambda *_: None)
-    monkeypatch.setattr(
-        "kumulus.extras.lab.running.load_kubeconfig", lambda _: Connection("http://127.0.0.1:1", "test")
-    )
+    runs_are(begin, monkeypatch)
     store = Store(tmp_path / "results")
     store.prepare()
     result = live.run(cell, engines.loaded(cell), store, ())

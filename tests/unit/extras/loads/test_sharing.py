@@ -13,7 +13,6 @@ from kumulus.extras.loads.sharing import Load, wanted
 from kumulus.host.ports import Claims
 from kumulus.kube import Client, Connection
 from kumulus.kwok.usage import SHARERS, resource_usage, selects
-from kumulus.model.errors import SpecError
 from kumulus.model.lifecycles import PodSelection
 from kumulus.runtimes.kwok import configuration
 from kumulus.runtimes.kwok.layout import Layout
@@ -22,6 +21,7 @@ from kumulus.runtimes.section import option_problems
 from kumulus.stackfile.kwok_options import cluster_options
 from kumulus.stackfile.model import ClusterSpec
 from tests.support.apiserver import listening, ok, silent, status
+from tests.support.said import problems_of
 
 PODS = "/api/v1/namespaces/default/pods"
 TRAINING = "training.kubeflow.org/operator-name"
@@ -136,9 +136,7 @@ def test_how_large_a_load_is_and_what_follows_it_restart_nothing(tmp_path: Path)
 
 def test_mistakes_of_loads_are_told_with_what_to_write() -> None:
     def told(**cluster: Any) -> dict[str, str]:
-        with pytest.raises(SpecError) as raised:
-            ClusterSpec.checked(cluster)
-        return {problem.path: f"{problem.message}; {problem.remedy}" for problem in raised.value.problems}
+        return problems_of(ClusterSpec.checked, cluster)
 
     found = told(
         podUsage=[

@@ -21,6 +21,7 @@ from kumulus.runtimes.kwok.layout import Layout, dump
 from kumulus.runtimes.kwok.runtime import KwokRuntime
 
 ALL = Observability()
+MEASURING = {"metrics-server", "prometheus", "kube-state-metrics"}
 PORTS = {
     "etcd": 1,
     "kube-apiserver": 2,
@@ -108,14 +109,7 @@ def configure(layout: Layout, **options: Any) -> dict[str, list[str]]:
 
 def test_both_are_components_bound_to_this_machine_with_data_below_the_clusters_directory(layout: Layout) -> None:
     found = configure(layout, observability={"retention": "3h", "retentionSize": "1Gi"})
-    assert set(found) == {
-        "etcd",
-        "kube-apiserver",
-        "kwok-controller",
-        "metrics-server",
-        "prometheus",
-        "kube-state-metrics",
-    }
+    assert set(found) == {"etcd", "kube-apiserver", "kwok-controller", *MEASURING}
     arguments = found["prometheus"]
     assert f"--storage.tsdb.path={layout.directory}/prometheus/data" in arguments
     assert "--storage.tsdb.retention.time=10800s" in arguments
@@ -168,12 +162,7 @@ def test_a_change_restarts_what_it_concerns_and_keeps_the_ports(layout: Layout) 
 
 def test_added_to_a_cluster_it_restarts_kwok_controller_which_has_to_play_the_kubelets(layout: Layout) -> None:
     configure(layout)
-    assert set(additions.outdated(layout, wanted(observability={}))) == {
-        "kwok-controller",
-        "metrics-server",
-        "prometheus",
-        "kube-state-metrics",
-    }
+    assert set(additions.outdated(layout, wanted(observability={}))) == {"kwok-controller", *MEASURING}
     # With podUsage they are played already.
     configure(layout, podUsage="gpus")
     outdated = additions.outdated(layout, wanted(podUsage="gpus", observability={}))
@@ -186,23 +175,12 @@ def test_without_it_nothing_is_left_of_it(layout: Layout) -> None:
     found = configure(layout)
     assert set(found) == {"etcd", "kube-apiserver", "kwok-controller"}
     assert not (layout.directory / "prometheus").exists()
-    assert set(layout.ports()) == {
-        "etcd",
-        "kube-apiserver",
-        "kube-controller-manager",
-        "kube-scheduler",
-        "kwok-controller",
-    }
+    assert set(layout.ports()) == PORTS.keys() - MEASURING
 
 
 def test_a_run_that_did_not_come_to_its_end_is_done_again(layout: Layout) -> None:
     additions.configure(layout, wanted(observability={}), [], Ports())  # type: ignore[arg-type]
-    assert set(additions.outdated(layout, wanted(observability={}))) == {
-        "kwok-controller",
-        "metrics-server",
-        "prometheus",
-        "kube-state-metrics",
-    }
+    assert set(additions.outdated(layout, wanted(observability={}))) == {"kwok-controller", *MEASURING}
 
 
 def test_a_cluster_without_it_keeps_the_fingerprint_it_was_made_with() -> None:
