@@ -1,6 +1,7 @@
 """The examples of docs/testing.md with programs of others, copied from the page into an empty folder and run."""
 
 import json
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -42,6 +43,16 @@ def test_a_pod_runs_and_is_gone_after_a_reset(up):
     up.reset()
     assert up.kubectl(["get", "pods"])["items"] == []
 """
+OF_OTHER_CLIENTS = """
+from kubernetes.client import CoreV1Api
+from lightkube.resources.core_v1 import Node
+
+def test_each_client_has_this_clusters_nodes(kumulus):
+    clients, wanted = kumulus.clients, {node.name for node in kumulus.nodes()}
+    assert {each.metadata.name for each in CoreV1Api(clients.kubernetes).list_node().items} == wanted
+    assert {each.name for each in clients.kr8s.get("nodes")} == wanted
+    assert {each.metadata.name for each in clients.lightkube.list(Node)} == wanted
+"""
 
 
 @pytest.fixture
@@ -67,6 +78,14 @@ def test_pytest_kubernetes_has_emulated_clusters_by_a_provider(folder: Path) -> 
     (folder / "test_k8s.py").write_text(OF_PYTEST_KUBERNETES)
     options = ["-p", "pytest_kubernetes.plugin", "test_k8s.py"]
     assert "1 passed" in run(folder, *pytest_of(*options), path=[toolchain.find("kubectl").parent])
+
+
+def test_clients_of_others_are_of_the_tests_cluster_and_not_the_users(folder: Path) -> None:
+    have(folder, "kubernetes==37.0.2", "kr8s==0.20.15", "lightkube==1.0.1")
+    (folder / "test_clients.py").write_text(OF_OTHER_CLIENTS)
+    (folder / "conftest.py").unlink()
+    environment = {**os.environ, "KUBECONFIG": str(folder / "none")}
+    assert "1 passed" in run(folder, *pytest_of("test_clients.py"), env=environment)
 
 
 def test_an_example_of_kopf_is_tested_in_ten_lines(folder: Path) -> None:

@@ -71,6 +71,16 @@ def test_what_concerns_others_is_refused(kumulus):
     with pytest.raises(ClusterError, match="leave --kumulus-share out"):
         kumulus.resize(5)
 """
+STACK = """
+config:
+  kumulus:cluster:
+    nodeGroups:
+      - {name: %s, placement: [{availabilityZone: a, replicas: 2}], nodeTemplate: {capacity: {cpu: "1", pods: "9"}}}
+"""
+NAMES = """
+def test_names(kumulus):
+    print(*(node.name for node in kumulus.nodes()))
+"""
 
 
 @pytest.fixture
@@ -110,6 +120,22 @@ def test_a_failed_test_shows_its_cluster_and_the_next_has_it_as_new(folder: Path
     assert "its components' last lines" in done.stdout
     assert "kube-scheduler:\n" in done.stdout
     assert "KumulusWarning: removed all the same: pods/default/held (with example.com/stay)" in done.stdout
+    assert standing(folder) == []
+
+
+def test_pyproject_says_what_the_cluster_is_like_and_an_option_names_another_file(folder: Path) -> None:
+    (folder / "pytest.ini").unlink()
+    written = folder / "pyproject.toml"
+    written.write_text('[tool.pytest.ini_options]\nkumulus_stack = "stack.yaml"\n')
+    for file, group, options in (("stack.yaml", "mine", ()), ("other.yaml", "others", ("--kumulus-stack=other.yaml",))):
+        (folder / file).write_text(STACK % group)
+        done = run(folder, NAMES, "-s", *options)
+        assert f"{group}-a-0 {group}-a-1\n" in done.stdout, done.stdout
+    written.write_text('[tool.pytest.ini_options]\nkumulus_kubernetes = "1.2.3"\n')
+    done = run(folder, NAMES)
+    assert "1 error" in done.stdout
+    assert "kubernetesVersion" in done.stdout
+    assert "1.2.3" in done.stdout
     assert standing(folder) == []
 
 
