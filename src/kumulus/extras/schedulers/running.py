@@ -113,7 +113,8 @@ class Running:
         if inotify.refused(failure):
             return failure
         ended = next((each for each in self.programs if each.name not in self.pids), self.programs[0])
-        return f"{failure}\n  Check its configuration, and that {ended.binary} takes {' '.join(ended.arguments)}"
+        command = " ".join([str(ended.binary), *ended.arguments])
+        return f"{failure}\n  Check its configuration, and what it is started with: {command}"
 
     async def _working(self, client: Client, plan: Plan | None) -> None:
         if plan is not None and plan.awaited is not None:
