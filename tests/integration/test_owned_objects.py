@@ -100,6 +100,16 @@ async def test_a_binding_of_another_role_is_made_again(plane: Plane, connections
     assert await stack.drift(outputs) == {}
 
 
+async def test_a_change_in_a_namespace_that_somebody_has_deleted_is_told_what_brings_it_back(
+    plane: Plane, connections: Connections
+) -> None:
+    stack, metadata = Stack(plane, connections, ONE), {"name": "owned", "namespace": "gone"}
+    with pytest.raises(
+        ProviderError, match=r"^ResourceQuota owned in gone: .*not found; make it, .*up --refresh` does$"
+    ):
+        await stack.changed(stack.inputs(quota(pods="5")), {**quota(pods="6"), "metadata": metadata})
+
+
 @pytest.mark.parametrize("first", [ONE, TWO])
 async def test_of_two_stacks_with_an_object_of_one_name_the_second_is_refused_and_removes_nothing(
     plane: Plane, connections: Connections, first: str

@@ -273,6 +273,7 @@ async def test_a_scheduler_that_ends_at_once_is_told_with_its_last_words(plane: 
         await start("kube-scheduler", Path(plane.observed.kubeconfig), tmp_path / "s", config)
     assert "kube-scheduler has ended with exit code 1; its last words:\n" in str(raised.value)
     assert "NoSuchPlugin" in str(raised.value)
+    assert "\n  Check its configuration, and what it is started with: /" in str(raised.value)
     assert names(plane.api) == before
 
 
@@ -283,6 +284,7 @@ async def test_one_that_never_works_is_given_up_and_ended(plane: Plane, tmp_path
     with pytest.raises(SchedulerError) as raised:
         await start("kube-scheduler", Path(plane.observed.kubeconfig), tmp_path / "s", binary=own, timeout=1.0)
     assert "kube-scheduler does not work after 1 s; its last words:\n    I sleep" in str(raised.value)
+    assert f"\n  Check its configuration, and what it is started with: {own} --config=" in str(raised.value)
     assert [child.cmdline() for child in psutil.Process().children(recursive=True)] == []
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from kumulus.cli import beforehand, needs, project, stack
 from kumulus.cli.errors import UserError
 from kumulus.host import installation
-from kumulus.runtimes import place
+from kumulus.runtimes import place, registry
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,13 +55,19 @@ def _nothing(name: str) -> int:
     """
     folder, ours = project.clusters_directory(), (name, project.current().root.resolve())
     for directory in sorted(folder.iterdir()) if folder.is_dir() else ():
-        stack_of, program = place.stack_and_program(place.Place(directory).note().get("owner", ""))
+        owner = place.Place(directory).note().get("owner", "")
+        stack_of, program = place.stack_and_program(owner)
         if (stack_of, Path(program).resolve()) == ours:
-            up = f"{installation.command()} up {name}"
+            given_up = registry.of_directory(directory).given_up.format(
+                directory="that directory",
+                name=directory.name,
+                up=f"{installation.command()} up {name}",
+                identity=place.identity_of(owner),
+            )
             raise UserError(
                 f"{name} has a cluster in {directory}, and its state is gone\n"
-                "  Bring the state back, or import the cluster (docs/installation-configuration.md); or give it up: "
-                f"remove that directory, then {up}, which ends what still runs there, and down again"
+                "  Bring the state back, or import the cluster (docs/installation-configuration.md); "
+                f"or give it up: {given_up}"
             )
     print(f"{name} is not up: nothing to destroy")
     return 0

@@ -70,6 +70,10 @@ class Descriptor:
     """Whether the cluster exists before and after its stack."""
     kubeconfig_file: str = KUBECONFIG_FILE
     """The kubeconfig's name in the cluster's directory."""
+    own_file: str = ""
+    """The name of a file that only its clusters' directories have; may be empty."""
+    given_up: str = "remove {directory}, then {up}, which ends what still runs there, and down again"
+    """How a cluster is given up whose stack's state is gone; takes the directory, its `name`, `up` and `identity`."""
     rules: Callable[[Mapping[str, object]], Iterable[Problem]] = lambda raw: ()
     """Finds contradictions between the parts of a cluster's mapping, as written in the file."""
 

@@ -6,6 +6,7 @@ is cheap: the implementation, and what needs pydantic, is imported only on reque
 
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 
 from kumulus.host import extras
 from kumulus.runtimes.descriptor import Descriptor
@@ -39,6 +40,12 @@ def get(name: str) -> Descriptor:
 def every() -> tuple[Descriptor, ...]:
     """All runtimes, the default one first."""
     return tuple(map(get, NAMES))
+
+
+def of_directory(directory: Path) -> Descriptor:
+    """The runtime of the cluster whose files a directory has; the default one where no file tells."""
+    found = (each for each in every() if each.own_file and (directory / each.own_file).exists())
+    return next(found, get(DEFAULT))
 
 
 def outlives_stack(name: object) -> bool:

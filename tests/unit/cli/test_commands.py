@@ -287,15 +287,26 @@ def test_down_of_a_stack_that_was_never_up_is_calm_and_needs_no_tools(checkout: 
     assert (result.returncode, result.stdout, result.stderr) == (0, "quickstart is not up: nothing to destroy\n", "")
 
 
-def test_down_of_a_cluster_whose_state_is_gone_says_how_to_get_rid_of_it(checkout: Checkout) -> None:
-    cluster = checkout.root / ".kumulus" / "clusters" / "quickstart"
+@pytest.mark.parametrize(
+    ("file", "remedy"),
+    [
+        ("kubeconfig.yaml", "remove that directory, then ../checkout/kumulus up quickstart, which ends"),
+        ("kind.yaml", "kind delete cluster --name lab, then remove that directory"),
+        ("existing.yaml", "delete what has the label kumulus.io/stack-id=5f0e in that cluster, nodes first, then"),
+    ],
+)
+def test_down_of_a_cluster_whose_state_is_gone_says_how_to_get_rid_of_it(
+    checkout: Checkout, file: str, remedy: str
+) -> None:
+    cluster = checkout.root / ".kumulus" / "clusters" / "lab"
     cluster.mkdir(parents=True)
-    note = {"owner": json.dumps({"stack": "quickstart", "program": str(checkout.root)})}
+    (cluster / file).touch()
+    note = {"owner": json.dumps({"stack": "quickstart", "program": str(checkout.root), "stackId": "5f0e"})}
     (cluster / "kumulus.json").write_text(json.dumps(note))
     result = checkout.run("down")
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr.startswith(f"error: quickstart has a cluster in {cluster}, and its state is gone\n")
-    assert "remove that directory, then ../checkout/kumulus up quickstart, which ends" in result.stderr
+    assert f"or give it up: {remedy}" in result.stderr
     note = {"owner": json.dumps({"stack": "quickstart", "program": "/elsewhere"})}
     (cluster / "kumulus.json").write_text(json.dumps(note))
     assert checkout.run("down").stdout == "quickstart is not up: nothing to destroy\n"

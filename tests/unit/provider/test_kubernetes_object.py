@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kumulus.kube import ApiError
 from kumulus.model.identity import STACK_ID
 from kumulus.model.unknown import UNKNOWN
 from kumulus.nodes.errors import PartialFailure, ProviderError
@@ -106,6 +107,14 @@ async def test_what_the_cluster_refuses_or_does_not_know_is_said_with_the_object
     rig.store.refuse = lambda verb, path, body: 422 if verb == "PATCH" else None
     with pytest.raises(ProviderError, match=r"^RoleBinding team in team: PATCH .*: 422"):
         await rig.made(binding())
+
+
+def test_what_is_in_a_namespace_that_somebody_has_deleted_is_told_what_brings_it_back() -> None:
+    said = KubernetesObject(Connections()).failed
+    for missing, told in (('namespaces "team" not found', True), ('rolebindings "team" not found', False)):
+        failure = str(said({"manifest": binding()}, ApiError(404, "NotFound", missing, "PATCH", IT)))
+        assert failure.startswith("RoleBinding team in team: PATCH ")
+        assert failure.endswith(f"{missing}; make it, or if the stack declares it, `pulumi up --refresh` does") == told
 
 
 # --- its life --------------------------------------------------------------------------------------------------------

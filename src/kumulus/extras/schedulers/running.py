@@ -93,10 +93,10 @@ class Running:
         try:
             while not task.done():
                 if (failure := self.failure()) is not None:
-                    raise SchedulerError(failure)
+                    raise SchedulerError(self._with_remedy(failure))
                 if time.monotonic() > deadline:
-                    last = self._last_words(self.programs[0])
-                    raise SchedulerError(f"{self.name} does not work after {timeout:.0f} s{last}")
+                    failure = f"{self.name} does not work after {timeout:.0f} s{self._last_words(self.programs[0])}"
+                    raise SchedulerError(self._with_remedy(failure))
                 await asyncio.wait([task], timeout=_LOOK_EVERY)
             await task
         finally:
@@ -107,6 +107,14 @@ class Running:
         tail = children.log_tail(self.directory, program.name)
         remedy = inotify.shortage(tail)
         return (f"; its last words:\n{tail}" if tail else "") + (f"\n  {remedy}" if remedy else "")
+
+    def _with_remedy(self, failure: str) -> str:
+        """With what to check, unless its last words have brought a remedy of their own."""
+        if inotify.refused(failure):
+            return failure
+        ended = next((each for each in self.programs if each.name not in self.pids), self.programs[0])
+        command = " ".join([str(ended.binary), *ended.arguments])
+        return f"{failure}\n  Check its configuration, and what it is started with: {command}"
 
     async def _working(self, client: Client, plan: Plan | None) -> None:
         if plan is not None and plan.awaited is not None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from kumulus.kube import objects
+from kumulus.kube import ApiError, objects
 from kumulus.model.unknown import UNKNOWN
 from kumulus.nodes import owned_objects
 from kumulus.nodes.errors import PartialFailure, ProviderError
@@ -85,6 +85,13 @@ class KubernetesObject(InCluster[Properties]):
     def place_of(self, properties: Properties) -> tuple[object, ...]:
         manifest = properties.get(_MANIFEST)
         return (Address.of(manifest) if isinstance(manifest, Mapping) else None,)
+
+    def failed(self, properties: Properties, error: Exception) -> ProviderError:
+        """See :meth:`InCluster.failed`; a namespace that somebody has deleted is made again by a refresh."""
+        failure, namespace = super().failed(properties, error), Address.of(known(properties, _MANIFEST)).namespace
+        if not (isinstance(error, ApiError) and error.status == 404 and f'namespaces "{namespace}"' in error.message):
+            return failure
+        return ProviderError(f"{failure}; make it, or if the stack declares it, `pulumi up --refresh` does")
 
     async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
         """See :meth:`InCluster.previewed`: refuses another owner's object here too, once there is a cluster."""

@@ -21,4 +21,6 @@ RUNTIME = Descriptor(
     chooses_version=False,
     outlives_stack=True,
     kubeconfig_file=KUBECONFIG_FILE,
+    own_file=KUBECONFIG_FILE,
+    given_up="delete what has the label kumulus.io/stack-id={identity} in that cluster, nodes first, then {directory}",
 )

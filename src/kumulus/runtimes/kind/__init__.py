@@ -11,6 +11,8 @@ from kumulus.toolchain.plugins import PROVIDER
 Provider = Literal["docker", "podman", "nerdctl"]
 PROVIDERS: tuple[Provider, ...] = get_args(Provider)
 DEFAULT_WAIT = "3m"
+CONFIG_FILE = "kind.yaml"
+"""The configuration that kind was given, in the cluster's directory."""
 
 
 def rules(raw: Mapping[str, object]) -> Iterator[Problem]:
@@ -36,5 +38,7 @@ RUNTIME = Descriptor(
     option_sections=("kindConfig",),
     tools=("kind", "helm", PROVIDER),
     container_engine=True,
+    own_file=CONFIG_FILE,
+    given_up="kind delete cluster --name {name}, then remove {directory}",
     rules=rules,
 )

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from kumulus.host import files
 from kumulus.host.machine import state_home
 from kumulus.kube import yaml_writing
+from kumulus.runtimes.kind import CONFIG_FILE
 from kumulus.runtimes.kind.containers import Engine, Node
 from kumulus.runtimes.place import Place, unfinished
 
@@ -30,13 +31,13 @@ _CLOCKS_APART = timedelta(minutes=1)
 class KindPlace(Place):
     """Paths of one kind cluster."""
 
-    FILES: ClassVar[frozenset[str]] = Place.FILES | {"kind.yaml"}
+    FILES: ClassVar[frozenset[str]] = Place.FILES | {CONFIG_FILE}
     MADE_ALONE: ClassVar[frozenset[str]] = unfinished("kumulus.json")
 
     @property
     def config_file(self) -> Path:
         """The file with the configuration that kind was given."""
-        return self.directory / "kind.yaml"
+        return self.directory / CONFIG_FILE
 
     def begin(self, owner: str, engine: Engine, config: Mapping[str, Any]) -> None:
         """Record who creates a cluster here before anything else, so that a killed creation can be attributed."""

@@ -223,7 +223,8 @@ def test_the_page_says_what_differs_and_what_does_not(tmp_path: Path) -> None:
     assert "<svg" in text
     assert "16 of 16 runs" in text
     assert any(
-        "8 seeds  +3.00 % (+3.00 % … +3.00 %): higher" in line for line in page.lines(sweep, {"policy.allocated": rows})
+        "8 seeds  +3.00 points (+3.00 points … +3.00 points): higher" in line
+        for line in page.lines(sweep, {"policy.allocated": rows})
     )
 
 

@@ -7,8 +7,10 @@ import pytest
 
 from kumulus.extras.schedulers import running
 from kumulus.extras.schedulers.children import log_file
+from kumulus.extras.schedulers.errors import SchedulerError
 from kumulus.extras.schedulers.launch.plan import Program
 from kumulus.extras.schedulers.running import Running
+from kumulus.kube import Client, Connection
 from tests.support import processes
 from tests.support.mirror import Answer, serving
 
@@ -18,7 +20,7 @@ def ended(directory: Path, log: str) -> Running:
     file = log_file(directory, "kueue")
     file.parent.mkdir()
     file.write_text(log)
-    program = Program("kueue", directory / "kueue", (), {}, "")
+    program = Program("kueue", directory / "kueue", ("--config=mine.yaml",), {}, "")
     return Running("kueue", "0.19.2", (), {}, directory / "kubeconfig.yaml", directory, (program,))
 
 
@@ -32,6 +34,15 @@ def test_an_end_for_want_of_inotify_instances_comes_with_its_remedy(tmp_path: Pa
     assert failure.startswith("kueue has ended")
     assert ("; its last words:\n    " + log.strip() in failure) == bool(log)
     assert failure.count("`sudo sysctl fs.inotify.max_user_instances=") == remedies
+
+
+@pytest.mark.parametrize(("log", "checked"), [("fsnotify: too many open files\n", False), ("no such flag\n", True)])
+async def test_a_start_that_fails_comes_with_what_to_check(tmp_path: Path, log: str, checked: bool) -> None:
+    nobody = Client(Connection("http://127.0.0.1:1", "nobody"))
+    with pytest.raises(SchedulerError) as raised:
+        await ended(tmp_path, log).work(nobody, None, 5.0)
+    command = f"{tmp_path}/kueue --config=mine.yaml"
+    assert str(raised.value).endswith(f"configuration, and what it is started with: {command}") == checked
 
 
 async def test_a_program_that_answers_before_it_works_is_ready_when_its_answer_says_so() -> None:

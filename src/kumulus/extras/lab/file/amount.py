@@ -94,6 +94,16 @@ def between(unit: Unit, least: float, most: float | None) -> str:
     return f"between {shown(unit, least)} and {shown(unit, most)}"
 
 
+def signed(unit: Unit, value: float, decimals: int = 1) -> str:
+    """A difference of two values with its sign: `+1.25 s`, `-3`; of two shares, `+1.2 points`.
+
+    Args:
+        decimals: of points.
+    """
+    amount = f"{100 * abs(value):.{decimals}f} points" if unit == "share" else shown(unit, abs(value))
+    return f"{'-' if value < 0 else '+'}{amount}"
+
+
 def shown(unit: Unit, value: float) -> str:
     """A value with its unit: `1.25 s`, `99.8 %`, `2,550`, `310/s`, `241 MB`."""
     match unit:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from kumulus.extras.lab.file.amount import shown
+from kumulus.extras.lab.file.amount import shown, signed
 from kumulus.extras.lab.file.measures import BETTER, MEANINGS, UNITS
 
 Verdict = Literal["better", "worse", "alike", "not decided"]
@@ -83,10 +83,7 @@ class Change:
         return f"{self.measure} {self.found}"
 
     def _signed(self, value: float) -> str:
-        unit, sign = UNITS[self.measure], "-" if value < 0 else "+"
-        if self.by_factor:
-            return f"{sign}{abs(value):.1%}".replace("%", " %")
-        return f"{sign}{100 * abs(value):.1f} points" if unit == "share" else f"{sign}{shown(unit, abs(value))}"
+        return f"{value:+.1%}".replace("%", " %") if self.by_factor else signed(UNITS[self.measure], value)
 
 
 def by_factor(measure: str, values: Sequence[float]) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kumulus.extras.lab.file.amount import shown
+from kumulus.extras.lab.file.amount import shown, signed
 from kumulus.extras.lab.file.measures import MEANINGS, UNITS, Unit
 from kumulus.extras.lab.report.change import document
 from kumulus.extras.lab.report.files import os_errors_explained
@@ -17,6 +17,8 @@ from kumulus.host import files
 from kumulus.model.words import counted
 
 NAME = "sweep.html"
+# Of a share: policies differ by less than 1 %.
+_DECIMALS = 2
 _Group = tuple[tuple[str, str], ...]
 _WITHOUT = "incomplete: no seed of it and of the baseline has this measure"
 _STYLE = """
@@ -193,9 +195,10 @@ def _against(unit: Unit, row: Row, sweep: Sweep) -> tuple[str, str]:
     found = row.against
     if found is None:
         return "", "compared with this" if row.baseline else _WITHOUT
-    amount = _signed(unit, found.mean)
+    amount = signed(unit, found.mean, _DECIMALS)
     if found.interval:
-        amount += f" ({_signed(unit, found.interval[0])} … {_signed(unit, found.interval[1])})"
+        low, high = (signed(unit, each, _DECIMALS) for each in found.interval)
+        amount += f" ({low} … {high})"
     more = {
         "one seed": ": nothing is known about other workloads",
         "too few seeds": f": {found.seeds} of {needed(_comparisons(sweep))}",
@@ -205,9 +208,4 @@ def _against(unit: Unit, row: Row, sweep: Sweep) -> tuple[str, str]:
 
 
 def _exact(unit: Unit, value: float) -> str:
-    """As elsewhere, but shares with two decimals: policies differ by less than 1 %."""
-    return f"{100 * value:.2f} %" if unit == "share" else shown(unit, value)
-
-
-def _signed(unit: Unit, value: float) -> str:
-    return f"{'-' if value < 0 else '+'}{_exact(unit, abs(value))}"
+    return f"{100 * value:.{_DECIMALS}f} %" if unit == "share" else shown(unit, value)
