@@ -73,6 +73,31 @@ async def share(plane: Plane, pools: Pools, workloads: Callable[[str, Object], O
     return name
 
 
+async def sliced(
+    plane: Plane, pools: Pools, directory: Path, scheduler: str
+) -> tuple[Details, Path, dict[str, Counter[str]]]:
+    """Two gangs of three slices, each of one node: one fits into a zone; the other zone has room for its pods only."""
+    for zone, nodes, cpu in (("odd", 2, "3"), ("even", 3, "2")):
+        capacity = {"cpu": cpu, "memory": "1Gi", "pods": "110"}
+        await pools.create(pools.inputs(nodes, labels={ZONE: zone}, capacity=capacity))
+    zone_of = {each["metadata"]["name"]: each["metadata"]["labels"][ZONE] for each in plane.api.list(NODES)}
+    found: dict[str, Counter[str]] = {}
+
+    def look(_: object) -> None:
+        pods = plane.api.list("/api/v1/pods", labelSelector=JOB_LABEL)
+        for name in ("fits", "never"):
+            nodes = [each["spec"].get("nodeName") for each in pods if each["metadata"]["name"].startswith(name)]
+            found[name] = Counter(zone_of[each] for each in nodes if each)
+
+    gang = {"workers": 6, "gang": True, "requests": {"cpu": "1"}}
+    topology = {"required": "zone", "slices": {"required": "host", "size": 2}}
+    workloads = [
+        {"name": "fits", **gang, "topology": topology},
+        {"name": "never", **gang, "topology": topology, "arrival": {"after": "4s"}},
+    ]
+    return *await run(plane, directory, workloads, scheduler, on_sample=look), found
+
+
 async def preempted(
     plane: Plane, pools: Pools, directory: Path, scheduler: str, more: dict[str, Any], look: Callable[[object], None]
 ) -> float:
@@ -141,6 +166,18 @@ class TestWithNativeWorkloads:
             found = waits_of(history, jobs[name])
             assert found is not None
             assert found[0]["steps"][-1]["said"].startswith(said)
+
+    async def test_the_slices_of_a_gang_are_each_on_a_node_and_all_in_one_zone(
+        self, plane: Plane, pools: Pools, tmp_path: Path
+    ) -> None:
+        details, made, zones = await sliced(plane, pools, tmp_path, "native")
+        assert zones == {"fits": {"even": 6}, "never": {}}
+        measures = details.measures
+        assert [measures[f"groups.{each}"] for each in ("total", "admitted", "partlyPlaced")] == [6, 3, 0]
+        assert [measures[f"jobs.{each}"] for each in ("total", "admitted", "partlyAdmitted")] == [2, 1, 0]
+        found = waits_of(load(made / "history-1.json.gz"), "never-1")
+        assert found is not None
+        assert found[0]["steps"][-1]["said"].startswith("Unschedulable: pod group is unschedulable, 0/2 placements are")
 
     async def test_the_victims_of_a_gang_are_counted_by_their_own_gang(
         self, plane: Plane, pools: Pools, tmp_path: Path
@@ -343,6 +380,17 @@ async def test_kueue_admits_a_job_that_has_to_be_in_one_zone_when_a_zone_has_roo
     workloads = [{"name": "fits", "workers": 4, **gang}, {"name": "never", "workers": 5, **gang}]
     await run(plane, tmp_path, workloads, "kueue", on_sample=look)
     assert zones == {"fits": {"b": 4}, "never": {}}
+
+
+async def test_kueue_admits_a_job_whose_slices_are_each_on_a_node_and_all_in_one_zone(
+    plane: Plane, pools: Pools, tmp_path: Path
+) -> None:
+    try:
+        definitions.find("kueue", "kueue")
+    except SchedulerError as error:
+        pytest.skip(str(error))
+    *_, zones = await sliced(plane, pools, tmp_path, "kueue")
+    assert zones == {"fits": {"even": 6}, "never": {}}
 
 
 @pytest.mark.every_version

@@ -20,6 +20,7 @@ Queue = Callable[[str, str, Mapping[str, str], Sequence[str]], list[Manifest]]
 OF_THE_CLUSTER = "default-scheduler"
 """The `spec.schedulerName` of pods that name none, which the cluster's own kube-scheduler places."""
 Bind = Callable[[Sequence[Manifest], str], None]
+Slices = Callable[[list[Manifest], str, int], list[Manifest]]
 Places = Callable[["Client", Sequence["Pool"], Iterable[str]], Awaitable[list[Manifest]]]
 
 
@@ -50,6 +51,9 @@ class Scheduler:
     places: Places | None = None
     """Gives the objects that say which places of given levels there are, of those pools, to create before it starts;
     raises SchedulerError for a level without any. None if nodes' labels say so."""
+    slices: Slices | None = None
+    """Divides a declared gang, which is one Job, into slices of so many pods, each in one domain of a topology, by the
+    key of its label, and returns all of it; None if it cannot."""
     disrupt: Bind | None = None
     """Says how a declared gang is preempted, `all` or `single`; None if it cannot."""
     never: bool = False

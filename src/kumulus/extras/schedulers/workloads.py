@@ -6,6 +6,7 @@ from typing import Any
 from kumulus.extras.schedulers import registry, templates
 from kumulus.extras.schedulers.descriptor import Scheduler
 from kumulus.extras.schedulers.errors import SchedulerError
+from kumulus.extras.schedulers.manifests import COUNTED, later_pods
 from kumulus.extras.schedulers.templates import Manifest
 
 
@@ -63,16 +64,44 @@ def gang(
     return _named(made, scheduler_name)
 
 
+def slices(scheduler: str, made: Sequence[Mapping[str, Any]], topology: str, size: int) -> list[Manifest]:
+    """Divide a gang into slices: its pods get nodes as before, and those of each slice in one place of their own.
+
+    Args:
+        scheduler: as for :func:`gang`.
+        made: the gang, as :func:`gang` has declared it; of one Job, which is not changed.
+        topology: the key of a label; all pods of a slice get nodes with the same value of it.
+        size: how many pods a slice has.
+
+    Raises:
+        SchedulerError: this scheduler knows no slices, or they cannot be of this gang.
+    """
+    divide = registry.get(scheduler).slices
+    if divide is None:
+        able = " or ".join(takes(SLICES))
+        raise SchedulerError(f"{scheduler} takes no slices of a gang\n  Leave them out, or use {able}")
+    copies = templates.copied(made)
+    members = [each for each in copies if each["kind"] in COUNTED]
+    whole = templates.label(members[0])
+    if [each["kind"] for each in members] != ["Job"] or later_pods(members[0]):
+        raise SchedulerError(f"{whole}: slices are of one Job, whose pods all run at once\n  Write such a Job")
+    if (pods := templates.size(members)) % size:
+        raise SchedulerError(f"{whole}: {pods} pods are no whole slices of {size}\n  Write a multiple of {size}")
+    return divide(copies, topology, size)
+
+
 NEVER = "preemptionPolicy: Never"
+SLICES = "slices"
 _TAKEN: Mapping[str, Callable[[Scheduler], object]] = {
     "topology": lambda each: each.bind,
+    SLICES: lambda each: each.slices,
     "disruption": lambda each: each.disrupt,
     NEVER: lambda each: each.never,
 }
 
 
 def takes(what: str) -> list[str]:
-    """The names of the schedulers that take a gang's `topology`, its `disruption`, or any pods' :data:`NEVER`."""
+    """The names of the schedulers that take a gang's `topology`, `slices` or `disruption`, or pods' :data:`NEVER`."""
     return [each.name for each in registry.every() if _TAKEN[what](each)]
 
 

@@ -70,6 +70,19 @@ def test_why_a_job_waits_that_has_no_pods_yet_is_recorded(heard_first: str) -> N
     assert (found.says, found.queue, found.size) == ("insufficient quota", "team", 4)
 
 
+def test_the_slices_of_a_gang_speak_for_it() -> None:
+    placement = Placement({"title": "run", "namespace": "run"}, NOWHERE, lambda: 0.0, {})
+    placement.begin()
+    kinds = ("Workload", "CompositePodGroup", "PodGroup", "Job")
+    placement.job(PlannedJob("train", "work", 0.0, 4, tuple({"kind": each} for each in kinds)))
+    metadata = {"name": "train-0", "namespace": "run"}
+    condition = {"type": "PodGroupInitiallyScheduled", "status": "False", "reason": "Unschedulable", "message": "full"}
+    spec = {"parentCompositePodGroupName": "train"}
+    item = {"metadata": metadata, "spec": spec, "status": {"conditions": [condition]}}
+    placement.collections["/apis/scheduling.k8s.io/v1beta1/podgroups"](Event("MODIFIED", "run/train-0", item))
+    assert moment(placement.history, 0).jobs["work/Job/train"].says == "Unschedulable: full"
+
+
 def test_a_job_that_is_scaled_wants_as_many_pods_from_then_on() -> None:
     time = 0.0
     placement = Placement({"title": "run"}, NOWHERE, lambda: time, {"work": "team"})

@@ -258,6 +258,40 @@ def test_a_gang_of_kubernetes_own_is_placed_in_a_level_of_the_clusters_topology(
         make(Loaded(experiment, Path()), {})
 
 
+def test_slices_of_a_gang_are_objects_of_one_job_in_levels_of_the_clusters_topology() -> None:
+    topology = {"required": "block", "slices": {"required": "rack", "size": 2}}
+    gang = {"workers": 4, "gang": True, "topology": topology}
+    places = {"block": "example.com/block", "rack": "example.com/rack"}
+    made = plan(gang, scheduler={"name": "native"}, places=places)
+    (job,) = made.jobs
+    assert made.pods == 4
+    assert [(each["kind"], each["metadata"]["name"]) for each in job.objects] == [
+        ("Workload", "w0-1"),
+        ("CompositePodGroup", "w0-1"),
+        ("PodGroup", "w0-1-0"),
+        ("Job", "w0-1-0"),
+        ("PodGroup", "w0-1-1"),
+        ("Job", "w0-1-1"),
+    ]
+    keys = {
+        each["kind"]: each["spec"]["schedulingConstraints"]["topology"][0]["key"]
+        for each in job.objects
+        if "schedulingConstraints" in each["spec"]
+    }
+    assert keys == {"CompositePodGroup": "example.com/block", "PodGroup": "example.com/rack"}
+    with pytest.raises(UnknownPlace, match="rack is no level"):
+        plan(gang, scheduler={"name": "native"}, places={"block": "example.com/block"})
+    with pytest.raises(LabError, match=r"w0: scheduler kai takes no slices; .* {name: native or kueue}"):
+        plan(gang, scheduler={"name": "kai"}, places=places)
+    with pytest.raises(LabError, match="w0: Job default/w0-1: 3 pods are no whole slices of 2 Write a multiple of 2"):
+        plan({**gang, "workers": 3}, scheduler={"name": "native"}, places=places)
+
+
+def test_slices_are_within_a_place() -> None:
+    with pytest.raises(SpecError, match=r"topology.slices: are within one place, which required names; write required"):
+        plan({"gang": True, "topology": {"slices": {"required": "rack", "size": 1}}}, scheduler={"name": "native"})
+
+
 def test_a_gang_of_volcano_is_placed_in_a_level_that_its_hypernodes_have() -> None:
     made = plan({"workers": 3, "gang": True, "topology": {"required": "rack"}}, scheduler={"name": "volcano"})
     group = made.jobs[0].objects[0]

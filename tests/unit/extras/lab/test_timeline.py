@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any, cast
@@ -126,6 +127,13 @@ def test_a_scheduler_that_is_not_built_is_refused_before_anything_is_changed(
         require_built(Scheduler(name="volcano"), tmp_path)
     with pytest.raises(LabError, match="mine does not exist"):
         require_built(Scheduler(name="kube-scheduler", binary="mine"), tmp_path)
+
+
+async def test_a_cluster_without_groups_of_groups_is_told_how_to_get_them() -> None:
+    said = "knows no CompositePodGroup of scheduling.k8s.io/v1alpha3; write kwok: {workloads: native} in the stack file"
+    async with storing() as store, store.client() as client:
+        with pytest.raises(LabError, match=re.escape(said)):
+            await Kinds(client).path("scheduling.k8s.io/v1alpha3", "CompositePodGroup", "run-1")
 
 
 async def test_jobs_of_a_deleted_workload_do_not_arrive_any_more(

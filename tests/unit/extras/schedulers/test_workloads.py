@@ -172,6 +172,65 @@ def test_a_job_that_never_preempts_has_a_group_of_that_policy_as_its_controller_
         workloads.single("native", job(), queue="q")
 
 
+@pytest.mark.parametrize("policy", ["", "Never"])
+def test_slices_of_a_gang_of_kubernetes_own_are_groups_in_a_group(policy: str) -> None:
+    asked = job()
+    if policy:
+        asked["spec"]["template"]["spec"]["preemptionPolicy"] = policy
+    gang = workloads.gang("native", [asked], "train", topology="block", disruption="all")
+    workload, whole, *parts = workloads.slices("native", gang, "rack", 2)
+    same = {"priorityClassName": "high", "disruptionMode": {"all": {}}}
+    if policy:
+        same["preemptionPolicy"] = policy
+    of_gang = {
+        **same,
+        "schedulingPolicy": {"gang": {"minGroupCount": 2}},
+        "schedulingConstraints": {"topology": [{"key": "block"}]},
+    }
+    of_slice = {
+        **same,
+        "schedulingPolicy": {"gang": {"minCount": 2}},
+        "schedulingConstraints": {"topology": [{"key": "rack"}]},
+    }
+    assert (workload["kind"], workload["metadata"]) == ("Workload", {"name": "train", "namespace": "team"})
+    assert workload["spec"]["compositePodGroupTemplates"] == [
+        {"name": "gang", **of_gang, "podGroupTemplates": [{"name": "slice", **of_slice}]}
+    ]
+    assert (whole["kind"], whole["apiVersion"]) == ("CompositePodGroup", "scheduling.k8s.io/v1alpha3")
+    assert whole["metadata"] == workload["metadata"]
+    assert whole["spec"] == {**of_gang, "workloadRef": {"workloadName": "train", "templateName": "gang"}}
+    belongs = {
+        "workloadRef": {"workloadName": "train", "templateName": "slice"},
+        "parentCompositePodGroupName": "train",
+    }
+    for number, (group, its) in enumerate(zip(parts[::2], parts[1::2], strict=True)):
+        name = f"train-{number}"
+        assert (group["kind"], group["metadata"]) == ("PodGroup", {"name": name, "namespace": "team"})
+        assert group["spec"] == {**of_slice, **belongs}
+        assert (its["kind"], its["metadata"]["name"]) == ("Job", name)
+        assert (its["spec"]["parallelism"], its["spec"]["completions"]) == (2, 2)
+        assert its["spec"]["template"]["spec"]["schedulingGroup"] == {"podGroupName": name}
+        assert "scheduling" not in its["spec"]
+    assert len(parts) == 4
+
+
+def test_a_gang_of_which_some_pods_suffice_has_as_many_slices_as_these_fill() -> None:
+    gang = workloads.gang("native", [job()], "train", minimum=3)
+    _, whole, *parts = workloads.slices("native", gang, "rack", 2)
+    assert whole["spec"]["schedulingPolicy"] == {"gang": {"minGroupCount": 2}}
+    assert templates.size([each for each in parts if each["kind"] == "Job"]) == 4
+    assert "scheduling" in gang[0]["spec"], "the gang is as it was"
+
+
+def test_slices_of_a_gang_of_kueue_are_annotations_of_its_pods() -> None:
+    (made,) = workloads.slices("kueue", workloads.gang("kueue", [job()], "train", topology="block"), "rack", 2)
+    assert made["spec"]["template"]["metadata"]["annotations"] == {
+        "kueue.x-k8s.io/podset-required-topology": "block",
+        "kueue.x-k8s.io/podset-slice-required-topology": "rack",
+        "kueue.x-k8s.io/podset-slice-size": "2",
+    }
+
+
 def test_kueue_takes_a_suspended_job_and_leaves_its_pods_to_the_default_scheduler() -> None:
     (made,) = workloads.gang("kueue", [job()], "train", queue="research")
     assert made["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "research"}
@@ -308,6 +367,7 @@ def later(act: Callable[..., object]) -> Callable[..., Callable[[], object]]:
 
 
 gang, single, queue = later(workloads.gang), later(workloads.single), later(workloads.queue)
+slices = later(workloads.slices)
 UNCLEAR = job(template={"spec": {"containers": [{"resources": {"requests": {"cpu": "1x"}}}]}})
 
 
@@ -327,6 +387,14 @@ def other(kind: str, **fields: Any) -> Manifest:
         (gang("volcano", [job()], "g", disruption="all"), "takes no disruption for it\n  Leave it out, or use native"),
         (gang("coscheduling", [job()], "g", topology="zone"), "Leave it out, or use native or volcano or kueue"),
         (gang("kueue", [job()], "g", disruption="all"), "kueue takes no disruption for it"),
+        (slices("volcano", [job()], "rack", 2), "takes no slices of a gang\n  Leave them out, or use native or kueue"),
+        (slices("native", [job()], "rack", 3), "Job team/train: 4 pods are no whole slices of 3\n  Write a multiple"),
+        (
+            slices("native", [job(pods=2, completions=4)], "rack", 2),
+            "slices are of one Job, whose pods all run at once",
+        ),
+        (slices("native", [job(), job("b")], "rack", 2), "slices are of one Job"),
+        (slices("kueue", [other("JobSet", spec={"replicatedJobs": parts(2)})], "rack", 2), "slices are of one Job"),
         (gang("kueue", [job(), job("b")], "g"), "one Job or JobSet at a time"),
         (gang("kueue", [job()], "g", minimum=2), "all pods of a Job or none, and 2 of 4"),
         (single("kube-scheduler", job(), queue="q"), "Job team/train: kube-scheduler has no queues"),

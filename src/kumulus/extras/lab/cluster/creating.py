@@ -187,6 +187,8 @@ class Kinds:
 def _remedy(group: str) -> str:
     if group == "jobset.x-k8s.io":
         return "its controller has to be in the cluster"
+    if group == "scheduling.k8s.io":
+        return "write kwok: {workloads: native} in the stack file"
     for scheduler in registry.every():
         if group in scheduler.api_groups:
             return f"write scheduler: {{name: {scheduler.name}}}"

@@ -79,6 +79,7 @@ def _workload() -> Schema:
     endless = {"required": ["kind"], "properties": {"kind": {"enum": ["Pod", "Deployment"]}}}
     single = {"required": ["kind"], "properties": {"kind": {"const": "Pod"}}}
     somewhere = {"properties": {"topology": required("required")}, "required": ["topology"]}
+    sliced = {"properties": {"topology": required("slices")}, "required": ["topology"]}
     somehow = {"properties": {"disruption": {"enum": ["all", "single"]}}, "required": ["disruption"]}
     bound = {"anyOf": [somewhere, somehow]}
     classed = {"required": ["priority"], "properties": {"priority": {"type": "string", "minLength": 1}}}
@@ -90,6 +91,7 @@ def _workload() -> Schema:
             {"if": endless, "then": {"not": required("duration")}},
             {"if": classed, "then": {"not": required("preemptionPolicy")}},
             {"if": bound, "then": {"required": ["gang"], "properties": {"gang": {"const": True}}}},
+            {"if": sliced, "then": somewhere},
             {"if": single, "then": {"properties": {"workers": {"enum": [1, None]}}}},
         ]
     }

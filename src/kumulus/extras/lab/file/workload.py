@@ -178,11 +178,22 @@ class Affinity(Section):
     """The workers of a job are all in one such place if that is possible."""
 
 
+class Slices(Section):
+    """Equal parts of a gang."""
+
+    required: Place = Field(examples=["rack"])
+    """Each slice is placed in one such place."""
+    size: Annotated[int, whole(1, MOST_WORKERS)] = Field(examples=["8"])
+    """Pods of each slice; the gang has a multiple of them."""
+
+
 class Together(Section):
     """Where the pods of a gang have to be together."""
 
     required: Place | None = Field(default=None, examples=["rack"])
     """The gang is placed in one such place, or waits."""
+    slices: Slices | None = Field(default=None, examples=["{required: rack, size: 8}"])
+    """The gang, a Job, consists of slices, each in a smaller place: `native`, `kueue`."""
 
 
 class Workload(Section):
@@ -282,6 +293,8 @@ class Workload(Section):
         for name, given in (("topology", self.topology.required), ("disruption", self.disruption)):
             if given and not self.gang:
                 yield problem((name,), "is of a gang, and this workload is none", "write gang: true")
+        if self.topology.slices and not self.topology.required:
+            yield problem(("topology", "slices"), "are within one place, which required names", "write required, too")
         if isinstance(self.priority, str) and self.priority and "preemptionPolicy" in self.model_fields_set:
             message = "is that of the PriorityClass, which priority names"
             yield problem(("preemptionPolicy",), message, "leave it out, or write a number as priority")

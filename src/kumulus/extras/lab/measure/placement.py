@@ -120,13 +120,17 @@ class Placement:
         return key
 
     def _take_report(self, read: Callable[[Any], reports.JobReport | None], event: Event[Any]) -> None:
-        report = read(event.item) if event.kind != "DELETED" and event.item is not None else None
         # A deleted object has no news.
+        if event.kind == "DELETED" or event.item is None:
+            return
+        report = read(event.item)
         if report is None or report.namespace != self.history.about.get("namespace"):
             return
-        self._states[report.name] = report.says
-        if known := self._jobs.get(report.name):
-            self._note(report.name, *known, self._now())
+        # The slices of a gang speak for it: kube-scheduler 1.37 writes no conditions of a CompositePodGroup.
+        name = str((event.item.get("spec") or {}).get("parentCompositePodGroupName") or report.name)
+        self._states[name] = report.says
+        if known := self._jobs.get(name):
+            self._note(name, *known, self._now())
 
     def _note(self, name: str, key: JobKey, facts: Facts, at: int) -> None:
         facts = facts._replace(says=self._states.get(name, ""))

@@ -40,8 +40,8 @@ def for_scheduler(
         LabError: this scheduler does not accept such a job.
         UnknownPlace: the cluster has no such level.
     """
-    required, disruption = workload.topology.required, workload.disruption
-    _require_taken(scheduler, workload, ("topology", required), ("disruption", disruption))
+    required, slices, disruption = workload.topology.required, workload.topology.slices, workload.disruption
+    _require_taken(scheduler, workload, ("topology", required), (workloads.SLICES, slices), ("disruption", disruption))
     profile = workload.schedulerName or next(iter(profiles), "")
     if scheduler == OWN:
         with_pods = [each for each in objects if each["kind"] in COUNTED and counted_templates(each)]
@@ -62,6 +62,8 @@ def for_scheduler(
                 topology=topology,
                 disruption=disruption,
             )
+            if slices:
+                found = workloads.slices(scheduler, found, place_label(slices.required, places), slices.size)
         else:
             one = partial(workloads.single, scheduler, queue=queue, scheduler_name=profile)
             found = [made for each in objects for made in one(each)]

@@ -15,6 +15,7 @@ SCHEDULER = Scheduler(
     plan=launch.plan,
     gang=workloads.gang,
     bind=workloads.bind,
+    slices=workloads.slices,
     single=workloads.single,
     queues=True,
     queue=workloads.queue,

@@ -20,6 +20,8 @@ _API_VERSION = "kueue.x-k8s.io/v1beta2"
 _QUEUE = "kueue.x-k8s.io/queue-name"
 _MANAGED = ("Job", "JobSet")
 _TOGETHER = "kueue.x-k8s.io/podset-required-topology"
+_SLICES = "kueue.x-k8s.io/podset-slice-required-topology"
+_SLICE_SIZE = "kueue.x-k8s.io/podset-slice-size"
 # A flavor with a topology has to select nodes by a label: every node has this one.
 _ANY_NODE = {"kubernetes.io/os": "linux"}
 
@@ -54,9 +56,19 @@ def single(workload: Mapping[str, Any], queue: str) -> list[Manifest]:
 
 def bind(made: Sequence[Manifest], topology: str) -> None:
     """See :attr:`kumulus.extras.schedulers.descriptor.Scheduler.bind`."""
+    _annotate(made, {_TOGETHER: topology})
+
+
+def slices(made: list[Manifest], topology: str, size: int) -> list[Manifest]:
+    """See :attr:`kumulus.extras.schedulers.descriptor.Scheduler.slices`."""
+    _annotate(made, {_SLICES: topology, _SLICE_SIZE: str(size)})
+    return made
+
+
+def _annotate(made: Sequence[Manifest], annotations: Mapping[str, str]) -> None:
     for each in made:
         for template, _ in templates.templates(each):
-            templates.annotate(template, annotations={_TOGETHER: topology})
+            templates.annotate(template, annotations=annotations)
 
 
 def queue(

@@ -13,9 +13,9 @@ SCHEDULER = Scheduler(
     require=require,
     gang=workloads.gang,
     bind=workloads.bind,
+    slices=workloads.slices,
     disrupt=workloads.disrupt,
     never=True,
     single=workloads.single,
-    gangs_are="`scheduling` of a Job, `PodGroup` of scheduling.k8s.io",
-    api_groups=("scheduling.k8s.io",),
+    gangs_are="`scheduling` of a Job, `PodGroup` and `CompositePodGroup` of scheduling.k8s.io",
 )

@@ -1,6 +1,6 @@
 """Workloads for Kubernetes' own API, if it is on: a Job says that it is a gang, other pods belong to a PodGroup.
 
-Source: k8s.io/api scheduling/v1beta1 and batch/v1 (JobSchedulingConfiguration), of Kubernetes 1.37.
+Source: k8s.io/api scheduling/v1beta1, scheduling/v1alpha3 and batch/v1 (JobSchedulingConfiguration), of 1.37.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 VERSION = "scheduling.k8s.io/v1beta1"
+_COMPOSITE = "scheduling.k8s.io/v1alpha3"
 
 
 def gang(workloads: Sequence[Mapping[str, Any]], name: str, minimum: int, queue: str) -> list[Manifest]:
@@ -65,6 +66,36 @@ def _grouped(members: Sequence[Manifest], name: str, policy: Mapping[str, Any]) 
             each["spec"]["schedulingGroup"] = {"podGroupName": name}
     metadata = {"name": name, "namespace": templates.namespace(members[0])}
     return {"apiVersion": VERSION, "kind": "PodGroup", "metadata": metadata, "spec": spec}
+
+
+def slices(made: list[Manifest], topology: str, size: int) -> list[Manifest]:
+    """See :attr:`kumulus.extras.schedulers.descriptor.Scheduler.slices`: a PodGroup and a Job for each.
+
+    The gang is the CompositePodGroup that they belong to, which a Job could not name by itself. Kubernetes wants both
+    to name templates of a Workload, but 1.37.2 does not look for it.
+    """
+    *groups, job = made
+    (group,) = groups or [_grouped([job], str(job["metadata"]["name"]), job["spec"].pop("scheduling"))]
+    name, spec = group["metadata"]["name"], group["spec"]
+    parts = -(-spec["schedulingPolicy"]["gang"]["minCount"] // size)
+    whole = {**spec, "schedulingPolicy": {"gang": {"minGroupCount": parts}}}
+    part = {**spec, "schedulingPolicy": {"gang": {"minCount": size}}}
+    bind([{"kind": "PodGroup", "spec": part}], topology)
+    template = {"name": "gang", **whole, "podGroupTemplates": [{"name": "slice", **part}]}
+    whole["workloadRef"] = {"workloadName": name, "templateName": "gang"}
+    part |= {"workloadRef": {"workloadName": name, "templateName": "slice"}, "parentCompositePodGroupName": name}
+    found = [
+        {**group, "kind": "Workload", "spec": {"compositePodGroupTemplates": [template]}},
+        {**group, "kind": "CompositePodGroup", "apiVersion": _COMPOSITE, "spec": whole},
+    ]
+    for number in range(templates.size([job]) // size):
+        one, each = templates.copied([{**group, "spec": part}, job])
+        one["metadata"]["name"] += f"-{number}"
+        each["metadata"]["name"] += f"-{number}"
+        each["spec"] |= {"parallelism": size, "completions": size}
+        each["spec"]["template"]["spec"]["schedulingGroup"] = {"podGroupName": one["metadata"]["name"]}
+        found += [one, each]
+    return found
 
 
 def bind(made: Sequence[Manifest], topology: str) -> None:
