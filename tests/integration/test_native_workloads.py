@@ -73,6 +73,20 @@ async def share(plane: Plane, pools: Pools, workloads: Callable[[str, Object], O
     return name
 
 
+def zones_of_pods(plane: Plane) -> tuple[dict[str, Counter[str]], Callable[[object], None]]:
+    """In which zones the pods of the workloads `fits` and `never` are, those without a node in none; as last looked."""
+    zone_of = {each["metadata"]["name"]: each["metadata"]["labels"][ZONE] for each in plane.api.list(NODES)}
+    zones: dict[str, Counter[str]] = {}
+
+    def look(_: object) -> None:
+        pods = plane.api.list("/api/v1/pods", labelSelector=JOB_LABEL)
+        for name in ("fits", "never"):
+            placed = [each["spec"].get("nodeName") for each in pods if each["metadata"]["name"].startswith(name)]
+            zones[name] = Counter(zone_of.get(node, "") for node in placed)
+
+    return zones, look
+
+
 async def sliced(
     plane: Plane, pools: Pools, directory: Path, scheduler: str
 ) -> tuple[Details, Path, dict[str, Counter[str]]]:
@@ -80,22 +94,14 @@ async def sliced(
     for zone, nodes, cpu in (("odd", 2, "3"), ("even", 3, "2")):
         capacity = {"cpu": cpu, "memory": "1Gi", "pods": "110"}
         await pools.create(pools.inputs(nodes, labels={ZONE: zone}, capacity=capacity))
-    zone_of = {each["metadata"]["name"]: each["metadata"]["labels"][ZONE] for each in plane.api.list(NODES)}
-    found: dict[str, Counter[str]] = {}
-
-    def look(_: object) -> None:
-        pods = plane.api.list("/api/v1/pods", labelSelector=JOB_LABEL)
-        for name in ("fits", "never"):
-            nodes = [each["spec"].get("nodeName") for each in pods if each["metadata"]["name"].startswith(name)]
-            found[name] = Counter(zone_of[each] for each in nodes if each)
-
+    zones, look = zones_of_pods(plane)
     gang = {"workers": 6, "gang": True, "requests": {"cpu": "1"}}
     topology = {"required": "zone", "slices": {"required": "host", "size": 2}}
     workloads = [
         {"name": "fits", **gang, "topology": topology},
         {"name": "never", **gang, "topology": topology, "arrival": {"after": "4s"}},
     ]
-    return *await run(plane, directory, workloads, scheduler, on_sample=look), found
+    return *await run(plane, directory, workloads, scheduler, on_sample=look), zones
 
 
 async def preempted(
@@ -171,7 +177,7 @@ class TestWithNativeWorkloads:
         self, plane: Plane, pools: Pools, tmp_path: Path
     ) -> None:
         details, made, zones = await sliced(plane, pools, tmp_path, "native")
-        assert zones == {"fits": {"even": 6}, "never": {}}
+        assert zones == {"fits": {"even": 6}, "never": {"": 6}}
         measures = details.measures
         assert [measures[f"groups.{each}"] for each in ("total", "admitted", "partlyPlaced")] == [6, 3, 0]
         assert [measures[f"jobs.{each}"] for each in ("total", "admitted", "partlyAdmitted")] == [2, 1, 0]
@@ -367,15 +373,7 @@ async def test_kueue_admits_a_job_that_has_to_be_in_one_zone_when_a_zone_has_roo
         pytest.skip(str(error))
     for zone, nodes in (("a", 2), ("b", 4), ("c", 3)):
         await pools.create(pools.inputs(nodes, labels={ZONE: zone}, capacity={**ONE_PER_NODE, "memory": "1Gi"}))
-    zone_of = {each["metadata"]["name"]: each["metadata"]["labels"][ZONE] for each in plane.api.list(NODES)}
-    zones: dict[str, Counter[str]] = {}
-
-    def look(_: object) -> None:
-        pods = plane.api.list("/api/v1/pods", labelSelector=JOB_LABEL)
-        for name in ("fits", "never"):
-            placed = [each["spec"].get("nodeName") for each in pods if each["metadata"]["name"].startswith(name)]
-            zones[name] = Counter(zone_of.get(node, "") for node in placed)
-
+    zones, look = zones_of_pods(plane)
     gang = {"gang": True, "requests": {"cpu": "1"}, "topology": {"required": "zone"}}
     workloads = [{"name": "fits", "workers": 4, **gang}, {"name": "never", "workers": 5, **gang}]
     await run(plane, tmp_path, workloads, "kueue", on_sample=look)
