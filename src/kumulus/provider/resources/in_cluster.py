@@ -311,10 +311,15 @@ def outlives_stack(properties: Properties) -> bool:
     return outlives if isinstance(outlives, bool) else outlives_by_note(Path(str(properties.get("kubeconfig"))))
 
 
+def disk_full(properties: Properties) -> str:
+    """The message if a cluster on this machine has too little room on its disk to continue; empty otherwise."""
+    return "" if outlives_stack(properties) else no_room(Path(str(properties.get("kubeconfig"))).parent)
+
+
 def with_remedy(failure: ProviderError, properties: Properties) -> ProviderError:
     """A failure with a remedy for a cluster that does not answer."""
     if outlives_stack(properties):
         return ProviderError(f"{failure}; when it answers, run this again; {GONE_FOR_GOOD}")
-    if full := no_room(Path(str(properties.get("kubeconfig"))).parent):
+    if full := disk_full(properties):
         return ProviderError(f"{failure}; {full}")
     return ProviderError(f"{failure}; `pulumi up --refresh` brings a cluster back that is down")

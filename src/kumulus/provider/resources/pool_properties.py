@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import Unreachable
@@ -29,13 +28,12 @@ from kumulus.provider.resources.in_cluster import (
     LOOK_PATIENCE,
     PLACE,
     PLACE_KEYS,
+    disk_full,
     drifted,
-    outlives_stack,
     recorded_owner,
     with_remedy,
 )
 from kumulus.provider.values import contains_unknown
-from kumulus.runtimes.directories import no_room
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -161,7 +159,7 @@ class Attempt:
             message = str(with_remedy(ProviderError(message), inputs))
         else:
             outputs = outputs_of(inputs, seen.present, describe_drift(pool, seen))
-            if not outlives_stack(inputs) and (full := no_room(Path(str(inputs.get("kubeconfig"))).parent)):
+            if full := disk_full(inputs):
                 message = f"{message}; {full}"
         return PartialFailure(f"pool {pool.name}: {message}", self.resource_id, outputs, list(reasons))
 
