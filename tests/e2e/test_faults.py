@@ -11,6 +11,7 @@ from tests.support.project import NODES, Project
 
 pytestmark = pytest.mark.e2e
 GPU = "nvidia.com/gpu"
+SLEEPS = ["sleep", "30"]
 POOL_FAULTS: list[dict[str, Any]] = [
     {"name": "lost-gpu", "kind": "gpu-fell-off-bus", "target": {"nodeGroup": "a100", "rack": "r1"}},
     {"name": "tired", "kind": "not-ready", "target": {"names": ["a100-use1-0"]}},
@@ -155,7 +156,18 @@ def _is_given_up(node: dict[str, Any]) -> bool:
     return ready == {"Unknown"} and "node.kubernetes.io/unreachable" in str(node["spec"])
 
 
+def _says_ready(pod: dict[str, Any]) -> str:
+    return {each["type"]: str(each["status"]) for each in pod["status"].get("conditions") or ()}.get("Ready", "")
+
+
 def nodes_fail(project: Project, before: dict[str, Any]) -> None:
+    placed = {"tired": "a100-use1-0", "dead": "a100-use1-1", "gone": "a100-use1-1"}
+    for name, node in placed.items():
+        project.api().create(PODS, pod(name, "Always", nodeName=node))
+    # It would end on the silent node a while before that is given up.
+    ends = pod("ends", nodeName="a100-use1-1", containers=[{"name": "main", "image": "none", "command": SLEEPS}])
+    project.api().create(PODS, ends)
+    project.api().until(PODS, lambda found: {_says_ready(found[name]) for name in (*placed, "ends")} == {"True"})
     project.write_stack(cluster(*POD_FAULTS[:1], *POOL_FAULTS))
     foreseen = project.foresee()
     assert {step.name for step in foreseen.steps} == {"again", "lost-gpu", "tired", "dead", "share"}
@@ -179,8 +191,15 @@ def nodes_fail(project: Project, before: dict[str, Any]) -> None:
     assert grown["a100-use1-3"]["status"]["allocatable"][GPU] == "7"
 
     # Meanwhile the node controller waits for the silent kubelet.
+    project.api().delete(f"{PODS}/gone")
     a_group_that_goes_is_told(project)
     project.api().until(NODES, lambda found: _is_given_up(found["a100-use1-1"]), 90)
+    # The controller has taken Ready from the pods of both nodes; a kubelet that lives gives it back.
+    left = project.api().until(
+        PODS, lambda found: [_says_ready(found[name]) for name in placed] == ["True", "False", "False"]
+    )
+    assert "deletionTimestamp" in left["gone"]["metadata"]
+    assert {left[name]["status"]["phase"] for name in (*placed, "ends")} == {"Running"}
 
     project.write_stack(cluster(*POD_FAULTS[:1]))
     told = project.foresee().messages
@@ -189,6 +208,14 @@ def nodes_fail(project: Project, before: dict[str, Any]) -> None:
     assert "running pod" in told["share"]
     project.up()
     assert settled(project) == before
+    project.api().until(
+        PODS,
+        lambda found: (
+            "gone" not in found
+            and _says_ready(found["dead"]) == "True"
+            and found["ends"]["status"]["phase"] == "Succeeded"
+        ),
+    )
     assert project.foresee("--refresh").steps == ()
 
 

@@ -200,14 +200,15 @@ _RESERVES = [
     absent(f".metadata.annotations[{json.dumps(_GPU_INDEX)}]"),
 ]
 _RESERVE: dict[str, Any] = pod_annotated({_GPU_INDEX: "GPU-{{ .metadata.uid }}"})
-# In jq: it has not seen the spec as it is, a gate was opened or closed, or its resize is no longer held up.
+# In jq: it has not seen the spec as it is, a gate was opened or closed, the controller of nodes had taken Ready from it
+# while its node was away (KWOK acts on no pod of a silent one), or its resize is no longer held up.
 _LAGS = f"""
 ((.metadata.generation // 0) > (.status.observedGeneration // 0)
-  or ((.spec.readinessGates // []) != []
-    and ([.status.conditions[]? | select(.type == "Ready")][0] as $ready
-      | [.status.conditions[]? | select(.status == "True").type] as $true
-      | if [.spec.readinessGates[].conditionType] - $true == [] then $ready.reason == "ReadinessGatesNotReady"
-        else $ready.status == "True" end))
+  or ([.status.conditions[]? | select(.type == "Ready").status][0] as $ready
+    | [.status.conditions[]? | select(.status == "True").type] as $true
+    | if [.spec.readinessGates[]?.conditionType] - $true == []
+      then $ready == "False" and any($true[]; . == "ContainersReady")
+      else $ready == "True" end)
   or (any(.status.conditions[]?; .type == "PodResizePending" and .message == {json.dumps(ANNOTATED)})
     and (.metadata.annotations // {{}} | has({json.dumps(RESIZE_ANNOTATION)}) | not))
 ) | tostring""".strip()

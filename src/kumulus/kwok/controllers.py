@@ -14,6 +14,7 @@ from typing import Any
 from kumulus.kwok.base_stages import node_stages_above, pod_stages_above
 from kumulus.kwok.lifecycle_states import CONDITION
 from kumulus.model import nodes
+from kumulus.model.active_faults import WITHOUT_KWOK
 from kumulus.model.pools import CLUSTER_LABEL
 from kumulus.model.scale import SHARD_LABEL, lease_seconds, pod_range, selector
 
@@ -84,8 +85,8 @@ class Controllers:
             "nodeLeaseDurationSeconds": lease_seconds(self.nodes, self.settings.lease_seconds),
             "cidr": pod_range(self.settings.pod_cidr, shard, self.shards),
         }
-        if chosen := selector(shard, self.shards):
-            options["manageNodesWithLabelSelector"] = chosen
+        chosen = (selector(shard, self.shards), f"!{WITHOUT_KWOK}")
+        options["manageNodesWithLabelSelector"] = ",".join(filter(None, chosen))
         return {"apiVersion": "config.kwok.x-k8s.io/v1alpha1", "kind": "KwokConfiguration", "options": options}
 
     def config_map(self, shard: int) -> dict[str, Any]:

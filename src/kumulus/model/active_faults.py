@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 FAULTS_ANNOTATION = "kumulus.io/faults"
 """Names the faults active on a node; KWOK does not change the status of a node that has this annotation."""
 
+WITHOUT_KWOK = "kumulus.io/without-kwok"
+"""A label of nodes that KWOK leaves alone, with their pods: a fault has silenced their kubelet, or they have one."""
+
 FAULT_LABEL = "kumulus.io/fault"
 """The fault that an object belongs to; objects with it are the fault's record and its stages."""
 
@@ -119,6 +122,8 @@ def with_faults(ours: OwnedFields, pool: str, ordinal: int, faults: PoolFaults) 
             capacity=reduced(ours.capacity, ours.capacity, effects.capacity),
             conditions={**ours.conditions, **fault.conditions(now)},
         )
+    if faults.kubelet(ordinal) == "silent":
+        ours = replace(ours, labels={**ours.labels, WITHOUT_KWOK: "true"})
     names = ",".join(fault.name for fault in faults.of(ordinal))
     return replace(ours, annotations={**ours.annotations, FAULTS_ANNOTATION: names}) if names else ours
 

@@ -86,7 +86,7 @@ def test_a_controller_is_told_what_the_chart_has_no_values_for() -> None:
         "nodeLeaseParallelism": 16,
         "nodeLeaseDurationSeconds": 100,
         "cidr": "198.19.0.0/16",
-        "manageNodesWithLabelSelector": "kumulus.io/shard=1",
+        "manageNodesWithLabelSelector": "kumulus.io/shard=1,!kumulus.io/without-kwok",
     }
 
 

@@ -186,8 +186,11 @@ def test_what_has_failed_is_restarted_after_the_back_off_of_a_kubelet() -> None:
         ({"gate": "True", "ready": ("True", None)}, "false"),
         ({"gate": None, "ready": ("False", "ReadinessGatesNotReady")}, "false"),
         ({"gate": "True", "ready": ("False", "ReadinessGatesNotReady")}, "true"),
-        # The node's controller has marked it, as the node is lost.
-        ({"gate": "True", "ready": ("False", None)}, "false"),
+        # The node's controller had marked it, as the node was lost.
+        ({"gate": "True", "ready": ("False", None)}, "true"),
+        ({"ready": ("False", None)}, "true"),
+        ({"gate": None, "ready": ("False", None)}, "false"),
+        ({"ready": ("False", "ContainersNotReady"), "unready": True}, "false"),
         ({"pending": ANNOTATED, "annotations": {"kumulus.io/resize": "deferred"}}, "false"),
         ({"pending": ANNOTATED}, "true"),
         ({"pending": "declared by resizes[0] of the lifecycle a"}, "false"),
@@ -198,7 +201,10 @@ def test_a_pod_is_followed_where_its_status_lags_behind(change: dict[str, Any], 
     annotations = {"annotations": change["annotations"]} if "annotations" in change else {}
     found["metadata"] |= {"generation": 1, **change.get("metadata", {}), **annotations}
     status, reason = change.get("ready", ("True", None))
-    conditions = [{"type": "Ready", "status": status, **({"reason": reason} if reason else {})}]
+    conditions = [
+        {"type": "Ready", "status": status, **({"reason": reason} if reason else {})},
+        {"type": "ContainersReady", "status": str(not change.get("unready"))},
+    ]
     if "gate" in change:
         found["spec"]["readinessGates"] = [{"conditionType": "example.com/open"}]
         conditions += [{"type": "example.com/open", "status": "True"}] if change["gate"] else []

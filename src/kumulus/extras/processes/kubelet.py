@@ -21,6 +21,7 @@ from kumulus.extras.processes.egress import SOCKET, Egress
 from kumulus.extras.processes.running import Pod
 from kumulus.kube import ApiError, Client, Unreachable, load_kubeconfig, objects
 from kumulus.kube.watch import Events, News, follow
+from kumulus.model.active_faults import WITHOUT_KWOK
 
 SETTINGS = "local/settings.json"
 TAINT = "kumulus.io/local"
@@ -84,7 +85,8 @@ class Kubelet:
 def node() -> dict[str, Any]:
     """The node as an object. It offers nothing to a scheduler: its pods are put there as they are created."""
     machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
-    labels = {**MARK, "kubernetes.io/hostname": NODE, "kubernetes.io/os": "linux", "kubernetes.io/arch": machine}
+    os_and_arch = {"kubernetes.io/os": "linux", "kubernetes.io/arch": machine}
+    labels = {**MARK, WITHOUT_KWOK: "true", "kubernetes.io/hostname": NODE, **os_and_arch}
     return {
         "apiVersion": "v1",
         "kind": "Node",

@@ -1,9 +1,10 @@
 """The status of a running pod whose spec has changed: resized in place, restarted, with another container in it.
 
-As a kubelet does it (k8s.io/kubernetes v1.37, pkg/kubelet/allocation and status/generate.go): containers are resized,
-or restarted where their resizePolicy or a new image asks for that, ephemeral ones start, and a pod is Ready as far as
-its readiness gates are open. A stage sees neither the room on the node nor other pods: a resize has the outcome that
-the pod or its lifecycle declares, or it is accepted.
+As a kubelet does it (k8s.io/kubernetes v1.37, pkg/kubelet/allocation, status/generate.go and status/status_manager.go):
+containers are resized, or restarted where their resizePolicy or a new image asks for that, ephemeral ones start, and a
+pod whose containers are ready is Ready as far as its readiness gates are open, whatever others wrote. A stage sees
+neither the room on the node nor other pods: a resize has the outcome that the pod or its lifecycle declares, or it is
+accepted.
 """
 
 import json
@@ -84,10 +85,13 @@ _CONDITIONS = (
     """
 {{ $flips := false }}
 {{ $waited := false }}
+{{ $true := list }}
+{{ range .status.conditions }}{{ if eq .status "True" }}{{ $true = append $true .type }}{{ end }}{{ end }}
 {{ range .status.conditions }}
 {{ if eq .type "PodResizePending" }}{{ $waited = true }}{{ end }}
-{{ if and (eq .type "Ready") $root.spec.readinessGates }}
-{{ $flips = ternary (eq .status "True") (eq (or .reason "") "ReadinessGatesNotReady") (not (not $closed)) }}
+{{ if eq .type "Ready" }}
+{{ $opens := and (eq .status "False") (has "ContainersReady" $true) }}
+{{ $flips = ternary (eq .status "True") $opens (not (not $closed)) }}
 {{ end }}
 {{ $own := has .type (list "PodReadyToStartContainers" "Initialized" "Ready" "ContainersReady" "PodScheduled") }}
 {{ if and $own (not (and (eq .type "Ready") $flips)) }}

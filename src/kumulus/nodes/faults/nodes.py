@@ -146,7 +146,10 @@ async def apply_steps(
     steps = [each for each in steps if each.name not in others]
     result, changes = FaultsApplied(), Changes(now)
     woken = [each.name for each in steps if _wakes(each)]
-    seen = await leases.look(client) if woken else leases.LeaseSnapshot()
+    silenced = [each.name for each in steps if each.becomes == "silent"]
+    seen = await leases.look(client) if woken or silenced else leases.LeaseSnapshot()
+    if silenced:
+        result.add(await _silence(client, silenced, seen, stop))
 
     async def one(each: NodeStep) -> None:
         try:
@@ -163,21 +166,27 @@ async def apply_steps(
     gone = {each.name for each in done if each.becomes == "gone"}
     if gone:
         result.pods = await pods.orphan(client, gone, stop)
-    if silenced := [each.name for each in done if each.becomes == "silent"]:
-        result.add(await _silence(client, silenced, stop))
-    if woken:
-        await pods.resume(client, await pods.on(client, woken))
+    if silenced:
+        # KWOK has the nodes no more, and so drops what it had in store for pods that now change.
+        await asyncio.sleep(_SEEN_AFTER)
+    if silenced or woken:
+        await pods.resume(client, await pods.on(client, [*silenced, *woken]))
     if result.created:
         await wait_until_managed(client, [each.name for each in done if each.may_be("gone")], stop)
     return result
 
 
-async def _silence(client: Client, nodes: list[str], stop: asyncio.Event | None) -> Outcome[str]:
-    # kwok-controller must see the node's annotation before the lease is taken: only then does it drop the heartbeat
-    # that it has already scheduled.
+async def _silence(
+    client: Client, nodes: list[str], seen: leases.LeaseSnapshot, stop: asyncio.Event | None
+) -> Outcome[str]:
+    """Take the leases of nodes from KWOK, and wait until it has seen that: it will lose the nodes by their label.
+
+    If it lost a node while it renews its lease, and got it back soon, it could stop renewing all leases
+    (docs/decisions/kwok-leases.md).
+    """
+    taken = await for_each(nodes, partial(leases.take, client, seen=seen), workers=client.connections, stop=stop)
     await asyncio.sleep(_SEEN_AFTER)
-    take = partial(leases.take, client, seen=await leases.look(client))
-    return await for_each(nodes, take, workers=client.connections, stop=stop)
+    return taken
 
 
 def _wakes(each: NodeStep) -> bool:

@@ -7,6 +7,7 @@ from kumulus import toolchain
 from kumulus.kwok import node_metrics
 from kumulus.kwok.base_stages import stages
 from kumulus.kwok.claim_stages import claim_stages, volume_stages
+from kumulus.model.active_faults import WITHOUT_KWOK
 from kumulus.runtimes.base import Wanted
 from kumulus.runtimes.kwok import access, addition, components, gates, logs, objects, sizing
 from kumulus.runtimes.kwok.layout import Layout
@@ -32,6 +33,7 @@ _FLAGS = {
         "controllers": "*,-ttl-controller",
     },
     "kube-scheduler": {"leader-elect": "false"},
+    "kwok-controller": {"manage-all-nodes": "false", "manage-nodes-with-label-selector": f"!{WITHOUT_KWOK}"},
 }
 # The flags that kwokctl sets itself: ours replace them, and all others are added.
 _OF_KWOKCTL = {
@@ -42,6 +44,7 @@ _OF_KWOKCTL = {
     "initial-cluster",
     "listen-client-urls",
     "listen-peer-urls",
+    "manage-all-nodes",
     "node-monitor-grace-period",
 }
 # Of an etcd whose data may be lost. It has no other members, but until it has elected itself it waits for them: with
