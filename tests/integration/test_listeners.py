@@ -56,7 +56,7 @@ def open_plane() -> Iterator[Plane]:
     home.mkdir(mode=0o755)
     try:
         with plane_at(home) as made:
-            made.api.create(NODES, {"metadata": {"name": f"{CANARY}-node"}})
+            made.api.create(NODES, {"metadata": {"name": f"{CANARY}-node", "labels": {"type": "kwok"}}})
             container = {"name": "c", "image": "none"}
             spec = {"nodeName": f"{CANARY}-node", "containers": [container]}
             made.api.create(PODS, {"metadata": {"name": f"{CANARY}-pod"}, "spec": spec})

@@ -50,7 +50,7 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
 def populate(plane: Plane) -> None:
     resources = {"cpu": "1", "memory": "1Gi", "pods": "10"}
     for number in range(MANY):
-        metadata = {"name": f"n-{number}", "annotations": {"kwok.x-k8s.io/node": "fake"}}
+        metadata = {"name": f"n-{number}", "labels": {"kubernetes.io/hostname": f"n-{number}"}}
         plane.api.create(NODES, {"metadata": metadata, "status": {"capacity": resources, "allocatable": resources}})
     plane.api.until(LEASES, lambda found: len(found) == MANY)
 

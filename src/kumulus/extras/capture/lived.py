@@ -13,6 +13,7 @@ from typing import Any
 
 from kumulus.model.distributions import Distribution
 
+_ENDED = ("Ready", "ContainersReady", "PodReadyToStartContainers")
 FEWEST = 5
 """Of fewer pods, no distribution is distinguished from another."""
 
@@ -32,7 +33,7 @@ class Lives:
     starts: list[float] = field(default_factory=list)
     """From the last container's start until the pod was ready, of pods that are and were never restarted."""
     runs: list[float] = field(default_factory=list)
-    """Of containers that ended with 0."""
+    """Of containers that ended with 0, until the kubelet had said so: only then is their room free for others."""
     failures: dict[tuple[int, str], list[float]] = field(default_factory=dict)
     """The same of all others, by exit code and reason."""
     runs_on: int = 0
@@ -55,12 +56,14 @@ class Lives:
             running = [span[0] for each in main if (span := _span(each))]
             if ready is not None and running and not restarted:
                 self.starts.append(ready - max(running))
-        for each in main if status.get("phase") in ("Succeeded", "Failed") else ():
-            end = (each.get("state") or {}).get("terminated") or {}
-            if (span := _span(each)) and span[1] is not None:
-                code = int(end.get("exitCode") or 0)
-                how = self.failures.setdefault((code, str(end.get("reason") or "Error")), []) if code else self.runs
-                how.append(span[1] - span[0])
+        if status.get("phase") in ("Succeeded", "Failed"):
+            spans = [(each["state"]["terminated"], *span) for each in main if (span := _span(each))]
+            ends = [(how, start, end) for how, start, end in spans if end is not None]
+            late = max(0.0, _said(status) - max((end for *_, end in ends), default=math.inf))
+            for how, start, end in ends:
+                code = int(how.get("exitCode") or 0)
+                of = self.failures.setdefault((code, str(how.get("reason") or "Error")), []) if code else self.runs
+                of.append(end - start + late)
 
     def lifecycle(self, name: str) -> dict[str, Any]:
         """The lifecycle in the form of a stack file, with what is known; without any such, only name and selector.
@@ -166,6 +169,12 @@ def _span(container: Mapping[str, Any]) -> tuple[float, float | None] | None:
     running, ended = state.get("running") or {}, state.get("terminated") or {}
     began = running.get("startedAt") or ended.get("startedAt")
     return (_time(began), _time(ended["finishedAt"]) if ended.get("finishedAt") else None) if began else None
+
+
+def _said(status: Mapping[str, Any]) -> float:
+    """When the kubelet last changed a condition of an ended pod: its sandbox is gone, it is about to say its end."""
+    times = (each.get("lastTransitionTime") for each in status.get("conditions") or () if each.get("type") in _ENDED)
+    return max((_time(each) for each in times if each), default=-math.inf)
 
 
 def _since(status: Mapping[str, Any], kind: str) -> float | None:

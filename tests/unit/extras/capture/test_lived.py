@@ -39,6 +39,8 @@ def pod(number: int, pull: float, ran: float | None = None, code: int = 0, start
         state = {"terminated": ended}
     phase = "Running" if ran is None else "Failed" if code else "Succeeded"
     ready = {"type": "Ready", "status": "True", "lastTransitionTime": at(begun + start_up)}
+    if ran is not None:
+        ready = {"type": "Ready", "status": "False", "lastTransitionTime": at(begun + ran)}
     return {
         "kind": "Pod",
         "metadata": {"name": f"p-{number}", "labels": {"app": "a"}, "ownerReferences": [owner]},
@@ -63,6 +65,19 @@ def test_a_distribution_is_found_again_with_its_parameters(wanted: Distribution)
 def test_few_values_and_equal_ones_are_a_fixed_duration() -> None:
     assert fitted([3.0, 90.0, 7.0]) == Distribution("fixed", 7.0)
     assert fitted([5.0, 5.0, 6.0, 5.0, 5.0, 6.0]) == Distribution("fixed", 5.0)
+
+
+def test_a_run_lasts_until_the_kubelet_has_said_its_end() -> None:
+    jobs = [pod(number, 1.0, 30.0) for number in range(9)]
+    for each in jobs:
+        ended = each["status"]["containerStatuses"][0]["state"]["terminated"]["finishedAt"]
+        gone = at(datetime.fromisoformat(ended).timestamp() + 2 - 1_800_000_000)
+        each["status"]["conditions"] += [
+            {"type": "PodReadyToStartContainers", "status": "False", "lastTransitionTime": gone},
+            {"type": "example.com/billed", "status": "True", "lastTransitionTime": at(9_000)},
+        ]
+    groups, _ = grouped(jobs)
+    assert groups["Job"].lifecycle("jobs")["run"] == "32s"
 
 
 def test_pods_become_the_lifecycles_that_they_were_made_of() -> None:
