@@ -14,38 +14,36 @@ from kumulus.extras.lab.report.text import lines
 from tests.support.reports import report
 
 PROBE = {"readinessProbe": {"tcpSocket": {"port": 80}}}
-FAULT = {"at": "1s", "fault": {"name": "f", "target": {"nodeGroup": "a"}, "kind": "unreachable"}}
 
 
-def said(folder: Path, container: dict[str, Any], spec: dict[str, Any], **fields: Any) -> str:
+def said(folder: Path, container: dict[str, Any], spec: dict[str, Any]) -> str:
     """What is said of a run of one pod."""
     pod = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "x", **container}], **spec}
     manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": pod}
     (folder / "pod.yaml").write_text(json.dumps(manifest))
     workload = {"name": "w", "manifest": "pod.yaml"}
-    loaded = loaded_from({"name": "x", "workloads": [workload], **fields}, folder, "x", "")
+    loaded = loaded_from({"name": "x", "workloads": [workload]}, folder, "x", "")
     return "\n".join(concerning(loaded.experiment, make(loaded, {})))
 
 
 @pytest.mark.parametrize(
-    ("container", "spec", "fields", "words"),
+    ("container", "spec", "words"),
     [
-        (PROBE, {}, {}, "counts on a probe to fail"),
-        ({"envFrom": [{"configMapRef": {"name": "c"}}]}, {}, {}, "missing ConfigMaps"),
-        ({}, {"volumes": [{"name": "v", "secret": {"secretName": "s"}}]}, {}, "missing ConfigMaps"),
-        ({}, {"nodeName": "n"}, {}, "bound without a scheduler"),
-        ({}, {"containers": [{"name": name, "image": "x"} for name in "ab"]}, {}, "pods of several containers"),
-        ({}, {"restartPolicy": "OnFailure"}, {}, "recover by a restart"),
-        ({}, {"initContainers": [{"name": "s", "image": "x", "restartPolicy": "Always"}]}, {}, "sidecars"),
-        ({}, {"readinessGates": [{"conditionType": "a/b"}]}, {}, "readiness gates"),
-        ({}, {}, {"timeline": [FAULT]}, "lost node"),
+        (PROBE, {}, "counts on a probe to fail"),
+        ({"envFrom": [{"configMapRef": {"name": "c"}}]}, {}, "missing ConfigMaps"),
+        ({}, {"volumes": [{"name": "v", "secret": {"secretName": "s"}}]}, "missing ConfigMaps"),
+        ({}, {"nodeName": "n"}, "bound without a scheduler"),
+        ({}, {"containers": [{"name": name, "image": "x"} for name in "ab"]}, "pods of several containers"),
+        ({}, {"restartPolicy": "OnFailure"}, "recover by a restart"),
+        ({}, {"initContainers": [{"name": "s", "image": "x", "restartPolicy": "Always"}]}, "sidecars"),
+        ({}, {"readinessGates": [{"conditionType": "a/b"}]}, "readiness gates"),
     ],
 )
 def test_a_run_names_what_concerns_it(
-    container: dict[str, Any], spec: dict[str, Any], fields: dict[str, Any], words: str, tmp_path: Path
+    container: dict[str, Any], spec: dict[str, Any], words: str, tmp_path: Path
 ) -> None:
     assert said(tmp_path, {}, {}) == ""
-    assert words in said(tmp_path, container, spec, **fields)
+    assert words in said(tmp_path, container, spec)
 
 
 @pytest.mark.parametrize(("speed", "words"), [(2, "×4"), (20, "×10"), (1000, "×168")])

@@ -44,8 +44,6 @@ def concerning(experiment: Experiment, plan: Plan) -> list[str]:
     """The lines that concern a run, the heaviest first, as sentences."""
     specs = [spec for job in plan.jobs for each in job.objects for spec in _specs(each)]
     there = {sign for sign, shows in _SIGNS.items() if any(map(shows, specs))}
-    if any(each.fault is not None for each in experiment.timeline):
-        there.add("faults")
     lines = sorted((rule for rule in rules() if rule.concerns in there), key=lambda rule: -rule.weight)
     found = [f"this run is not to be trusted where it {rule.consequence} (docs/fidelity.md)" for rule in lines]
     return [*found, *(line for speed in sorted(_speeds(experiment)) for line in _hurried(speed))]
@@ -80,7 +78,7 @@ _SIGNS: Mapping[str, Callable[[Spec], bool]] = {
     "sidecars": lambda spec: any(each.get("restartPolicy") == "Always" for each in spec.get("initContainers") or ()),
     "gates": lambda spec: bool(spec.get("readinessGates")),
 }
-CONCERNS = (*_SIGNS, "faults")
+CONCERNS = tuple(_SIGNS)
 """What a line may concern."""
 
 
