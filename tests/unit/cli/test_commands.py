@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,21 +68,29 @@ class Checkout:
         ).stdout
 
 
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the command needs of this checkout's sources, as compiled as they are here."""
+    there = tmp_path_factory.mktemp("sources") / "src"
+    for folder in ("cli", "extras", "gym", "host", "kind_image", "mcp", "model", "runtimes", "testing", "toolchain"):
+        shutil.copytree(ROOT / "src" / "kumulus" / folder, there / "kumulus" / folder)
+    shutil.copy(ROOT / "src" / "kumulus" / "__init__.py", there / "kumulus")
+    return there
+
+
 @pytest.fixture
-def checkout(tmp_path: Path) -> Checkout:
+def checkout(tmp_path: Path, sources: Path) -> Checkout:
     root, home = tmp_path / "checkout", tmp_path / "home"
     home.mkdir()
-    _copy(root)
+    # By links, as a thousand copies take longer than most commands.
+    _copy(root, sources, os.link)
     return Checkout(root, home)
 
 
-def _copy(root: Path) -> None:
+def _copy(root: Path, sources: Path, each: Callable[[str, str], object] = shutil.copy2) -> None:
     """What the command needs of this checkout, in another place."""
     (root / "stacks").mkdir(parents=True)
-    for folder in ("cli", "extras", "gym", "host", "kind_image", "mcp", "model", "runtimes", "testing", "toolchain"):
-        path = Path("src", "kumulus", folder)
-        shutil.copytree(ROOT / path, root / path, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "src" / "kumulus" / "__init__.py", root / "src" / "kumulus")
+    shutil.copytree(sources, root / "src", copy_function=each)
     for file in ("kumulus", "requirements.txt", "pyproject.toml"):
         shutil.copy(ROOT / file, root / file)
     (root / "Pulumi.yaml").write_text(PULUMI_YAML)
@@ -440,14 +448,14 @@ def test_an_unsupported_kubernetes_version_is_refused_with_those_that_are(checko
 
 
 @pytest.fixture(scope="module")
-def private_python() -> Iterator[Path]:
+def private_python(sources: Path) -> Iterator[Path]:
     """A checkout that others may look into, whose `.venv` leads to a Python that is its user's alone."""
     # Not below pytest's own place, which is its user's alone, too.
     with tempfile.TemporaryDirectory() as folder:
         public = Path(folder)
         public.chmod(0o755)
         root, private = public / "checkout", public / "private"
-        _copy(root)
+        _copy(root, sources)
         private.mkdir(mode=0o700)
         (private / "python").touch()
         (root / ".venv" / "bin").mkdir(parents=True)
