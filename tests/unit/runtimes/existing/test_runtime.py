@@ -314,10 +314,14 @@ async def test_a_page_in_place_of_the_api_server_is_told(existing: Existing, pag
     assert not existing.home.exists()
 
 
-async def test_an_unreachable_server_is_told_soon(existing: Existing, tmp_path: Path) -> None:
+async def test_an_unreachable_server_is_told_soon(
+    existing: Existing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert sources._PATIENCE <= 10
+    monkeypatch.setattr(sources, "_PATIENCE", 1.0)
     written(tmp_path, document("http://127.0.0.1:1"))
     with pytest.raises(ProviderError, match=r"is not reachable: .*refused; nothing was changed\. When it answers"):
-        await asyncio.wait_for(existing.create(), 20)
+        await asyncio.wait_for(existing.create(), 5)
 
 
 # --- whether KWOK is there -------------------------------------------------------------------------------------------
