@@ -87,20 +87,6 @@ def stack(module_project: Project, tmp_path_factory: pytest.TempPathFactory) -> 
         yield Stack(module_project, {"nodeGroups": NODE_GROUPS, "clusterAddons": addons})
 
 
-def test_a_repository_out_of_reach_is_told_before_anything_is_made(project: Project) -> None:
-    project.install_plugins()
-    lost = {"name": "lost", "namespace": "a", "repoName": "x", "repoURL": "http://127.0.0.1:9", "chart": "x/sample"}
-    project.write_stack({"nodeGroups": NODE_GROUPS, "clusterAddons": [lost]}, stack="lost")
-    result = project.pulumi("up", "--yes", "--skip-preview")
-    assert result.code != 0
-    assert "1 of 1 add-ons cannot be installed; nothing of the cluster was changed" in result.text
-    assert "clusterAddons[0]: the chart sample of http://127.0.0.1:9 cannot be fetched: " in result.text
-    assert "kumulus:skipAddons true" in result.text
-    assert "Traceback" not in result.text
-    assert not project.cluster().exists()
-    assert CLUSTER not in {resource["type"] for resource in project.state().get("resources", [])}
-
-
 def test_charts_from_everywhere_are_installed_and_said_to_be_emulated(stack: Stack) -> None:
     stack.write()
     up = stack.project.up()
