@@ -132,10 +132,6 @@ def test_up_brings_kwok_and_nodes_with_the_permissions_of_the_docs_alone(shared:
     assert {leases[name]["spec"]["leaseDurationSeconds"] for name in shards} == {40}
 
 
-def test_nothing_is_left_to_do_after_it(shared: Shared) -> None:
-    assert shared.project.foresee("--refresh").steps == ()
-
-
 def test_a_resize_moves_no_node_to_another_shard(shared: Shared) -> None:
     def placed() -> dict[str, tuple[str, str]]:
         nodes = [node["metadata"] for node in shared.elsewhere.api.list(NODES, labelSelector=MINE)]
