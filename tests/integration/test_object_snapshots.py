@@ -172,7 +172,8 @@ async def test_what_is_as_it_was_stays(
     assert {each["name"]: each["uid"] for each in plane.api.metadata(f"{NAMESPACES}/{MINE}/pods")} == before
 
 
-@pytest.mark.parametrize("gone", ["deployment", "replicas", "pods"])
+# Killed when the Deployment alone has gone: tests/integration/test_restores_cut_off.py.
+@pytest.mark.parametrize("gone", ["replicas", "pods"])
 async def test_one_that_is_killed_is_finished_by_another(
     plane: Plane, pools: Pools, client: Client, spaces: None, tmp_path: Path, gone: str
 ) -> None:
@@ -203,9 +204,8 @@ async def test_one_that_is_killed_is_finished_by_another(
 
 
 def _killed(plane: Plane, line: list[str], gone: str) -> int:
-    """Begin a restore, and kill it once what it takes away first, next or last has gone; how it ended."""
+    """Begin a restore, and kill it once what it takes away next or last has gone; how it ended."""
     path, left = {
-        "deployment": (f"{APPS}/{MINE}/deployments", 0),
         "replicas": (f"{APPS}/{MINE}/replicasets", 0),
         "pods": (f"{NAMESPACES}/{MINE}/pods", 1),
     }[gone]
