@@ -8,7 +8,7 @@ import pytest
 from kumulus.runtimes.kwok.layout import Layout
 from tests.support import processes
 from tests.support.project import NODES, Project
-from tests.support.trials import Trial, note, soaking
+from tests.support.trials import Trial, note
 
 pytestmark = pytest.mark.e2e
 SIZE = 20
@@ -22,7 +22,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 
 def test_small_stacks_come_up_at_once_and_never_meet(project: Project) -> None:
-    stacks = [f"team-{number}" for number in range(10 if soaking() else 3)]
+    stacks = [f"team-{number}" for number in range(10)]
     for stack in stacks:
         group = {
             "name": stack,
