@@ -68,12 +68,12 @@ def fed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 @dataclass
 class Seen:
-    """What was seen of the clusters while a run was under way, by others than the run."""
+    """Which workers were seen to be what while a run was under way, by others than the run."""
 
     dead: set[str] = field(default_factory=set)
     cut: set[str] = field(default_factory=set)
     answering: set[str] = field(default_factory=set)
-    servers: set[str] = field(default_factory=set)
+    servers: dict[str, set[str]] = field(default_factory=lambda: {worker: set() for worker in WORKERS})
 
 
 def written(project: Project, timeline: list[dict[str, Any]], **other: Any) -> list[str]:
@@ -131,15 +131,16 @@ def look(project: Project, seen: Seen, worker: str) -> None:
         with suppress(OSError, HTTPException, Refused):
             project.api(f"fed-{worker}").list("/api/v1/namespaces")
             seen.answering.add(worker)
-    seen.servers.add(server(project, worker))
+    seen.servers[worker].add(server(project, worker))
 
 
-def report_of(project: Project, line: list[str], worker: str) -> tuple[dict[str, Any], Seen]:
-    """Run an experiment to its end, and look at a worker all the while."""
+def report_of(project: Project, line: list[str]) -> tuple[dict[str, Any], Seen]:
+    """Run an experiment to its end, and look at the workers all the while."""
     seen, give_up = Seen(), time.monotonic() + PATIENCE_S
     with run(project, line) as process:
         while process.poll() is None:
-            look(project, seen, worker)
+            for worker in WORKERS:
+                look(project, seen, worker)
             assert time.monotonic() < give_up, said(project)
             time.sleep(0.5)
         assert process.returncode == 0, said(project)
@@ -180,44 +181,34 @@ def until(project: Project, process: subprocess.Popen[str], reached: Callable[[]
         time.sleep(0.1)
 
 
-def test_a_worker_killed_amid_a_run_comes_back_and_no_job_is_lost_or_run_twice(fed: Project) -> None:
-    timeline = [
-        {"after": "scheduled", "at": "3s", "kill": "worker-0"},
-        {"after": "scheduled", "at": "13s", "restore": "worker-0"},
-    ]
-    nodes = fed.node_uids("fed-worker-0")
-    details, seen = report_of(fed, written(fed, timeline), "worker-0")
-    assert seen.dead == seen.cut == {"worker-0"}, "nothing struck it"
-    happened = [each["what"] for each in details["timeline"]]
-    assert happened[0].startswith("worker-0 is killed: ")
-    assert "etcd" in happened[0]
-    assert "the hub does not reach worker-0" in happened
-    assert any(each.startswith("worker-0 is back") for each in happened)
-    assert "the hub reaches worker-0" in happened
-    assert details["clusters"]["workers"]["worker-0"]["completed"], "it had nothing to do, and nothing to lose"
-    nothing_lost(details)
-    assert fed.node_uids("fed-worker-0") == nodes
-    left_as_it_was(fed)
-
-
-def test_a_worker_cut_off_amid_a_run_goes_on_and_no_job_is_lost_or_run_twice(fed: Project) -> None:
-    own = server(fed, "worker-1")
+def test_workers_killed_and_cut_off_amid_a_run_come_back_and_no_job_is_lost_or_run_twice(fed: Project) -> None:
+    nodes, own = fed.node_uids("fed-worker-0"), server(fed, "worker-1")
+    # What takes long, a killed one's start, comes last: it keeps none of the others from its time.
     timeline = [
         {"after": "scheduled", "at": "3s", "partition": "worker-1"},
+        {"after": "scheduled", "at": "4s", "kill": "worker-0"},
         {"after": "scheduled", "at": "15s", "restore": "worker-1"},
+        {"after": "scheduled", "at": "16s", "restore": "worker-0"},
     ]
-    details, seen = report_of(fed, written(fed, timeline), "worker-1")
-    assert seen.cut == seen.answering == {"worker-1"}, "it is cut off from the hub, and from nobody else"
-    assert not seen.dead
-    (proxy,) = seen.servers - {own}
+    details, seen = report_of(fed, written(fed, timeline))
+    assert seen.dead == {"worker-0"}, "nothing struck it, or the other was not only cut off"
+    assert seen.cut == {*WORKERS}
+    assert "worker-1" in seen.answering, "it is cut off from the hub, and from nobody else"
+    (proxy,) = seen.servers["worker-1"] - {own}
     assert proxy.startswith("https://127.0.0.1:")
     assert server(fed, "worker-1") == own
     happened = [each["what"] for each in details["timeline"]]
+    killed = next(each for each in happened if each.startswith("worker-0 is killed: "))
+    assert "etcd" in killed
+    assert any(each.startswith("worker-0 is back") for each in happened)
     cut = next(each for each in happened if each.startswith("worker-1 is cut off"))
     assert not cut.startswith("worker-1 is cut off: 0 "), "the hub had no connection by the proxy"
-    assert "the hub does not reach worker-1" in happened
-    assert "the hub reaches worker-1" in happened
+    for worker in WORKERS:
+        assert f"the hub does not reach {worker}" in happened
+        assert f"the hub reaches {worker}" in happened
+    assert details["clusters"]["workers"]["worker-0"]["completed"], "it had nothing to do, and nothing to lose"
     nothing_lost(details)
+    assert fed.node_uids("fed-worker-0") == nodes
     left_as_it_was(fed)
 
 
