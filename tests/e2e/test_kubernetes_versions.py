@@ -1,4 +1,4 @@
-"""The next Kubernetes version is taken in place, with all that is in the cluster; a replacement needs a word."""
+"""The next Kubernetes version is taken in place, with all that is in the cluster."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -141,27 +141,3 @@ def test_objects_that_the_next_version_cannot_read_are_named_in_the_preview(proj
     project.up()
     assert project.api().get("/version")["gitVersion"] == NEWEST
     assert project.node_uids() == before
-
-
-def test_a_replacement_that_no_preview_has_shown_needs_the_users_word(project: Project) -> None:
-    group = CLUSTER_SPEC["nodeGroups"][0]
-    project.write_stack({"nodeGroups": [group]})
-    project.up()
-    before, running, state = project.node_uids(), project.processes(), project.state()["resources"]
-    changed = {"nodeGroups": [group], "kwok": {"featureGates": {"AllAlpha": False}}}
-    project.write_stack(changed)
-    # That of another command is not what this one's user has seen.
-    project.preview()
-    refused = project.pulumi("up", "--yes", "--skip-preview")
-    assert refused.code != 0
-    assert "cluster quickstart would be replaced (options.featureGates), without the pods, Jobs" in refused.text
-    assert "pulumi config set kumulus:allowReplace true" in refused.text
-    assert (project.node_uids(), project.processes()) == (before, running)
-    kept = {each["urn"] for each in project.state()["resources"]}
-    assert kept == {each["urn"] for each in state}, "the engine has forgotten nothing"
-
-    project.write_stack(changed, allowReplace=True)
-    project.up()
-    after = project.node_uids()
-    assert after.keys() == before.keys()
-    assert not set(after.values()) & set(before.values())

@@ -1,4 +1,4 @@
-"""A change that needs another control plane: the preview says replace, and one up makes everything again."""
+"""A change that needs another control plane: it takes a preview or the user's word, and one up makes all again."""
 
 import pytest
 
@@ -25,9 +25,18 @@ def test_another_control_plane_is_previewed_as_a_replacement_and_gets_all_pools(
     assert {name for name, step in steps.items() if step.op != "replace"} == set()
     assert len(steps) == 10, "the cluster and its nine pools"
     assert steps["quickstart-control-plane"].changed.keys() == {"kubernetesVersion"}
-    assert project.node_uids() == before
+    # Its preview is not what the user of another command has seen.
+    running, kept = project.processes(), {each["urn"] for each in project.state()["resources"]}
+    refused = project.pulumi("up", "--yes", "--skip-preview")
+    assert refused.code != 0
+    assert "cluster quickstart would be replaced (kubernetesVersion), without the pods, Jobs" in refused.text
+    assert "pulumi config set kumulus:allowReplace true" in refused.text
+    assert (project.node_uids(), project.processes()) == (before, running)
+    assert {each["urn"] for each in project.state()["resources"]} == kept, "the engine has forgotten nothing"
 
-    project.up(shown=True)
+    project.write_stack(fleet.cluster, allowReplace=True)
+    project.up()
+    fleet.write()
     nodes = project.api().list(NODES)
     assert {node["metadata"]["name"] for node in nodes} == before.keys()
     assert all(map(is_ready, nodes))
