@@ -53,6 +53,10 @@ def test_the_readme_fits_two_screens() -> None:
     assert len(README.read_text().splitlines()) <= 120
 
 
+def test_a_program_of_ones_own_has_the_ten_lines_that_its_page_says() -> None:
+    assert len((ROOT / "examples" / "own-program" / "__main__.py").read_text().splitlines()) <= 12
+
+
 def test_every_page_is_in_the_index() -> None:
     for index, below in ((DOCS / "README.md", DOCS.glob("*.md")), (DECISIONS / "README.md", DECISIONS.glob("*.md"))):
         linked = {(index.parent / target.partition("#")[0]).resolve() for _, target in pages.links(index)}
