@@ -1,6 +1,7 @@
-"""GPUs that are divided into MIG devices as they are claimed, and devices that several claims share.
+"""GPUs that are divided into MIG devices as they are claimed, that several claims share, that take some of their node's
+own resources, or that are made ready first.
 
-The real scheduler allocates them, while counters last and as long as one has room. Both take a feature gate.
+The real scheduler allocates them, while counters last and as long as one has room. All take a feature gate.
 """
 
 import asyncio
@@ -22,6 +23,7 @@ pytestmark = pytest.mark.integration
 OLDEST = versions.on_offer()[-1]
 DIVIDED, SHARED = "DRAPartitionableDevices", "DRAConsumableCapacity"
 BINDING = "DRADeviceBindingConditions"
+TAKEN = "DRANodeAllocatableResources"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 READY, FAILED = "FabricDeviceReady", "FabricDeviceFailed"
 PROFILES = ["1g.10gb", "1g.20gb", "2g.20gb", "3g.40gb", "4g.40gb", "7g.80gb"]
@@ -64,7 +66,9 @@ class TestWithTheGates:
     @pytest.fixture(scope="class")
     @staticmethod
     def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
-        with plane_at(tmp_path_factory.mktemp("divided"), featureGates={DIVIDED: True, SHARED: True}) as made:
+        with plane_at(
+            tmp_path_factory.mktemp("divided"), featureGates={DIVIDED: True, SHARED: True, TAKEN: True}
+        ) as made:
             yield made
 
     @pytest.fixture(autouse=True)
@@ -135,6 +139,74 @@ class TestWithTheGates:
         await pools.update(whole, divided)
         assert set(slices(plane, whole)) == {f"{name}-{n}-gpu.nvidia.com" for n in (0, 1)}
         assert await pools.drift(whole) == {}
+
+    @pytest.mark.parametrize(
+        ("cpu", "asked", "shared", "mapped"),
+        [
+            # Of four CPUs, two devices leave too little for a third.
+            ({"mapping": {"deviceMultiplier": "1500m"}}, {}, False, "1500m"),
+            ({"overhead": {"perPod": "500m", "perContainer": "1"}}, {}, False, None),
+            # 300 thousandths of a GPU, of five milli-CPUs each.
+            (
+                {"mapping": {"capacityKey": "milli", "capacityMultiplier": "5m"}},
+                {"capacity": {"requests": {"milli": "300"}}},
+                True,
+                "1500m",
+            ),
+        ],
+    )
+    async def test_the_scheduler_counts_what_the_devices_of_a_pod_take_of_its_node(
+        self, plane: Plane, pools: Pools, cpu: dict[str, Any], asked: dict[str, Any], shared: bool, mapped: str | None
+    ) -> None:
+        taken = {"cpu": cpu, "memory": {"overhead": {"perPod": "1Gi"}}}
+        more: dict[str, Any] = {"allowMultipleAllocations": True} if shared else {}
+        inputs = pools.inputs(
+            1, resourceSlices=devices(4, nodeAllocatableResources=taken, **more), capacity=WITHOUT_GPUS
+        )
+        await pools.create(inputs)
+        assert await pools.drift(inputs) == {}
+        there = claiming(plane, inputs["name"], {"one": asked}, ("one", "one", "one"))
+        assert there.keys() == {"one-0", "one-1"}
+        (waits,) = plane.api.get(f"{PODS}/one-2")["status"]["conditions"]
+        assert "Insufficient cpu" in waits["message"]
+        (counted,) = there["one-0"]["status"]["nodeAllocatableResourceClaimStatuses"]
+        assert counted.get("mapping") == ([{"name": "cpu", "quantity": mapped}] if mapped else None)
+        assert {"name": "memory", "perPod": "1Gi"} in counted["overhead"]
+
+    async def test_what_devices_take_comes_changes_and_goes_with_their_pool(
+        self, plane: Plane, pools: Pools, faults: Faults
+    ) -> None:
+        nothing = pools.inputs(2, resourceSlices=devices(2))
+        name = nothing["name"]
+        await pools.create(nothing)
+        features = pools.nodes(nothing)[f"{name}-0"]["status"]["declaredFeatures"]
+
+        def taking(amount: str) -> dict[str, Any]:
+            taken = {"memory": {"overhead": {"perPod": amount}}}
+            return nothing | {"resourceSlices": devices(2, nodeAllocatableResources=taken)}
+
+        def taken() -> set[str]:
+            of_all = [device for each in slices(plane, nothing).values() for device in each["spec"]["devices"]]
+            return {str(device.get("nodeAllocatableResources")) for device in of_all}
+
+        old = nothing
+        for new in (taking("2Gi"), taking("3Gi")):
+            await pools.update(new, old)
+            assert taken() == {str(new["resourceSlices"]["nodeAllocatableResources"])}
+            assert await pools.drift(new) == {}
+            old = new
+        plane.api.merge(f"{SLICES}/{name}-0-gpu.nvidia.com", {"spec": {"devices": [{"name": "gpu-0"}]}})
+        assert list((await pools.drift(old))["resourceSlices"]["altered"]) == [f"{name}-0-gpu.nvidia.com"]
+        await pools.update(old, old)
+        # The slice of a node that is back is published as soon as the API server knows what the node declares.
+        await faults.begin(faults.inputs("reclaimed", {name: "1"}, "spot-reclaim"))
+        plane.api.until(SLICES, lambda there: not any(key.startswith(f"{name}-1-") for key in there))
+        await faults.end("reclaimed")
+        assert await pools.drift(old) == {}
+        await pools.update(nothing, old)
+        assert taken() == {"None"}
+        assert await pools.drift(nothing) == {}
+        assert pools.nodes(nothing)[f"{name}-1"]["status"]["declaredFeatures"] == features
 
 
 class TestWithBindingConditions:
@@ -290,6 +362,11 @@ class TestWithoutTheGates:
                 {"bindingConditions": [READY], "bindingFailureConditions": [FAILED]},
                 BINDING,
                 "bindingConditions",
+            ),
+            (
+                {"nodeAllocatableResources": {"cpu": {"mapping": {"deviceMultiplier": "1"}}}},
+                f"{TAKEN} of Kubernetes 1.37",
+                "nodeAllocatableResources",
             ),
         ],
     )

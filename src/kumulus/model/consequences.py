@@ -142,6 +142,8 @@ def _fields(old: Pool, new: Pool) -> tuple[str, ...]:
     if old.devices and new.devices and old.devices.driver == new.devices.driver:
         had, has = ({**each.attributes, **each.capacity} for each in (old.devices, new.devices))
         found.append(_keys("device attributes", had, has))
+        took, takes = (each.node_allocatable_resources for each in (old.devices, new.devices))
+        found.append(_keys("devices' node resources", took, takes))
         spread = [(each.pcie_roots, each.numa_nodes) for each in (old.devices, new.devices)]
         found.append("device topology" if spread[0] != spread[1] else "")
     return tuple(field for field in found if field)

@@ -4,13 +4,14 @@ Source: k8s.io/kubernetes pkg/apis/resource/validation, and the limits in k8s.io
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kumulus.model.checks import of_mapping, problem, quantity_problems, unknown_key_problems, whole_problems
 from kumulus.model.devices import MILLI, PER_DEVICE, PROFILES, SLICES_KEYS, WHOLE
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.names import dns_subdomain_mistake, is_dns_subdomain, label_key_mistake, suggest
+from kumulus.model.quantity import parse
 
 MOST_DEVICES = 128
 """The most devices in one ResourceSlice; no machine has as many whole GPUs, so undivided devices fit in one slice."""
@@ -64,6 +65,8 @@ def devices_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem]:
         if raw.get(key) is not None:
             found += condition_problems((*where, key), raw[key])
     found += binding_problems(where, raw)
+    found += node_resource_problems((*where, "nodeAllocatableResources"), raw.get("nodeAllocatableResources") or {})
+    found += capacity_key_problems(where, raw)
     if raw.get("migProfiles"):
         found += profile_problems((*where, "migProfiles"), raw)
     if names > _MOST_NAMES - len(PER_DEVICE):
@@ -162,6 +165,75 @@ def binding_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem]:
         message = f"has {both[0]}, which {_CONDITIONS[0]} has, too"
         return [problem((*where, _CONDITIONS[1]), message, "write it in one of the two")]
     return []
+
+
+NODE_RESOURCE = re.compile(r"cpu|memory|hugepages-.+")
+NODE_WAYS: Mapping[str, tuple[str, ...]] = {
+    "mapping": ("deviceMultiplier", "capacityKey", "capacityMultiplier"),
+    "overhead": ("perPod", "perContainer"),
+}
+"""How a device takes a resource of its node, and the keys of each way."""
+_MAPPED = ({"deviceMultiplier"}, {"capacityKey", "capacityMultiplier"})
+
+
+@of_mapping
+def node_resource_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem]:
+    """Problems of what an allocated device takes of its node: by resource, a mapping, an overhead, or both."""
+    found: list[Problem] = []
+    for name, ways in raw.items():
+        here = (*where, name)
+        if not NODE_RESOURCE.fullmatch(name):
+            found.append(problem(here, "is not taken of nodes by devices", "write cpu, memory or hugepages-2Mi"))
+        if not isinstance(ways, Mapping) or not ways:
+            found.append(problem(here, f"is {shown(ways)}", 'write {overhead: {perPod: "2Gi"}}, or a mapping'))
+            continue
+        found += unknown_key_problems(here, ways, NODE_WAYS)
+        for way in NODE_WAYS:
+            if way in ways:
+                found += _way_problems((*here, way), ways[way], way)
+    return found
+
+
+@of_mapping
+def _way_problems(where: Where, raw: Mapping[str, Any], way: str) -> list[Problem]:
+    found = unknown_key_problems(where, raw, NODE_WAYS[way])
+    if way == "mapping" and {*raw} not in _MAPPED and not found:
+        remedy = "write deviceMultiplier, or capacityKey with capacityMultiplier"
+        found.append(problem(where, f"has {' and '.join(sorted(raw)) or 'nothing'}", remedy))
+    elif not raw:
+        found.append(problem(where, "is empty", "write perPod, perContainer or both"))
+    for key in raw.keys() & {*NODE_WAYS[way]}:
+        here, value = (*where, key), raw[key]
+        if key == "capacityKey":
+            found += [] if isinstance(value, str) else [problem(here, f"is {shown(value)}", "write memory or milli")]
+        elif wrong := quantity_problems(here, value, example='"2"'):
+            found += wrong
+        elif way == "mapping" and parse(value).nanos == 0:
+            found.append(problem(here, "is 0", 'write more, such as "2"'))
+    return found
+
+
+def capacity_key_problems(where: Where, devices: Mapping[str, Any], more: Iterable[str] = ()) -> list[Problem]:
+    """Problems of `nodeAllocatableResources` that follow the part of a device's capacity that a claim has.
+
+    Args:
+        devices: in their plain form, or as the stack file has them; what is malformed is reported elsewhere.
+        more: names of capacities that they have besides.
+    """
+    taken, capacity = devices.get("nodeAllocatableResources") or {}, devices.get("capacity")
+    if node_resource_problems((), taken):
+        return []
+    names = {MILLI, *more, *(capacity if isinstance(capacity, Mapping) else ())}
+    found = []
+    for name, ways in taken.items():
+        here = (*where, "nodeAllocatableResources", name, "mapping", "capacityKey")
+        key = ways.get("mapping", {}).get("capacityKey", MILLI)
+        if key not in names:
+            found.append(problem(here, f"{shown(key)} is no capacity", f"write one of {', '.join(sorted(names))}"))
+        elif "capacityKey" in ways.get("mapping", {}) and devices.get("allowMultipleAllocations") is not True:
+            remedy = "write allowMultipleAllocations: true, or deviceMultiplier instead"
+            found.append(problem(here, "is of what claims have parts of, and devices are not shared", remedy))
+    return found
 
 
 def partly_problem(where: Where) -> Problem:

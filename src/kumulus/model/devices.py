@@ -22,6 +22,7 @@ SLICES_KEYS = (
     *("driver", "count", "attributes", "capacity", "pcieRoots", "numaNodes"),
     *("allowMultipleAllocations", "migProfiles"),
     *("bindsToNode", "bindingConditions", "bindingFailureConditions"),
+    "nodeAllocatableResources",
 )
 """The keys of the plain form, in its order."""
 
@@ -39,8 +40,13 @@ Parts = Literal["milli", "mig"]
 GATES: Mapping[Parts, str] = {"milli": "DRAConsumableCapacity", "mig": "DRAPartitionableDevices"}
 """The feature gates that parts of GPUs need before Kubernetes 1.36 (k8s.io/kubernetes pkg/features)."""
 
+NODE_ALLOCATABLE = "DRANodeAllocatableResources"
+"""The feature gate of `nodeAllocatableResources`, off by default, and what a kubelet declares that has it on."""
+
 Attribute = Mapping[str, str | int | bool]
 """A device attribute as the API writes it: one of string, int, bool and version, and its value."""
+NodeResources = Mapping[str, Mapping[str, Mapping[str, str]]]
+"""What an allocated device takes of its node, as the API writes it: by resource, by `mapping` or `overhead`."""
 
 
 _ALWAYS = ("driver", "count", "attributes", "capacity")
@@ -64,6 +70,7 @@ class Devices:
         binds_to_node: whether whoever shares a claim with a pod has to go to that pod's node.
         binding_conditions: those that an allocated device needs before a pod is bound (KEP-5007).
         binding_failure_conditions: those by which it is given back.
+        node_allocatable_resources: what an allocated device takes of its node's cpu, memory and huge pages (KEP-5517).
     """
 
     driver: str
@@ -77,6 +84,7 @@ class Devices:
     binds_to_node: bool = False
     binding_conditions: tuple[str, ...] = ()
     binding_failure_conditions: tuple[str, ...] = ()
+    node_allocatable_resources: NodeResources = field(default_factory=dict)
 
     def to_plain(self) -> dict[str, object]:
         """The plain form, JSON-able, with the keys `SLICES_KEYS`; `devices_from` reads it back."""
@@ -97,7 +105,19 @@ def devices_from(raw: Mapping[str, Any]) -> Devices:
         binds_to_node=bool(raw.get("bindsToNode")),
         binding_conditions=tuple(raw.get("bindingConditions") or ()),
         binding_failure_conditions=tuple(raw.get("bindingFailureConditions") or ()),
+        node_allocatable_resources=node_resources(raw.get("nodeAllocatableResources") or {}),
     )
+
+
+def node_resources(raw: Mapping[str, Any]) -> NodeResources:
+    """What devices take of their node, already checked, with canonical quantities."""
+    return {
+        name: {
+            way: {key: value if key == "capacityKey" else canonical(value) for key, value in amounts.items()}
+            for way, amounts in ways.items()
+        }
+        for name, ways in raw.items()
+    }
 
 
 def attribute(written: object) -> Attribute:
@@ -146,7 +166,7 @@ PROFILES = (
 )
 """The profiles without media extensions: 1g, 1g with twice the memory, 2g, 3g, 4g, 7g. The catalog has their names."""
 
-_OF_ITS_GPU = ("taints", "bindsToNode", "bindingConditions", "bindingFailureConditions")
+_OF_ITS_GPU = ("taints", "bindsToNode", "bindingConditions", "bindingFailureConditions", "nodeAllocatableResources")
 """What holds for the parts of a GPU as for the whole one."""
 DEVICES_OF_A_GPU = 1 + sum(len(profile.starts) for profile in PROFILES)
 """The whole GPU, and every MIG device that it can have, counted once per placement."""

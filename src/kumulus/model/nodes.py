@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kumulus.model.active_faults import with_faults
+from kumulus.model.devices import NODE_ALLOCATABLE
 from kumulus.model.fault_effects import Condition
 from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Pool, Taint
 
@@ -77,7 +78,7 @@ class OwnedFields:
     node_info: Mapping[str, str]
     """Architecture, operatingSystem and kubeletVersion of `status.nodeInfo`."""
     declared_features: tuple[str, ...] | None = None
-    """Those that the pool names, in order; None if they are those of the kubelet's version."""
+    """Those that the pool names, or needs, in order; None if they are those of the kubelet's version."""
     conditions: Mapping[str, Condition] = field(default_factory=dict)
     """Those that a fault sets, by type; KWOK maintains all others."""
 
@@ -104,7 +105,7 @@ def owned_fields(pool: Pool, ordinal: int, cluster: str) -> OwnedFields:
         capacity=pool.capacity,
         allocatable=pool.allocatable,
         node_info=pool.node_info.to_plain(),
-        declared_features=pool.declared_features,
+        declared_features=_named_features(pool),
     )
     return with_faults(ours, pool.name, ordinal, pool.faults) if pool.faults else ours
 
@@ -154,9 +155,20 @@ def declared_features(owned: OwnedFields) -> list[str]:
     """The features that a node declares: those that its pool names, or those of its kubelet's version."""
     if owned.declared_features is not None:
         return list(owned.declared_features)
-    found = _MINOR.match(owned.node_info.get("kubeletVersion", ""))
+    return _features_of(owned.node_info.get("kubeletVersion", ""))
+
+
+def _features_of(version: str) -> list[str]:
+    found = _MINOR.match(version)
     declares = found is not None and (int(found[1]), int(found[2])) >= _DECLARES_SINCE
     return list(_DECLARED_FEATURES) if declares else []
+
+
+def _named_features(pool: Pool) -> tuple[str, ...] | None:
+    """Those that a pool names; an API server takes what devices take of a node only if that declares the feature."""
+    if pool.declared_features is None and pool.devices and pool.devices.node_allocatable_resources:
+        return tuple(sorted([*_features_of(pool.node_info.kubelet_version), NODE_ALLOCATABLE]))
+    return pool.declared_features
 
 
 def internal_ip(pool: str, ordinal: int) -> str:

@@ -226,12 +226,13 @@ def _device(devices: Devices, cluster: str, node: str, index: int) -> dict[str, 
         described["capacity"] = _capacity(devices)
     if devices.allow_multiple_allocations:
         described["allowMultipleAllocations"] = True
-    binding = {
+    optional = {
         "bindsToNode": devices.binds_to_node,
         "bindingConditions": [*devices.binding_conditions],
         "bindingFailureConditions": [*devices.binding_failure_conditions],
+        "nodeAllocatableResources": devices.node_allocatable_resources,
     }
-    return described | {key: value for key, value in binding.items() if value}
+    return described | {key: value for key, value in optional.items() if value}
 
 
 def _capacity(devices: Devices) -> dict[str, Any]:

@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping
 
 from kumulus.model.checks import problem
-from kumulus.model.device_checks import binding_problems, milli_problems, partly_problem
-from kumulus.model.devices import GATES, NVIDIA_DRIVER, extended_resource
+from kumulus.model.device_checks import binding_problems, capacity_key_problems, milli_problems, partly_problem
+from kumulus.model.devices import GATES, NODE_ALLOCATABLE, NVIDIA_DRIVER, extended_resource
 from kumulus.model.errors import Problem, Where, path_text, shown
 from kumulus.model.gfd import GPU_PRODUCT_LABEL
 from kumulus.model.named_nodes import count_problems
@@ -115,6 +115,8 @@ FIRST_VERSION = (1, 34)
 _GATE = "DynamicResourceAllocation"
 _ON_SINCE = (1, 36)
 """The first version that allocates parts of devices, and has nodes declare features, by default (pkg/features)."""
+_TAKEN_SINCE = (1, 37)
+"""The first version whose devices say what they take of their node (k8s.io/api/resource/v1)."""
 _API_SWITCHES = ("resource.k8s.io/v1", "api/all", "api/ga")
 
 
@@ -150,6 +152,7 @@ def device_problems(raw: Mapping[str, object]) -> Found:
             if slices.get("deviceClass") == "":
                 remedy = "write its name, or leave it out"
                 yield problem((*where, "deviceClass"), "is empty, and pods get their claims by it", remedy)
+        yield from _taken(raw, where, slices, template)
         if slices.get("partitionable") is True:
             gates[GATES["mig"]] = "partitionable"
             yield from _divided(where, group, slices)
@@ -255,10 +258,34 @@ def _served(raw: Mapping[str, object], needed_by: str, why: str) -> Found:
             yield problem(("kwok", "runtimeConfig", key), message, "leave it out")
 
 
+def _taken(
+    raw: Mapping[str, object], where: Where, slices: Mapping[str, object], template: Mapping[str, object]
+) -> Found:
+    key = "nodeAllocatableResources"
+    if not slices.get(key):
+        return
+    if (_version(raw) or _TAKEN_SINCE) < _TAKEN_SINCE:
+        message = f"is {shown(raw['kubernetesVersion'])}, which has no {key} of devices"
+        yield problem(("kubernetesVersion",), message, f'write "1.37.2" or later, or leave {key} out')
+    elif raw.get("runtime", "kwok") == "kwok":
+        yield from _off(raw, NODE_ALLOCATABLE, f"groups have resourceSlices with {key}")
+    declared = template.get("declaredFeatures")
+    if isinstance(declared, list | tuple) and NODE_ALLOCATABLE not in declared:
+        message = f"has no {NODE_ALLOCATABLE}, without which nodes cannot have devices with {key}"
+        yield problem(
+            (*where[:2], "nodeTemplate", "declaredFeatures"), message, "add it, or leave declaredFeatures out"
+        )
+    yield from capacity_key_problems(where, slices, ["memory"] if _driver(slices) == NVIDIA_DRIVER else ())
+
+
 def _gated(raw: Mapping[str, object], gate: str, why: str) -> Found:
     """A kwok cluster of an older Kubernetes has the gate off; what other API servers drop is reported later."""
-    if raw.get("runtime", "kwok") != "kwok" or (_version(raw) or _ON_SINCE) >= _ON_SINCE:
-        return
+    if raw.get("runtime", "kwok") == "kwok" and (_version(raw) or _ON_SINCE) < _ON_SINCE:
+        yield from _off(raw, gate, why)
+
+
+def _off(raw: Mapping[str, object], gate: str, why: str) -> Found:
+    """A gate that is off by default, and not switched on."""
     if _mapping(_mapping(raw, "kwok"), "featureGates").get(gate) is not True:
         yield problem(("kwok", "featureGates", gate), f"is off, but {why}", f"write featureGates: {{{gate}: true}}")
 

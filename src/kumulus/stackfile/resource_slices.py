@@ -6,7 +6,15 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from kumulus.model import device_checks as checks
-from kumulus.model.devices import MIG_CLASS, NVIDIA_DRIVER, Attribute, Devices, attribute, extended_resource
+from kumulus.model.devices import (
+    MIG_CLASS,
+    NVIDIA_DRIVER,
+    Attribute,
+    Devices,
+    attribute,
+    extended_resource,
+    node_resources,
+)
 from kumulus.model.fields import DriverName, Section, checked, text, whole, whole_form
 from kumulus.model.gfd import GPU_PRODUCT_LABEL, GpuProduct, family
 from kumulus.model.names import Mistake, dns_subdomain_mistake
@@ -28,6 +36,9 @@ DeviceAttributes = Annotated[
 ]
 DeviceCapacity = Annotated[
     dict[str, str], checked(checks.device_capacity_problems, canonical_resources, form="deviceCapacity")
+]
+TakenOfNode = Annotated[
+    dict[str, Any], checked(checks.node_resource_problems, node_resources, form="nodeAllocatableResources")
 ]
 Conditions = Annotated[tuple[str, ...], checked(checks.condition_problems, tuple, form="conditionTypes")]
 ClassName = Annotated[str, text(_class_mistake, form="subdomainOrEmpty")]
@@ -65,6 +76,11 @@ class ResourceSlices(Section):
     """Conditions by which it is given back; needed with `bindingConditions`."""
     bindsToNode: bool = Field(default=False, examples=["true"])
     """Whether an allocation with the device is for the chosen node only."""
+    nodeAllocatableResources: TakenOfNode = Field(
+        default_factory=dict, examples=['{memory: {overhead: {perPod: 2Gi}}, cpu: {mapping: {deviceMultiplier: "4"}}}']
+    )
+    """What an allocated device, or MIG device, takes of its node's cpu, memory or huge pages besides what pods request,
+    as a ResourceSlice has it. It needs Kubernetes 1.37 and the feature gate DRANodeAllocatableResources."""
     extendedResource: bool | Literal["dra"] = Field(default=True, examples=["false"])
     """Whether nodes also offer the devices as the extended resource nvidia.com/gpu. With `dra` they do not, and pods
     that request it get claims, by `extendedResourceName` of the DeviceClass; before Kubernetes 1.36 this needs the
@@ -128,6 +144,7 @@ def devices_of(slices: ResourceSlices | None, capacity: Mapping[str, str], label
         binds_to_node=slices.bindsToNode,
         binding_conditions=slices.bindingConditions,
         binding_failure_conditions=slices.bindingFailureConditions,
+        node_allocatable_resources=slices.nodeAllocatableResources,
     )
 
 

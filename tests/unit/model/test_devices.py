@@ -12,6 +12,7 @@ from kumulus.model.consequences import consequences
 from kumulus.model.devices import Devices, gpu_of
 from kumulus.model.errors import SpecError
 from kumulus.model.fault_effects import NodeEffects
+from kumulus.model.nodes import node_manifest
 from kumulus.model.pool_form import pool_from_properties, pool_to_properties
 from kumulus.model.pools import Pool
 from kumulus.model.slices import Part, device_class_spec, device_uuid, parts_of, slice_manifest, slice_spec
@@ -223,6 +224,13 @@ def test_every_product_of_the_catalog_can_be_published(product: str) -> None:
 FAILS = {"bindingFailureConditions": ["Failed"]}
 
 
+def takes(resource: str, **ways: Any) -> dict[str, Any]:
+    return {"nodeAllocatableResources": {resource: ways}}
+
+
+PART = takes("cpu", mapping={"capacityKey": "milli", "capacityMultiplier": "8m"})
+
+
 @pytest.mark.parametrize(
     ("slices", "path", "told"),
     [
@@ -256,6 +264,28 @@ FAILS = {"bindingFailureConditions": ["Failed"]}
         ({"bindingConditions": ["A"]}, "bindingFailureConditions", "is missing, and there are bindingConditions"),
         (FAILS, "bindingConditions", "is missing, and there are bindingFailureConditions"),
         ({"bindingConditions": ["Failed"], **FAILS}, "bindingFailureConditions", "has Failed, which bindingConditions"),
+        (takes("ram", overhead={"perPod": "1"}), "nodeAllocatableResources.ram", "write cpu, memory or hugepages-2Mi"),
+        (takes("cpu"), "nodeAllocatableResources.cpu", "write {overhead: {perPod:"),
+        (takes("cpu", overhaed={"perPod": "1"}), "nodeAllocatableResources.cpu.overhaed", "write overhead"),
+        (takes("cpu", overhead={}), "nodeAllocatableResources.cpu.overhead", "write perPod, perContainer or both"),
+        (takes("cpu", overhead={"perPod": -1}), "nodeAllocatableResources.cpu.overhead.perPod", "is negative"),
+        (takes("cpu", mapping={}), "nodeAllocatableResources.cpu.mapping", "has nothing; write deviceMultiplier, or"),
+        (takes("cpu", mapping={"capacityKey": "milli"}), "nodeAllocatableResources.cpu.mapping", "has capacityKey;"),
+        (
+            takes("cpu", mapping={"deviceMultiplier": 0}),
+            "nodeAllocatableResources.cpu.mapping.deviceMultiplier",
+            "is 0",
+        ),
+        (
+            PART,
+            "nodeAllocatableResources.cpu.mapping.capacityKey",
+            "write allowMultipleAllocations: true, or deviceMul",
+        ),
+        (
+            takes("cpu", mapping={"capacityKey": "cores", "capacityMultiplier": 1}),
+            "nodeAllocatableResources.cpu.mapping.capacityKey",
+            '"cores" is no capacity; write one of memory, milli',
+        ),
         ({"pcieRoots": 0}, "pcieRoots", "is 0, less than 1"),
         ({"deviceClass": "My Class"}, "deviceClass", "write my-class"),
         ({"driver": "x.example.com", "count": 1, "extendedResource": False}, "extendedResource", "says nothing"),
@@ -335,6 +365,71 @@ def test_devices_are_bound_by_conditions_where_the_gate_is_on_and_parts_of_a_gpu
     plain["resourceSlices"] |= {"bindingConditions": ["Ready"]}  # type: ignore[operator]
     with pytest.raises(SpecError, match="bindingFailureConditions"):
         pool_from_properties(plain)
+
+
+TAKING = {"featureGates": {"DRANodeAllocatableResources": True}}
+OVERHEAD = takes("memory", overhead={"perPod": "2048Mi"})
+
+
+def test_what_devices_take_of_their_node_is_said_of_each_and_its_nodes_declare_that_they_know_of_it() -> None:
+    def of_pool(slices: dict[str, Any], **template: Any) -> Pool:
+        asked = group(slices)
+        asked["nodeTemplate"] |= template
+        (made,) = pools(cluster(asked, kwok=TAKING), "lab")
+        return made
+
+    def declared(made: Pool) -> Any:
+        return node_manifest(made, 0, "", "lab")["status"].get("declaredFeatures")  # type: ignore[attr-defined]
+
+    for slices in (OVERHEAD, OVERHEAD | {"partitionable": True}):
+        made = of_pool(slices)
+        assert made.devices is not None
+        devices = slice_spec(made, made.devices, Part(0, 0))["devices"]
+        # As the API server writes it, so that it is not taken for drift.
+        written = {"memory": {"overhead": {"perPod": "2Gi"}}}
+        assert [each["nodeAllocatableResources"] for each in devices] == [written] * len(devices)
+        assert pool_from_properties(json.loads(json.dumps(pool_to_properties(made)))) == made
+    shared = of_pool(PART | {"allowMultipleAllocations": True})
+    assert pool_from_properties(pool_to_properties(shared)) == shared
+    newest = {"nodeInfo": {"kubeletVersion": "v1.37.2"}}
+    plain, taking = declared(of_pool({}, **newest)), declared(of_pool(OVERHEAD, **newest))
+    assert taking == sorted([*plain, "DRANodeAllocatableResources"])
+    named = ["A", "DRANodeAllocatableResources"]
+    assert declared(of_pool(OVERHEAD, declaredFeatures=named)) == named
+    told = consequences(of_pool({}), of_pool(OVERHEAD)).describe()
+    assert told.endswith("3 nodes changed: devices' node resources memory")
+
+
+@pytest.mark.parametrize(
+    ("asked", "path", "told"),
+    [
+        (
+            {},
+            "kwok.featureGates.DRANodeAllocatableResources",
+            "write featureGates: {DRANodeAllocatableResources: true}",
+        ),
+        (
+            {"kubernetesVersion": "1.36.3"},
+            "kubernetesVersion",
+            'which has no nodeAllocatableResources of devices; write "1',
+        ),
+    ],
+)
+def test_what_devices_take_of_their_node_is_refused_without_the_gate_and_before_kubernetes_1_37(
+    asked: dict[str, Any], path: str, told: str
+) -> None:
+    assert told in problems(OVERHEAD, **asked)[path]
+    assert problems(OVERHEAD, **{"kwok": TAKING} | asked).keys() == {*asked}
+    # What another cluster's API server drops is told of when it does.
+    assert problems(OVERHEAD, runtime="existing", existing={}) == {}
+
+
+def test_features_that_nodes_declare_must_have_that_of_what_devices_take() -> None:
+    asked = group(OVERHEAD)
+    asked["nodeTemplate"]["declaredFeatures"] = ["RestartAllContainersOnContainerExits"]
+    (told,) = problems_of(cluster, asked, kwok=TAKING).items()
+    assert told[0] == "nodeGroups[0].nodeTemplate.declaredFeatures"
+    assert told[1].endswith("; add it, or leave declaredFeatures out")
 
 
 def test_devices_are_shared_where_the_gate_is_on() -> None:
@@ -428,6 +523,8 @@ def test_gpus_that_cannot_be_divided_are_told_of(
 @pytest.mark.parametrize(
     ("change", "told"),
     [
+        (PART, "cpu.mapping.capacityKey: is of what claims have parts of, and devices are not shared"),
+        ({"nodeAllocatableResources": ["cpu"]}, "nodeAllocatableResources: "),
         ({"migProfiles": "1g.10gb"}, "write names of MIG profiles"),
         ({"migProfiles": ["1g.10gb", "huge"]}, "write names of MIG profiles"),
         ({"migProfiles": ["1g.10gb"]}, "has 1 names; write 6"),
@@ -435,7 +532,9 @@ def test_gpus_that_cannot_be_divided_are_told_of(
         ({"migProfiles": ["1g.10gb"] * 6, "allowMultipleAllocations": True}, "leave one of the two out"),
     ],
 )
-def test_mig_profiles_are_checked_in_the_plain_form(change: dict[str, object], told: str) -> None:
+def test_mig_profiles_and_what_is_taken_of_nodes_are_checked_in_the_plain_form(
+    change: dict[str, object], told: str
+) -> None:
     plain = pool_to_properties(pool({}))
     plain["resourceSlices"] |= change  # type: ignore[operator]
     with pytest.raises(SpecError, match=told):

@@ -130,6 +130,10 @@ STACK_MISTAKES: Mapping[str, tuple[Place, object]] = {
         (*_G, "resourceSlices"),
         {"bindingConditions": ["A", "A"], "bindingFailureConditions": ["B"]},
     ),
+    "what devices take of a node in two ways": (
+        (*_G, "resourceSlices"),
+        {"nodeAllocatableResources": {"cpu": {"mapping": {"deviceMultiplier": 1, "capacityKey": "milli"}}}},
+    ),
     "a port that only root may have": ((*_C, "kwok", "apiServerPort"), 80),
     "workloads of nobody": ((*_C, "kwok", "workloads"), "kueue"),
     "a feature gate that is a text": ((*_C, "kwok", "featureGates", "SomeGate"), "true"),

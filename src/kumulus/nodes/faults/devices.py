@@ -9,6 +9,7 @@ A device that a fault takes is not published while it is active, or tainted. A p
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import objects
@@ -20,6 +21,7 @@ from kumulus.model.devices import gpu_of
 from kumulus.model.pools import Pool
 from kumulus.model.slices import RESOURCE_API, parts_of, published, slice_manifest, slice_name, slice_spec
 from kumulus.nodes.faults import pods
+from kumulus.nodes.pools.slices import admitted
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -149,7 +151,8 @@ async def publish(client: Client, pool: Pool, ordinal: int, node_uid: str) -> No
     if pool.devices is None:
         return
     for part in parts_of((ordinal,), pool.devices):
-        await _publish(client, slice_manifest(pool, pool.devices, part, node_uid), node_uid)
+        manifest = slice_manifest(pool, pool.devices, part, node_uid)
+        await admitted(pool.devices, partial(_publish, client, manifest, node_uid))
 
 
 async def _publish(client: Client, manifest: dict[str, Any], node_uid: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,7 +16,7 @@ from kumulus.kube import ApiError, objects
 from kumulus.kube.bulk import Outcome, for_each
 from kumulus.kube.errors import tolerating
 from kumulus.kube.media import MERGE_PATCH
-from kumulus.model.devices import Devices
+from kumulus.model.devices import NODE_ALLOCATABLE, Devices
 from kumulus.model.pools import POOL_LABEL, Pool
 from kumulus.model.slices import RESOURCE_API, Part, parts_of, slice_labels, slice_manifest, slice_name
 from kumulus.nodes.pools.compare import FieldDifference, LiveSlice, live_slice, slice_differences
@@ -28,6 +28,9 @@ SLICES = f"/apis/{RESOURCE_API}/resourceslices"
 _PAGE = 250
 # Up to this many slices that were not listed with the pool's label are looked up by name, as altered or missing.
 _ASK_SINGLY = 50
+# Seconds between attempts to publish what a cache of nodes has to know of (plugin/pkg/admission/nodedeclaredfeatures of
+# k8s.io/kubernetes).
+_LAGS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 
 
 class _Gated(NamedTuple):
@@ -49,6 +52,12 @@ _GATED = (
     ),
     _Gated("binding_conditions", "bindingConditions", "DRADeviceBindingConditions", "bindingConditions"),
     _Gated("binds_to_node", "bindsToNode", "DRADeviceBindingConditions", "bindsToNode"),
+    _Gated(
+        "node_allocatable_resources",
+        "nodeAllocatableResources",
+        f"{NODE_ALLOCATABLE} of Kubernetes 1.37",
+        "nodeAllocatableResources",
+    ),
 )
 
 
@@ -134,7 +143,7 @@ async def publish(client: Client, pool: Pool, devices: Devices, part: Part, node
 
     async def attempt() -> bool:
         try:
-            await client.write("POST", SLICES, body)
+            await admitted(devices, lambda: client.write("POST", SLICES, body))
             if part == (0, 0):
                 await _require_kept(client, path, devices)
             return True
@@ -162,9 +171,19 @@ async def _mend(client: Client, pool: Pool, devices: Devices, part: Part, node_u
             return False
         metadata = {"uid": live.uid, "labels": slice_labels(pool)}
         patch = {"metadata": metadata, "spec": {**manifest["spec"], **dict.fromkeys(live.surplus)}}
-        await client.write("PATCH", path, patch, content_type=MERGE_PATCH)
+        await admitted(devices, lambda: client.write("PATCH", path, patch, content_type=MERGE_PATCH))
         return True
     return False
+
+
+async def admitted(devices: Devices, write: Callable[[], Awaitable[None]]) -> None:
+    """Write a slice; what its devices take of a node is refused until the API server's cache has the node as it is."""
+    for wait in _LAGS if devices.node_allocatable_resources else ():
+        with tolerating(403):
+            await write()
+            return
+        await asyncio.sleep(wait)
+    await write()
 
 
 async def converge_slices(

@@ -4,7 +4,14 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
-from kumulus.model.device_checks import ATTRIBUTE_KINDS, DRIVER_LENGTH, VALUE_LENGTH, VERSION
+from kumulus.model.device_checks import (
+    ATTRIBUTE_KINDS,
+    DRIVER_LENGTH,
+    NODE_RESOURCE,
+    NODE_WAYS,
+    VALUE_LENGTH,
+    VERSION,
+)
 from kumulus.model.devices import PER_DEVICE
 from kumulus.model.distributions import LARGEST_SIGMA, PARAMETERS
 from kumulus.model.fields import FORM
@@ -34,6 +41,7 @@ def forms() -> dict[str, Schema]:
             "propertyNames": {"pattern": _device_name()},
             "additionalProperties": {FORM: "quantity"},
         },
+        "nodeAllocatableResources": _node_resources(),
     }
 
 
@@ -126,6 +134,33 @@ def _attributes() -> Schema:
         "type": "object",
         "propertyNames": {"pattern": f"^(?!(?:{ours})$){_device_name()[1:]}"},
         "additionalProperties": {"anyOf": value},
+    }
+
+
+_TAKEN: Mapping[str, str] = {
+    "mapping": "For a device that is a part of the node's resource itself, such as a CPU.",
+    "overhead": "For a device that needs some of the resource besides, such as a GPU.",
+    "deviceMultiplier": "How much each allocated device takes.",
+    "capacityKey": "The capacity of which a claim has a part.",
+    "capacityMultiplier": "How much each unit of that part takes.",
+    "perPod": "How much each pod with the claim takes.",
+    "perContainer": "How much each of its containers with the claim takes.",
+}
+
+
+def _node_resources() -> Schema:
+    keys = {key: {"type": "string"} if key == "capacityKey" else {FORM: "quantity"} for key in _TAKEN}
+    described = {key: {**keys[key], "description": text} for key, text in _TAKEN.items()}
+    ways = {
+        way: {**_only({key: described[key] for key in of_it}, minProperties=1), "description": _TAKEN[way]}
+        for way, of_it in NODE_WAYS.items()
+    }
+    whole, part = ["deviceMultiplier"], ["capacityKey", "capacityMultiplier"]
+    ways["mapping"]["anyOf"] = [{"required": whole, "maxProperties": 1}, {"required": part, "maxProperties": 2}]
+    return {
+        "type": "object",
+        "propertyNames": {"pattern": patterns.whole(NODE_RESOURCE)},
+        "additionalProperties": _only(ways, minProperties=1),
     }
 
 
