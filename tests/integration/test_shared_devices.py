@@ -50,7 +50,8 @@ def claiming(plane: Plane, pool: str, asked: Mapping[str, Mapping[str, Any]], or
         plane.api.create(PODS, body)
         plane.api.until(PODS, partial(are_judged, number + 1))
     found = plane.api.until(PODS, partial(are_judged, len(order)))
-    plane.api.delete(f"{CLASSES}/{pool}")
+    for path in (f"{CLASSES}/{pool}", *(f"{TEMPLATES}/{name}" for name in asked)):
+        plane.api.delete(path)
     return {name: each for name, each in found.items() if "nodeName" in each["spec"]}
 
 
@@ -284,6 +285,10 @@ class TestWithBindingConditions:
 
         assert told() == of_it("Unhealthy")
         await faults.end("ill")
+        assert told() == of_it("Healthy")
+        await faults.begin(faults.inputs("gone", {name: "0"}, capacity={"nvidia.com/gpu": "-1"}))
+        assert told() == of_it("Unknown")
+        await faults.end("gone")
         assert told() == of_it("Healthy")
 
     async def test_a_device_that_cannot_be_made_ready_is_given_back(self, plane: Plane, pools: Pools) -> None:

@@ -5,7 +5,8 @@ PodTopologySpread, InterPodAffinity, VolumeBinding, VolumeZone, NodeVolumeLimits
 DefaultPreemption, GangScheduling, TopologyPlacement), k8s.io/dynamic-resource-allocation (structured), and the API
 references of Kueue (kueue.x-k8s.io) and Volcano (scheduling.volcano.sh).
 
-Checked against Kubernetes 1.35 to 1.37. What 1.37 decides by besides is not kept yet: a node's `declaredFeatures`.
+Checked against Kubernetes 1.35 to 1.37. What 1.37 decides by besides is not kept yet: a node's `declaredFeatures`,
+and the `nodeAllocatableResources` of devices, which nodes have to declare.
 """
 
 from kumulus.extras.capture.grammar import Each, Form, Leaf, Selecting

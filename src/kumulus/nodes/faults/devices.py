@@ -1,6 +1,6 @@
 """What a fault of devices changes: the ResourceSlices of its nodes, and what pods say of their devices' health.
 
-Source: UpdateAllocatedResourcesStatus in pkg/kubelet/cm/dra/manager.go of k8s.io/kubernetes.
+Source: UpdateAllocatedResourcesStatus in manager.go, and healthinfo.go, of pkg/kubelet/cm/dra of k8s.io/kubernetes.
 
 A device that a fault takes is not published while it is active, or tainted. A pool publishes the same slices
 (model/slices.py), so that neither takes the other's slice for drift.
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 _CLAIMS = f"/apis/{RESOURCE_API}/resourceclaims"
 Health = Mapping[tuple[str, str, str], str]
-"""Healthy or Unhealthy, by driver, node and GPU."""
+"""Healthy, Unhealthy or Unknown, by driver, node and GPU."""
 
 
 async def report(client: Client, steps: Sequence[NodeStep]) -> None:
-    """Write into pods the health of the devices that their claims have, of nodes whose devices get or lose a taint."""
+    """Write into pods the health of the devices that their claims have, of nodes whose devices a fault changes."""
     health = {device: each for step in steps for device, each in _changed(step)}
     if not health:
         return
@@ -59,9 +59,11 @@ def _changed(step: NodeStep) -> Iterator[tuple[tuple[str, str, str], str]]:
     if devices is None:
         return
     now, *befores = (published(pool, devices, step.ordinal) for pool in (step.pools.after, *step.pools.befores))
-    if any(was.taint != now.taint for was in befores):
-        for index in range(now.left):
-            yield (devices.driver, step.name, f"gpu-{index}"), "Healthy" if index < now.well else "Unhealthy"
+    if any(was != now for was in befores):
+        for index in range(devices.count):
+            # Of a device that its driver does not see any more, a kubelet hears nothing.
+            health = "Healthy" if index < now.well else "Unhealthy" if index < now.left else "Unknown"
+            yield (devices.driver, step.name, f"gpu-{index}"), health
 
 
 def _of_claim(claim: Mapping[str, Any], health: Health) -> list[dict[str, str]]:
