@@ -1,12 +1,14 @@
 """ResourceSlices compared with what is wanted, and a cluster that knows of none."""
 
+import contextlib
 import copy
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from aiohttp import web
 
-from kumulus.kube import Client, Connection
+from kumulus.kube import ApiError, Client, Connection
 from kumulus.model.devices import Devices
 from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Pool
 from kumulus.model.slices import Part, slice_manifest
@@ -86,6 +88,24 @@ def test_a_slice_that_another_node_owns_or_nobody_is_made_anew(owners: list[dict
     live = slice_of(ownerReferences=owners)
     assert differences(live)[0].startswith("owner: ")
     assert live_slice(POOL, DEVICES, Part(1, 0), "uid-1", live).replace
+
+
+@pytest.mark.parametrize("takes", [True, False])
+async def test_a_slice_is_published_again_until_the_api_servers_cache_has_its_node(takes: bool) -> None:
+    """Only one that says what devices take of their node is looked at in this way."""
+    taken = {"memory": {"overhead": {"perPod": "2Gi"}}} if takes else {}
+    devices, tries = replace(DEVICES, node_allocatable_resources=taken), 0
+
+    async def behind(_: web.Request) -> web.Response:
+        nonlocal tries
+        tries += 1
+        late = {"reason": "Forbidden", "message": 'node "l40s-a-1" not found for device "gpu-0"'}
+        return web.json_response(late, status=403) if tries < 3 else web.json_response({}, status=201)
+
+    async with listening(behind) as address, Client(Connection(address, "test"), patience=0.2) as client:
+        with contextlib.nullcontext() if takes else pytest.raises(ApiError, match="not found for device"):
+            await publish(client, replace(POOL, devices=devices), devices, Part(1, 0), "uid-1")
+    assert tries == (3 if takes else 1)
 
 
 async def test_a_cluster_without_the_api_says_what_to_do() -> None:
