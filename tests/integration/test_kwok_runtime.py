@@ -21,7 +21,7 @@ import psutil
 import pytest
 
 from kumulus.host import machine
-from kumulus.host.ports import Claims, NoFreePort, in_use
+from kumulus.host.ports import in_use
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.faults.pods import RESUMED
 from kumulus.runtimes.base import Recorded
@@ -653,25 +653,3 @@ async def test_clusters_made_at_once_do_not_meet_and_leave_nothing_when_deleted(
         remains.kill()
         remains.wait()
         processes.kill(pid for pids in processes.components(home).values() for pid in pids)
-
-
-def test_a_claimed_port_is_nobody_elses_until_it_is_given_back() -> None:
-    with Claims() as mine, Claims() as others:
-        port = mine.take()
-        assert not others.claim(port)
-        assert not in_use(port)
-    with Claims() as others:
-        assert others.claim(port)
-    # Nothing stays in the folder for temporary files.
-    assert not Claims().path(port).exists()
-
-
-def test_a_port_to_avoid_or_in_use_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    with occupied() as port:
-        monkeypatch.setattr("kumulus.host.ports._RANGE", range(port, port + 1))
-        with Claims() as claims, pytest.raises(NoFreePort, match=f"no free port between {port} and {port}"):
-            claims.take()
-    with Claims(avoid={port}) as claims, pytest.raises(NoFreePort):
-        claims.take()
-    with Claims() as claims:
-        assert claims.take() == port

@@ -1,7 +1,8 @@
 """Give each cluster local ports of its own, also when several are made at the same time.
 
 kwokctl looks for unused ports by itself, but two runs at once can find the same ones before either listens. So a
-port is claimed with a file lock first; the kernel drops the lock when its holder ends, however it ends.
+port is claimed first, by a Unix socket with an abstract name, unix(7): it is in no folder, it is seen where the port is
+seen (in one network namespace, by all users), and the kernel drops it when its holder ends, however it ends.
 
 Also whose process is at the other end of a connection within this machine: the kernel is asked, by sock_diag(7).
 /proc/net/tcp says the same, but lists every connection of the machine: with 200 of them, 4 ms for each question.
@@ -9,14 +10,11 @@ Also whose process is at the other end of a connection within this machine: the 
 
 from __future__ import annotations
 
-import fcntl
+import errno
 import os
 import random
 import socket
-import stat
 import struct
-import tempfile
-from pathlib import Path
 from types import TracebackType
 
 # Below Linux's ephemeral range (32768-60999), so that no outgoing connection takes a port before it is used.
@@ -47,24 +45,16 @@ class Claims:
 
     def __init__(self, avoid: set[int] | None = None) -> None:
         self._avoid = avoid or set()
-        self._locks: dict[int, int] = {}
-        self._folder = _folder()
+        self._held: list[socket.socket] = []
 
     def __enter__(self) -> Claims:
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for port, lock in self._locks.items():
-            self.path(port).unlink(missing_ok=True)
-            os.close(lock)
-        self._locks.clear()
-
-    def path(self, port: int) -> Path:
-        """The file that stands for a port while it is claimed."""
-        return self._folder / str(port)
+        while self._held:
+            self._held.pop().close()
 
     def take(self) -> int:
         """Claim a free port."""
@@ -75,35 +65,16 @@ class Claims:
 
     def claim(self, port: int) -> bool:
         """Claim one particular port against other Kumulus runs; False when another run has it."""
-        lock = os.open(self.path(port), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # The last owner may have just removed the file, and another process can then lock a new file of that name.
-            held = os.stat(self.path(port)).st_ino == os.fstat(lock).st_ino
-        except OSError:
-            held = False
-        if not held:
-            os.close(lock)
+            claim.bind(f"\0kumulus-port-{port}")
+        except OSError as error:
+            claim.close()
+            if error.errno != errno.EADDRINUSE:
+                raise
             return False
-        self._locks[port] = lock
+        self._held.append(claim)
         return True
-
-
-def _folder() -> Path:
-    """The folder of this user's claims: the same one, whatever HOME a run has.
-
-    Its parent is writable for everybody, so another user can create the folder first. That folder is not used, because
-    its owner could block all ports for this user: the claims are then below HOME.
-    """
-    folder = Path(tempfile.gettempdir()) / f"kumulus-ports-{os.getuid()}"
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-        found = folder.lstat()
-    except OSError:
-        found = None
-    if found and stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022:
-        return folder
-    return Path.home() / ".cache" / "kumulus" / "ports"
 
 
 # linux/netlink.h, linux/sock_diag.h, linux/inet_diag.h and the states of linux/tcp_states.h.

@@ -1,75 +1,65 @@
-"""Where ports are claimed: in a folder of this user's own, whoever was there first."""
+"""Ports that are claimed, and whose process is at the other end of a connection, as the kernel says."""
 
 import os
 import socket
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from kumulus.host import ports
-from kumulus.host.ports import Claims
+from kumulus.host.ports import Claims, NoFreePort, in_use
 from tests.support import sandbox, stranger
+from tests.support.processes import occupied
 
 HOST = "127.0.0.1"
 MAPPED = f"::ffff:{HOST}"
 
 
-def linked(folder: Path) -> None:
-    (folder.parent / "elsewhere").mkdir()
-    folder.symlink_to(folder.parent / "elsewhere")
+CLAIMING = """
+import sys
+from kumulus.host.ports import Claims
+with Claims() as claims:
+    print(claims.take(), flush=True)
+    sys.stdin.read()
+"""
 
 
-def of_another_user(folder: Path) -> None:
-    if os.getuid():
-        pytest.skip("only root can make a folder for another user")
-    folder.mkdir()
-    os.chown(folder, 65534, 65534)
+def test_a_claimed_port_is_nobody_elses_until_it_is_given_back() -> None:
+    with Claims() as mine, Claims() as others:
+        port = mine.take()
+        assert not others.claim(port)
+        assert not in_use(port)
+    with Claims() as others:
+        assert others.claim(port)
 
 
-def open_to_all(folder: Path) -> None:
-    folder.mkdir()
-    folder.chmod(0o777)
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    shared = tmp_path / "tmp"
-    shared.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(shared))
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    return shared / f"kumulus-ports-{os.getuid()}"
-
-
-@pytest.mark.parametrize("prepared", [linked, of_another_user, open_to_all], ids=lambda each: str(each.__name__))
-def test_a_folder_that_somebody_else_has_prepared_is_not_used(
-    folder: Path, tmp_path: Path, prepared: Callable[[Path], None]
-) -> None:
-    prepared(folder)
-    with Claims() as claims:
-        port = claims.take()
-        assert claims.path(port).is_relative_to(tmp_path / "home")
-        assert list(folder.iterdir()) == []
-
-
-def test_claims_are_in_one_place_whatever_home_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with Claims() as claims:
-        port = claims.take()
-        assert claims.path(port).parent == folder
-        monkeypatch.setenv("HOME", "/nonexistent")
+def test_a_claim_ends_with_its_process_and_was_no_file(tmp_path: Path) -> None:
+    folders = {"HOME": str(tmp_path), "TMPDIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(
+        [sys.executable, "-c", CLAIMING], env=folders, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdout is not None
+        port = int(holder.stdout.readline())
         with Claims() as others:
             assert not others.claim(port)
+        holder.kill()
+    with Claims() as others:
+        assert others.claim(port)
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_a_claim_is_no_way_to_write_elsewhere(folder: Path, tmp_path: Path) -> None:
+def test_a_port_to_avoid_or_in_use_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    with occupied() as port:
+        monkeypatch.setattr("kumulus.host.ports._RANGE", range(port, port + 1))
+        with Claims() as claims, pytest.raises(NoFreePort, match=f"no free port between {port} and {port}"):
+            claims.take()
+    with Claims(avoid={port}) as claims, pytest.raises(NoFreePort):
+        claims.take()
     with Claims() as claims:
-        (folder / "20000").symlink_to(tmp_path / "made")
-        with pytest.raises(OSError, match="symbolic links"):
-            claims.claim(20000)
-    assert not (tmp_path / "made").exists()
+        assert claims.take() == port
 
 
 @pytest.fixture(params=[(socket.AF_INET, HOST), (socket.AF_INET6, MAPPED)], ids=["IPv4", "mapped"])
