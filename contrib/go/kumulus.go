@@ -14,8 +14,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
+	"sync"
+	"syscall"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -29,6 +32,9 @@ type Cluster struct {
 	Folder            string `json:"folder"`
 	Nodes             int    `json:"nodes"`
 	KubernetesVersion string `json:"kubernetesVersion"`
+
+	programs sync.WaitGroup
+	end      []context.CancelFunc
 }
 
 // Option says what the cluster is like, as an argument of `kumulus cluster up`.
@@ -76,8 +82,30 @@ func (c *Cluster) Config() (*rest.Config, error) {
 	return clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
 }
 
-// Stop ends the cluster's processes and removes its folder.
+// Run starts a program, such as an operator, with the cluster's kubeconfig as KUBECONFIG. It ends with the cluster.
+func (c *Cluster) Run(name string, arguments ...string) error {
+	ctx, end := context.WithCancel(context.Background())
+	program := exec.CommandContext(ctx, name, arguments...)
+	program.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig)
+	program.Stdout, program.Stderr = os.Stdout, os.Stderr
+	// Also when nobody stops the cluster. This is about the thread that starts it, so that one is kept for it.
+	program.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	started := make(chan error)
+	c.end = append(c.end, end)
+	c.programs.Go(func() {
+		runtime.LockOSThread()
+		started <- program.Start()
+		program.Wait()
+	})
+	return <-started
+}
+
+// Stop ends the cluster's processes, and the programs that Run started, and removes its folder.
 func (c *Cluster) Stop() error {
+	for _, end := range c.end {
+		end()
+	}
+	c.programs.Wait()
 	_, err := run(context.Background(), "cluster", "down", c.Folder)
 	return err
 }
