@@ -7,12 +7,14 @@ import subprocess
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kumulus import toolchain
 from kumulus.host.version import VERSION
 from kumulus.kind_image.debian import SUITE
+from kumulus.model.pools import GROUP_LABEL
 from kumulus.testing.wanted import loaded, tools
 from tests.support import examples, processes, registries, release
 from tests.support.api import Api
@@ -26,6 +28,11 @@ PACKAGES = "ca-certificates,openssl,python3-venv,socat"
 AUTHORITIES = Path("etc/ssl/certs/ca-certificates.crt")
 PARTS = ("kumulus", "pyproject.toml", "requirements.txt", "README.md", "LICENSE", "NOTICE", "src", "contrib/image")
 LARGEST = 600e6
+GROUP = {
+    "name": "red",
+    "placement": [{"availabilityZone": "use1", "replicas": 30}],
+    "nodeTemplate": {"capacity": {"cpu": "4", "memory": "16Gi", "pods": "110"}},
+}
 # No image of others can be pulled here, such as the one that cleans up for Testcontainers; and where this machine is a
 # container itself, Docker's engine is in it, not beyond its gateway.
 ALONE = {**os.environ, "TESTCONTAINERS_RYUK_DISABLED": "true", "TESTCONTAINERS_HOST_OVERRIDE": "localhost"}
@@ -72,9 +79,10 @@ def context(folder: Path) -> Path:
     return folder
 
 
-def test_a_container_has_thirty_nodes_without_root_and_ends_in_order(image: str, tmp_path: Path) -> None:
+def test_a_container_has_a_mounted_files_nodes_without_root_and_ends_in_order(image: str, tmp_path: Path) -> None:
     assert int(docker("image", "inspect", "--format={{.Size}}", image)) < LARGEST
-    container = docker("run", "--detach", "--env=NODES=h100=28 l4=2", "--publish=127.0.0.1::6443", image).strip()
+    mounted = stack_file(tmp_path, {"nodeGroups": [GROUP]})
+    container = docker("run", "--detach", *mounted, "--publish=127.0.0.1::6443", image).strip()
     try:
         assert healthy(container)
         port = docker("port", container, "6443/tcp").strip().rpartition(":")[2]
@@ -82,7 +90,7 @@ def test_a_container_has_thirty_nodes_without_root_and_ends_in_order(image: str,
         kubeconfig = tmp_path / "kubeconfig"
         kubeconfig.write_text(text.replace("localhost:6443", f"127.0.0.1:{port}"))
         api = Api(kubeconfig)
-        assert len(api.list(NODES)) == 30
+        assert [node["metadata"]["labels"][GROUP_LABEL] for node in api.list(NODES)] == ["red"] * 30
         api.close()
         assert docker("exec", container, "id", "-u").strip() == "10001"
         docker("stop", "--time=30", container, timeout=60)
@@ -91,10 +99,8 @@ def test_a_container_has_thirty_nodes_without_root_and_ends_in_order(image: str,
         docker("rm", "--force", "--volumes", container)
 
 
-def test_a_stack_file_is_mounted_and_a_mistake_in_it_ends_the_container(image: str, tmp_path: Path) -> None:
-    (tmp_path / "stack.yaml").write_text("config: {kumulus:cluster: {nodeGroups: [{name: a, replica: 3}]}}\n")
-    (tmp_path / "stack.yaml").chmod(0o644)
-    options = ["--rm", "--env=STACK=/stack.yaml", f"--volume={tmp_path / 'stack.yaml'}:/stack.yaml:ro"]
+def test_a_mistake_in_a_mounted_stack_file_ends_the_container(image: str, tmp_path: Path) -> None:
+    options = ["--rm", *stack_file(tmp_path, {"nodeGroups": [{**GROUP, "replica": 3}]})]
     done = subprocess.run(["docker", "run", *options, image], capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 1, done.stdout
     assert "replica" in done.stderr
@@ -136,6 +142,13 @@ def test_testcontainers_for_go_start_it(image: str, tmp_path: Path) -> None:
         cwd=folder, env=ALONE, capture_output=True, text=True, check=False, timeout=900,
     )  # fmt: skip
     assert "--- PASS: TestThirtyNodesAreThere" in done.stdout, done.stdout + done.stderr
+
+
+def stack_file(folder: Path, cluster: dict[str, Any]) -> list[str]:
+    """The options that mount a stack file, which the container's user can read."""
+    (folder / "stack.yaml").write_text(json.dumps({"config": {"kumulus:cluster": cluster}}))
+    (folder / "stack.yaml").chmod(0o644)
+    return ["--env=STACK=/stack.yaml", f"--volume={folder / 'stack.yaml'}:/stack.yaml:ro"]
 
 
 def healthy(container: str) -> bool:
