@@ -51,10 +51,10 @@ def made(**changes: Any) -> Problem:
     return read({**UNTIL_TWO, **changes}, "the test")
 
 
-@pytest.mark.parametrize("name", problems())
-def test_each_problem_is_one_and_its_solution_solves_it(cluster: Cluster, name: str) -> None:
+@pytest.mark.parametrize(("seed", "name"), enumerate(problems(), start=1))
+def test_each_problem_is_one_and_its_solution_solves_it(cluster: Cluster, seed: int, name: str) -> None:
     with Environment(name, cluster) as environment:
-        assert check(environment, 1) == ""
+        assert check(environment, seed) == ""
 
 
 def test_a_seed_makes_the_same_problem_again_after_an_agents_work(cluster: Cluster) -> None:
