@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,16 @@ from benchmarks import bare_api_server
 from benchmarks.control_plane import scale, stock_control_plane
 from benchmarks.fleet import until_ready
 from benchmarks.report import Row
+from kumulus import toolchain
 from kumulus.gym import Environment, problems
 from kumulus.gym.problem_file import standard_cluster
 from kumulus.host import processes
+from kumulus.kind_image import image
 from kumulus.kube import objects
+from kumulus.runtimes.kind import commands
 from kumulus.testing import AsyncCluster, Cluster, Pool
 from kumulus.testing.reset import Reset
+from tests.support.docker import trouble
 
 _NODES, _MORE, _PODS, _KINDS = 30, 130, 200, 3
 _RUNS, _LEASES = 5, 10
@@ -68,7 +73,9 @@ async def clusters() -> list[Row]:
             # In turn, as other work on the machine comes and goes.
             theirs.append(await _of_kwokctl())
             bare.append(await bare_api_server.seconds())
+        kind = await asyncio.to_thread(_of_kind)
     start, kwokctl, least, spent, own = (statistics.median(each) for each in (starts, theirs, bare, cpu, memory))
+    beside_kind = f"`kind create cluster`, once: {kind:.0f} s" if kind else "no Docker here for kind"
     reset = statistics.median(each.seconds for each in resets)
     return [
         Row(
@@ -76,9 +83,9 @@ async def clusters() -> list[Row]:
             f"{_MOST_START_S:.0f} s",
             f"{start:.1f} s ({spent:.1f} s of CPU), median of {_RUNS}: {start / kwokctl:.2f} times `kwokctl create "
             f"cluster` and `scale` ({kwokctl:.1f} s), {start / least:.2f} times an API server and etcd alone "
-            f"({least:.1f} s)",
+            f"({least:.1f} s); {beside_kind}",
             start <= _MOST_START_S,
-            {"start_s": start, "start_cpu_s": spent, "kwokctl_s": kwokctl, "bare_s": least},
+            {"start_s": start, "start_cpu_s": spent, "kwokctl_s": kwokctl, "bare_s": least, "kind_s": kind},
         ),
         Row(
             f"`reset()` after a test that made {_MORE - _NODES} nodes, {_PODS} pods and {_KINDS} CRDs",
@@ -247,6 +254,22 @@ async def _of_kwokctl() -> float:
             if await objects.find(plane.client, _ACCOUNT) is not None:
                 return time.monotonic() - began
             await asyncio.sleep(0.02)
+
+
+def _of_kind() -> float:
+    """Seconds that kind takes until a cluster's only node is Ready, of an image that is there; 0 without Docker."""
+    if trouble():
+        return 0.0
+    made = ["--name=kumulus-bench", f"--image={image.ensure().name}", "--wait=300s"]
+    with tempfile.TemporaryDirectory(prefix="kumulus-bench-") as folder:
+        variables = commands.environment({**os.environ, "KUBECONFIG": f"{folder}/kubeconfig"}).variables
+        kind = partial(subprocess.run, env=variables, check=True, capture_output=True)
+        began = time.monotonic()
+        try:
+            kind([toolchain.find("kind"), "create", "cluster", *made])
+            return time.monotonic() - began
+        finally:
+            kind([toolchain.find("kind"), "delete", "cluster", made[0]])
 
 
 def _processes(cluster: AsyncCluster) -> list[psutil.Process]:
