@@ -1,8 +1,8 @@
 """Start a cluster without a stack, for tests in any language, and take it down.
 
     kumulus cluster up --nodes 30                        # until Ctrl-C
-    kumulus cluster up --nodes 30 --json --detach        # goes on; prints one JSON object
-    kumulus cluster up --json --detach --ends-with $$    # ends with that process, however it ends
+    kumulus cluster up --json --detach --ends-with $$    # goes on; ends with that process, or by `down`
+    kumulus cluster up --json --detach                   # ends by `down` only, such as in a later step of CI
     kumulus cluster down FOLDER
 
 The JSON object has `kubeconfig`, `server`, `folder` (for `down`), `name`, `nodes` and `kubernetesVersion`. Nothing is
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     up.add_argument("--cluster", default="", metavar="NAME", help="which of the file's clusters, if it has several")
     up.add_argument("--kubernetes", metavar="VERSION", help="such as 1.36.4, if not the default one")
     up.add_argument("--json", action="store_true", help="print one JSON object")
-    up.add_argument("--detach", action="store_true", help="leave it running; it ends by `down`")
+    up.add_argument("--detach", action="store_true", help="leave it running; it ends by `down`, or as --ends-with says")
     up.add_argument("--ends-with", type=int, metavar="PID", help="with --detach: it ends with that process, too")
     down = actions.add_parser("down", help="take one down; no error if it is gone")
     down.add_argument("folder", type=Path, metavar="FOLDER", help="what `up` printed; its kubeconfig will do as well")
