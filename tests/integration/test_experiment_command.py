@@ -107,7 +107,7 @@ async def test_a_run_of_which_a_quota_admits_no_pod_is_an_error_with_the_quotas_
     assert "2 pods are missing: " in said
     quota_says = "exceeded quota: none, requested: pods=1, used: pods=0, limited: pods=0"
     assert quota_says in said
-    with pytest.raises(UserError, match="nothing is known of a pod or job work.*" + quota_says):
+    with pytest.raises(UserError, match=r"nothing is known of a pod or job work.*" + quota_says):
         why(Namespace(run="latest", results=tmp_path / "results", repetition=None, pod="work", json=False))
 
 
