@@ -67,7 +67,7 @@ def test_ctrl_c_ends_the_command_with_a_partial_report(plane: Plane, tmp_path: P
     with endless(plane, tmp_path / "results") as process:
         out, err = interrupted(process)
     assert "endless: partial; interrupted" in out
-    assert "ending: the partial report is written" in err
+    assert "ending: the report has what was measured so far" in err
     (directory,) = (tmp_path / "results" / "endless").iterdir()
     assert report_at(directory / "report.json").results.error == "interrupted"
     plots = {"repetition-1.svg", "repetition-1.png"}
