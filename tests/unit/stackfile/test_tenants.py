@@ -171,6 +171,6 @@ def hits(effects: PodEffects, made: dict[str, Any]) -> bool:
 
 
 def test_what_is_in_use_beyond_a_quota_is_named_whatever_the_amounts_are_written_as() -> None:
-    hard = {"requests.cpu": "1500m", "pods": 3, "requests.memory": "1Gi", "services": 0}
+    hard: dict[str, str | int] = {"requests.cpu": "1500m", "pods": 3, "requests.memory": "1Gi", "services": 0}
     used = {"requests.cpu": "2", "pods": "3", "requests.memory": "2048Mi"}
     assert over(hard, used) == ["more than 1500m requests.cpu (2)", "more than 1Gi requests.memory (2048Mi)"]
