@@ -62,7 +62,7 @@ def test_a_changed_template_is_applied_in_place(fleet: Fleet) -> None:
     assert {(step.op, frozenset(step.changed)) for step in preview.steps} == {("update", frozenset(changed))}
     assert preview.messages[f"a3-highgpu-8g-{ZONES[0]}"] == (
         f"group a3-highgpu-8g, zone {ZONES[0]}: 3 nodes changed: +6 example.com/fabric, \N{MINUS SIGN}12 {GPU} "
-        "(NVIDIA-H100-80GB-HBM3), labels example.com/team, taints"
+        "(NVIDIA-H100-80GB-HBM3), labels example.com/team, nvidia.com/gpu.count, taints"
     )
 
     assert "~ 3 updated" in project.up().stdout
