@@ -13,7 +13,8 @@ from tests.support.project import NODES, POOL, Project
 pytestmark = pytest.mark.e2e
 
 GROUP = "a2-ultragpu-8g"
-POOL_NAME = f"{GROUP}-use1"
+ZONES = ("us-central1-a", "us-central1-b", "us-central1-c")
+POOL_NAME = f"{GROUP}-{ZONES[0]}"
 GPU = "nvidia.com/gpu"
 
 
@@ -30,7 +31,8 @@ def test_growing_a_pool_previews_it_alone_and_creates_only_the_missing_nodes(fle
     plain = project.preview("--diff").text
     assert set(re.findall(r"::kumulus:index:\S+::(\S+)]", plain)) == {POOL_NAME}
     assert "~ replicas: 5 => 8\n" in plain
-    assert f"group {GROUP}, zone use1: +3 nodes (5 → 8): +24 {GPU}, +288 cpu" in plain
+    assert f"group {GROUP}, zone {ZONES[0]}: +3 nodes (5 → 8): +24 {GPU} (NVIDIA-A100-SXM4-80GB), +288 cpu" in plain
+    assert ", +$121.65/h\n" in plain
     assert "~ 1 to update" in plain
     assert project.node_uids() == before, "a preview changes nothing"
 
@@ -49,18 +51,18 @@ def test_a_changed_template_is_applied_in_place(fleet: Fleet) -> None:
     template = fleet.group("a3-highgpu-8g")["nodeTemplate"]
     template["metadata"]["labels"]["example.com/team"] = "vision"
     template["taints"] = [{"key": "example.com/reserved", "value": "night", "effect": "PreferNoSchedule"}]
-    template["capacity"] |= {GPU: "4", "example.com/fabric": "2"}
+    template["capacity"] = {GPU: "4", "example.com/fabric": "2"}
     fleet.write()
 
     preview = project.foresee()
-    pools = {f"a3-highgpu-8g-{zone}" for zone in ("use1", "use2", "use3")}
+    pools = {f"a3-highgpu-8g-{zone}" for zone in ZONES}
     assert {step.name for step in preview.steps} == pools
-    changed = {'labels["example.com/team"]', "taints"}
+    changed = {'labels["example.com/team"]', "taints", "gpu.count"}
     changed |= {f'{what}["{name}"]' for what in ("capacity", "allocatable") for name in (GPU, "example.com/fabric")}
     assert {(step.op, frozenset(step.changed)) for step in preview.steps} == {("update", frozenset(changed))}
-    assert preview.messages["a3-highgpu-8g-use1"] == (
-        f"group a3-highgpu-8g, zone use1: 3 nodes changed: +6 example.com/fabric, \N{MINUS SIGN}12 {GPU}, "
-        "labels example.com/team, taints"
+    assert preview.messages[f"a3-highgpu-8g-{ZONES[0]}"] == (
+        f"group a3-highgpu-8g, zone {ZONES[0]}: 3 nodes changed: +6 example.com/fabric, \N{MINUS SIGN}12 {GPU} "
+        "(NVIDIA-H100-80GB-HBM3), labels example.com/team, nvidia.com/gpu.count, taints"
     )
 
     assert "~ 3 updated" in project.up().stdout

@@ -8,7 +8,7 @@ from tests.support.project import NODES, POOL
 
 pytestmark = pytest.mark.e2e
 
-POOL_NAME = "a2-ultragpu-8g-use2"
+POOL_NAME = "a2-ultragpu-8g-us-central1-b"
 GPU = "nvidia.com/gpu"
 INTRUDER = {
     "apiVersion": "v1",
@@ -24,7 +24,7 @@ def test_drift_is_named_and_put_right_and_nothing_else_is_touched(fleet: Fleet) 
     project, api = fleet.project, fleet.project.api()
     before = project.node_uids()
     missing, labelled, tainted, smaller = (f"{POOL_NAME}-{n}" for n in (1, 2, 3, 4))
-    also_missing, theirs = f"{POOL_NAME}-0", "a2-ultragpu-8g-use3-0"
+    also_missing, theirs = f"{POOL_NAME}-0", "a2-ultragpu-8g-us-central1-c-0"
     for name in (missing, also_missing):
         api.delete(f"{NODES}/{name}")
     api.merge(f"{NODES}/{labelled}", {"metadata": {"labels": {"datastrophic.io/gpu-type": "other"}}})

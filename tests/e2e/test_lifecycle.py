@@ -32,6 +32,7 @@ def test_up_makes_thirty_ready_nodes_and_tells_where_they_are(module_project: Pr
     assert outputs["nodeCount"] == 30
     assert outputs["capacity"]["gpus"] == 240 == sum(int(n["status"]["allocatable"]["nvidia.com/gpu"]) for n in nodes)
     groups = {group: told["nodes"] for group, told in outputs["nodeGroups"].items()}
+    assert (outputs["costPerHour"], outputs["nodesWithoutPrice"]) == (1493.1557, 5)
     assert groups == {"a2-ultragpu-8g": 15, "a3-highgpu-8g": 10, "a3-ultragpu-8g": 5}
 
 

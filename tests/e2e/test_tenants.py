@@ -97,6 +97,11 @@ def test_a_tenant_uses_its_namespace_within_its_quota_and_not_past_it(shared: Pr
             timeout=60,
         )
         assert {each["spec"]["nodeName"].rpartition("-")[0] for each in found.values()} == {"a100-z"}
+        less = {**CLUSTER["tenants"][0], "quota": {f"requests.{GPU}": 8, "pods": 3, "count/jobs.batch": 1}}
+        shared.write_stack({**CLUSTER, "tenants": [less, CLUSTER["tenants"][1]]})
+        said = f"more than 8 requests.{GPU} (16) in use; what runs stays, and nothing new is admitted"
+        assert said in shared.preview().text
+        shared.write_stack(CLUSTER)
         for name in running:
             research.delete(f"{pods('research')}/{name}?gracePeriodSeconds=0")
 

@@ -26,7 +26,7 @@ from kumulus.kube.watch import Events, Synced, follow
 from kumulus.runtimes.base import Observed, Recorded
 from kumulus.runtimes.kwok.runtime import KwokRuntime
 from kumulus.runtimes.place import cluster_owner
-from tests.integration.conftest import NODES, PODS, Plane, Pools, pod, wanted
+from tests.integration.conftest import NODES, PODS, Plane, Pools, job, pod, wanted
 from tests.support import processes
 from tests.support.api import Api, Object
 from tests.support.project import ROOT
@@ -204,6 +204,35 @@ async def test_gpus_that_claims_have_are_counted(plane: Plane, pools: Pools, wor
         await until(lambda: taken() == [0, 0], "GPUs are given back")
         await pools.delete(recorded)
         await until(lambda: live.fleet.total.allocatable.gpus == before, "GPUs go with their nodes")
+
+
+async def test_pods_that_a_quota_refuses_are_told_with_the_job_that_lacks_them(
+    plane: Plane, pools: Pools, workloads: Create
+) -> None:
+    await pools.create(inputs := pools.inputs(2))
+    name = str(inputs["name"])
+    namespace, quotas = f"/api/v1/namespaces/{name}", f"/api/v1/namespaces/{name}/resourcequotas"
+    jobs = f"/apis/batch/v1/namespaces/{name}/jobs"
+    workloads("/api/v1/namespaces", {"metadata": {"name": name}})
+    plane.api.until(f"{namespace}/serviceaccounts", lambda found: "default" in found)
+    plane.api.create(quotas, {"metadata": {"name": "small"}, "spec": {"hard": {"pods": "1"}}})
+    plane.api.until(quotas, lambda found: all("used" in each.get("status", {}) for each in found.values()))
+    async with looking(plane) as live:
+        plane.api.create(jobs, job("train", name, "1h", parallelism=3))
+        said = f"Job {name}/train: exceeded quota: small, requested: pods=1, used: pods=1, limited: pods=1"
+        await until(lambda: dict(live.refused) == {said: 2}, "two pods are refused")
+        now = summary(live)
+        assert (now.refused, dict(now.reasons)[said], now.to_plain()["notCreated"]) == (2, 2, 2)
+        printed = kumulus(plane, "watch", "-s", plane.wanted.name).stdout
+        assert ", 2 not created\n" in printed
+        assert f"  {2:>6} × {said}\n" in printed
+        plane.api.delete(f"{jobs}/train?propagationPolicy=Background")
+        await until(lambda: not live.refused, "nobody lacks any, although the event is still there")
+        plane.api.create(jobs, job("again", name, "1h", parallelism=3))
+        await until(lambda: live.refused.total() == 2, "two pods of the next Job are refused")
+        plane.api.merge(f"{quotas}/small", {"spec": {"hard": {"pods": "10"}}})
+        await until(lambda: not live.refused, "there is room for them")
+    plane.api.delete(namespace)
 
 
 async def test_a_lost_api_server_is_told_and_nothing_is_missed(plane: Plane, pools: Pools) -> None:

@@ -3,6 +3,7 @@
 import json
 import signal
 import subprocess
+from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
+from kumulus.cli.errors import UserError
+from kumulus.extras.lab.commands.show import why
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.measure.over_time import Meter
 from kumulus.extras.lab.report.files import report_at
@@ -64,7 +67,7 @@ def test_ctrl_c_ends_the_command_with_a_partial_report(plane: Plane, tmp_path: P
     with endless(plane, tmp_path / "results") as process:
         out, err = interrupted(process)
     assert "endless: partial; interrupted" in out
-    assert "ending: the partial report is written" in err
+    assert "ending: the report has what was measured so far" in err
     (directory,) = (tmp_path / "results" / "endless").iterdir()
     assert report_at(directory / "report.json").results.error == "interrupted"
     plots = {"repetition-1.svg", "repetition-1.png"}
@@ -102,7 +105,10 @@ async def test_a_run_of_which_a_quota_admits_no_pod_is_an_error_with_the_quotas_
     assert report.results.status == "partial"
     said = str(report.results.error)
     assert "2 pods are missing: " in said
-    assert "exceeded quota: none, requested: pods=1, used: pods=0, limited: pods=0" in said
+    quota_says = "exceeded quota: none, requested: pods=1, used: pods=0, limited: pods=0"
+    assert quota_says in said
+    with pytest.raises(UserError, match=r"nothing is known of a pod or job work.*" + quota_says):
+        why(Namespace(run="latest", results=tmp_path / "results", repetition=None, pod="work", json=False))
 
 
 def test_the_same_seed_creates_the_same_to_the_byte(plane: Plane, tmp_path: Path) -> None:

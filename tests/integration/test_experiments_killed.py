@@ -246,6 +246,28 @@ def test_a_second_interrupt_ends_a_run_at_once_and_the_next_command_puts_back(gr
     ground.is_as(before)
 
 
+def test_a_second_interrupt_in_the_clean_up_ends_it_and_the_next_command_goes_on(ground: Ground) -> None:
+    before, said = ground.picture(), ground.directory / "log"
+    work = {"name": "work", "jobs": 20, "arrival": {"rate": 20}}
+    with ground.run(workloads=[work], timeline=[]) as process:
+        ground.until(lambda: MOMENTS["a namespace is there"](ground), process)
+        [name] = {each["name"] for each in ground.plane.api.metadata(NAMESPACES)} - set(before["namespaces"])
+        # With this in it, the namespace stays until somebody lets it go.
+        held = f"{NAMESPACES}/{name}/configmaps"
+        ground.plane.api.create(held, {"metadata": {"name": "held", "finalizers": ["example.com/held"]}})
+        ground.until(lambda: "report: " in said.read_text(), process)
+        ground.until(lambda: "deletionTimestamp" in ground.plane.api.get(f"{NAMESPACES}/{name}")["metadata"], process)
+        process.send_signal(signal.SIGINT)
+        ground.until(lambda: "Ctrl-C again" in said.read_text(), process)
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 130
+    assert said.read_text().endswith("ended at once: the next command on this cluster puts it back as it was\n")
+    assert len(ground.journals()) == 1
+    ground.plane.api.merge(f"{held}/held", {"metadata": {"finalizers": None}})
+    ground.next("fault list")
+    ground.is_as(before)
+
+
 def test_a_closed_terminal_ends_a_run_as_ctrl_c_does(ground: Ground) -> None:
     before = ground.picture()
     with ground.run() as process:

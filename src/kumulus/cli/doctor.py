@@ -4,7 +4,7 @@
     kumulus doctor -s dev                       # what that stack would need on it, before you try it
     kumulus doctor elsewhere/Pulumi.dev.yaml    # the same for any stack file
 
-The exit code is 0 if everything needed is installed, or, of a stack or file, can be fetched; else 1. Changes nothing.
+The exit code is 0 if everything needed is installed or, with a stack or file, can be fetched; else 1. Changes nothing.
 """
 
 import argparse

@@ -3,8 +3,8 @@
     kumulus ls
     kumulus ls --json       # for programs
 
-Clusters that run are found in the process table, whichever project they are of; those that do not, or that run in
-Docker or elsewhere, are found in the directory of the current project.
+Running clusters are found in the process table, whichever project they belong to. Clusters that are down, or that run
+in Docker or elsewhere, are listed only in the directory of their own project.
 """
 
 import argparse

@@ -1,9 +1,9 @@
-"""Fetch the tools that a cluster needs and that are neither on PATH nor in the cache; for some stacks, others too.
+"""Fetch the tools that a cluster needs and that are neither on PATH nor in the cache.
 
     kumulus tools                    # what every stack of the runtime kwok needs
     kumulus tools -s gcp-large       # what that stack needs
     kumulus tools --with kubectl     # that one too, or a set of tools
-    kumulus tools --with kai --accept-digest    # one whose sum nobody has published, as its registry has it now
+    kumulus tools --with kai --accept-digest    # one without a published checksum
     kumulus tools --list             # list all tools, and where they come from
 
 They are downloaded, or built if that is not possible: docs/tools.md. An interrupted run continues where it
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--accept-digest",
         action="store_true",
-        help="of the tools asked for, take what their registry has now where no sum is known, and remember its digest",
+        help="where no checksum is known, take what the registry has now, and remember its digest",
     )
     show = parser.add_mutually_exclusive_group()
     show.add_argument("--list", action="store_true", help="only list the tools, their sizes, and what needs them")

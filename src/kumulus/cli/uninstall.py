@@ -14,7 +14,7 @@ from pathlib import Path
 
 from kumulus.cli import ls
 from kumulus.cli.errors import UserError
-from kumulus.host import installation, machine
+from kumulus.host import installation
 from kumulus.model.words import aligned
 from kumulus.toolchain import cache
 
@@ -52,6 +52,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _left() -> list[Path]:
+    from kumulus.host import machine
+
     places = [
         cache.root().parent,
         machine.state_home() / "kumulus",

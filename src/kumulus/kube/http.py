@@ -205,12 +205,18 @@ class Http:
         return connection
 
 
+# OpenSSL's X509_V_ERR_ codes: the signature fails, self-signed (18, 19), issuer unknown (20, 21).
+_OTHER_AUTHORITY = frozenset({7, 18, 19, 20, 21})
+
+
 def reason(error: OSError) -> str:
     """Why no answer came, in words for the user."""
     if isinstance(error, TimeoutError):
         return "no answer in time"
     if isinstance(error, ssl.SSLCertVerificationError):
-        return f"its certificate is not trusted: {getattr(error, 'verify_message', '') or error}"
+        other = getattr(error, "verify_code", 0) in _OTHER_AUTHORITY
+        anew = "; a cluster that was made anew has another kubeconfig" if other else ""
+        return f"its certificate is not trusted: {getattr(error, 'verify_message', '') or error}{anew}"
     if isinstance(error, ssl.SSLError):
         return f"no TLS connection: {error.strerror or error}"
     if isinstance(error, socket.gaierror):

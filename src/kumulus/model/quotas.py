@@ -13,6 +13,7 @@ from typing import Any
 from kumulus.model.checks import of_mapping, problem, quantity_problems
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.names import label_key_mistake, suggest
+from kumulus.model.quantity import parse
 
 OBJECTS = (
     "pods",
@@ -49,6 +50,15 @@ _COUNTED_OTHERWISE = {
     "statefulsets": "count/statefulsets.apps",
 }
 _GPUS = "requests.nvidia.com/gpu"
+
+
+def over(hard: Mapping[str, str | int | float], used: Mapping[str, str]) -> list[str]:
+    """What is in use beyond a quota: ``more than 2 pods (3)``, sorted."""
+    return [
+        f"more than {limit} {name} ({used[name]})"
+        for name, limit in sorted(hard.items())
+        if name in used and parse(used[name]).nanos > parse(limit).nanos
+    ]
 
 
 @of_mapping

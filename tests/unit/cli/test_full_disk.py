@@ -102,7 +102,7 @@ def test_a_terminal_without_the_letters_of_a_tree_shows_the_rest() -> None:
     environment = {**os.environ, "PYTHONIOENCODING": "latin-1", "PYTHONUTF8": "0"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
-    assert b"zone use1: 10 nodes" in done.stdout
+    assert b"zone us-central1-a: 10 nodes" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import certifi
 import pytest
 from aiohttp import web
 
@@ -199,8 +200,11 @@ async def test_the_servers_certificate_may_have_another_name(tmp_path: Path, cer
     tls.load_cert_chain(certificate)
     authority = {"certificate-authority": certificate.name}
     async with running(tls) as server:
-        with pytest.raises(Unreachable, match="not trusted"):
+        with pytest.raises(Unreachable, match=r"not trusted: .*mismatch") as refused:
             await ask(kubeconfig(tmp_path, server.address, {}, **authority))
+        assert "made anew" not in str(refused.value)
+        with pytest.raises(Unreachable, match=r"not trusted: .*; a cluster that was made anew has another kubeconfig"):
+            await ask(kubeconfig(tmp_path, server.address, {}, **{"certificate-authority": certifi.where()}))
         with pytest.raises(Unreachable, match="not trusted"):
             await ask(kubeconfig(tmp_path, server.address, {}, **authority, **{"tls-server-name": "other.internal"}))
         assert server.seen == []

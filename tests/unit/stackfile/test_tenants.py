@@ -10,7 +10,7 @@ from kumulus.kwok.lifecycle_stages import condition
 from kumulus.model.fault_effects import PodEffects
 from kumulus.model.lifecycles import PodSelection
 from kumulus.model.owner_kinds import OWNER_KINDS, is_of
-from kumulus.model.quotas import is_counted
+from kumulus.model.quotas import is_counted, over
 from kumulus.stackfile.model import ClusterSpec
 from kumulus.stackfile.tenants import Tenant
 from tests.support.said import problems_of
@@ -168,3 +168,9 @@ def hits(effects: PodEffects, made: dict[str, Any]) -> bool:
     (stage,) = pod_stages("x", effects, (), "2026-01-01T00:00:00Z")
     match = stage["spec"]["selector"]["matchExpressions"][-1]
     return jq.compile(match["key"]).input_value(made).first() in match["values"]
+
+
+def test_what_is_in_use_beyond_a_quota_is_named_whatever_the_amounts_are_written_as() -> None:
+    hard: dict[str, str | int] = {"requests.cpu": "1500m", "pods": 3, "requests.memory": "1Gi", "services": 0}
+    used = {"requests.cpu": "2", "pods": "3", "requests.memory": "2048Mi"}
+    assert over(hard, used) == ["more than 1500m requests.cpu (2)", "more than 1Gi requests.memory (2048Mi)"]

@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from kumulus.kube import ApiError, objects
+from kumulus.model.quantity import QuantityError
+from kumulus.model.quotas import over
 from kumulus.model.unknown import UNKNOWN
 from kumulus.nodes import owned_objects
 from kumulus.nodes.errors import PartialFailure, ProviderError
@@ -103,7 +105,9 @@ class KubernetesObject(InCluster[Properties]):
         wanted = self._wanted(op, inputs, old)
         with self.previewing_name(op, inputs, _REMEDY):
             client = await self.client(inputs, LOOK_PATIENCE)
-            await owned_objects.look(client, wanted, await owned_objects.path_of(client, wanted))
+            there = await owned_objects.look(client, wanted, await owned_objects.path_of(client, wanted))
+        if there and wanted.address.kind == "ResourceQuota" and (beyond := _in_use_beyond(wanted.manifest, there)):
+            op.report.info(f"{beyond} in use; what runs stays, and nothing new is admitted until there is less")
         return outputs
 
     async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
@@ -151,6 +155,16 @@ class KubernetesObject(InCluster[Properties]):
 
     def _wanted(self, op: Operation, properties: Properties, old: Properties | None) -> Owned:
         return Owned(known(properties, _MANIFEST), self.owner(op, properties, old), old is not None)
+
+
+def _in_use_beyond(quota: Mapping[str, Any], there: Mapping[str, Any]) -> str:
+    spec = quota.get("spec")
+    hard = spec.get("hard") if isinstance(spec, Mapping) else None
+    try:
+        return ", ".join(over(hard, there.get("status", {}).get("used") or {})) if isinstance(hard, Mapping) else ""
+    except QuantityError:
+        # The server refuses it in its own words.
+        return ""
 
 
 def _gets_token(inputs: Properties) -> bool:

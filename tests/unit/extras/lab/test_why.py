@@ -19,6 +19,7 @@ from kumulus.extras.schedulers.decisions import reader
 from kumulus.extras.schedulers.decisions.document import NAME, Decision, Scored, Totals
 from kumulus.extras.watch.history.document import History, save
 from kumulus.extras.watch.history.words import Kind, Status
+from tests.support.reports import report
 
 CHOSEN = Scored("node-a", 190, {"NodeResourcesFit": 90, "TaintToleration": 100})
 NEXT = Scored("node-bb", 150, {"NodeResourcesFit": 50, "TaintToleration": 100})
@@ -175,7 +176,7 @@ def test_the_configuration_of_one_that_is_watched_is_the_users_with_one_extender
 def run(tmp_path: Path) -> Path:
     """A run's directory with decisions, and a pod that was never bound."""
     (tmp_path / "scheduler").mkdir()
-    (tmp_path / "report.json").write_text("{}")
+    (tmp_path / "report.json").write_text(report().model_dump_json())
     file = tmp_path / "scheduler" / NAME
     file.write_text("".join(f"{each.line()}\n" for each in DECISIONS))
     refused = (
@@ -241,7 +242,7 @@ def test_several_pods_of_one_beginning_are_named(run: Path, capsys: pytest.Captu
 def test_a_pod_that_is_not_there_and_a_run_without_decisions_are_refused_in_words(
     run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "nothing is known of a pod none" in refusal(capsys, run, "none")
+    assert "nothing is known of a pod none; the run's end: " in refusal(capsys, run, "none")
     (run / "scheduler" / NAME).unlink()
     assert "Write why: true in the experiment's file" in refusal(capsys, run, "last")
 
@@ -249,7 +250,7 @@ def test_a_pod_that_is_not_there_and_a_run_without_decisions_are_refused_in_word
 def test_of_a_scheduler_that_logs_no_decisions_it_says_why_pods_waited(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "report.json").write_text("{}")
+    (tmp_path / "report.json").write_text(report().model_dump_json())
     history = History(
         end=9000,
         nodes=[["east-1"]],
@@ -281,7 +282,7 @@ def test_of_a_scheduler_that_logs_no_decisions_it_says_why_pods_waited(
         "       0.0 s  Unschedulable: Resources were found for 2 pods while 4 are required",
         "           1  of its pods were evicted for others",
     ]
-    assert "nothing is known of a pod or job other" in refusal(capsys, tmp_path, "other")
+    assert "nothing is known of a pod or job other; the run's end: " in refusal(capsys, tmp_path, "other")
 
 
 def _of(what: tuple[Kind, int], pod: int) -> tuple[int, int, int, int]:

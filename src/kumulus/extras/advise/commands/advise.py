@@ -1,4 +1,4 @@
-"""Say which machines run a workload for the least: the mix, its price, and what no mix can cost less than.
+"""Say which machines run a workload for the least money: the mix, its price, and the least that any mix can cost.
 
     kumulus advise web.yaml batch.yaml --zones us-central1-a,us-central1-b
     kumulus advise experiments/mine.yaml --types m5.xlarge,m7i.4xlarge

@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--anonymise",
         action=argparse.BooleanOptionalAction,
-        help="whether to replace every name by a word (default: in an archive, which is made to leave this machine)",
+        help="whether to replace every name by a word (default: yes in an archive, no in a directory)",
     )
     parser.add_argument(
         "--table",
@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help=f"the words' table, kept for the next capture (default: PLACE-{_TABLE}, next to it, mode 0600)",
     )
-    parser.add_argument("--json", action="store_true", help="say what was captured for programs")
+    parser.add_argument("--json", action="store_true", help="print what was captured, for programs")
     parser.add_argument("--restart", action="store_true", help="discard what an interrupted capture has read")
     parser.add_argument("--rbac", action="store_true", help="print the ClusterRole that it needs, and exit")
 

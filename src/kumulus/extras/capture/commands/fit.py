@@ -6,7 +6,7 @@
     kumulus fit training.yaml --on capture/ --watch --context prod   # the clone follows prod; a line when it changes
 
 The file has a Pod, Deployment, ReplicaSet, StatefulSet or Job. The scheduler of the clone decides: pods are created
-and removed again, and none of them preempts. Only a clone is asked, which nobody works with. The exit code is 0 if all
+and removed again, and none of them preempts. Your own cluster is never asked, only its clone. The exit code is 0 if all
 fit, else 1. More: docs/your-cluster.md.
 """
 

@@ -4,8 +4,8 @@
     kumulus lifecycle fit pods.json                # podLifecycles for a stack file, one for each kind of owner
     kumulus lifecycle fit pods.json --by app       # one for each value of that label
 
-Read is what kubectl writes as JSON or YAML, a directory of it such as must-gather's too. A capture has no times.
-More: docs/pods.md.
+It reads what kubectl writes as JSON or YAML, or a directory of such files, as must-gather makes. A capture has no
+times. More: docs/pods.md.
 """
 
 import argparse

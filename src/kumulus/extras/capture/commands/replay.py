@@ -4,7 +4,7 @@
     kumulus replay import audit.log -s mine --experiment day.yaml
     kumulus experiment run day.yaml                            # what happened, compared with what would have
 
-Read are JSON lines of audit.k8s.io/v1, webhook batches, exports of EKS, GKE and AKS (packed by gzip or not), what
+It reads JSON lines of audit.k8s.io/v1, webhook batches, exports of EKS, GKE and AKS (packed by gzip or not), what
 `kwokctl snapshot record` writes, and a directory of captures called after their times. More: docs/your-cluster.md.
 """
 

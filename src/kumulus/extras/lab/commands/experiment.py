@@ -116,7 +116,7 @@ def _running(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seeds", metavar="FROM-TO", help="offline: one run for each, as 42-51 or 1,2,5")
     parser.add_argument(
-        "--ties", choices=("name", "random"), help="which of the nodes that a policy finds equally good"
+        "--ties", choices=("name", "random"), help="offline: which node if a policy finds several equally good"
     )
     parser.add_argument("--policy", metavar="NAME", help="instead of the file's: FGD, BestFit … or a Python file")
     parser.add_argument(
@@ -142,19 +142,22 @@ def _alternating(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `ab`."""
     what = "a scheduler's name, its configuration (.yaml), a policy (.py), or a program in its place"
     parser.add_argument("file", type=Path, help="the experiment file")
-    parser.add_argument("--a", metavar="WHAT", help=f"what it is compared with: {what} (default: as the file has it)")
-    parser.add_argument("--b", metavar="WHAT", required=True, help="what is judged, likewise")
+    parser.add_argument("--a", metavar="WHAT", help=f"the baseline: {what} (default: as the file has it)")
+    parser.add_argument("--b", metavar="WHAT", required=True, help="what is compared with it, likewise")
     parser.add_argument(
         "--until", default="decided", metavar="WHEN", help="decided (default), or a number of pairs to run in any case"
     )
     parser.add_argument(
-        "--at-most", type=int, default=100, metavar="N", help="pairs, if it is not decided before (default: 100)"
+        "--at-most", type=int, default=100, metavar="N", help="pairs after which it ends undecided (default: 100)"
     )
     parser.add_argument(
-        "--measure", action="append", metavar="NAME", help="what to compare; several (default: timeToSchedule.p99)"
+        "--measure",
+        action="append",
+        metavar="NAME",
+        help="what to compare (default: timeToSchedule.p99); can be given several times",
     )
     parser.add_argument(
-        "--margin", default="10%", metavar="PERCENT", help="a smaller difference is none that matters (default: 10%%)"
+        "--margin", default="10%", metavar="PERCENT", help="smaller differences do not count (default: 10%%)"
     )
     parser.add_argument("-s", "--stack", help="which stack's cluster (default: the file's)")
     which.add_option(parser)
@@ -173,8 +176,8 @@ def _comparing(parser: argparse.ArgumentParser) -> None:
         "--fail-if",
         action="append",
         metavar="LIMIT",
-        help="of two runs: exit with 1 if the second has so much more (or -, less) of a measure than the first: "
-        "timeToSchedule.p99:+10%%, fragmentation.end:+1pt; several",
+        help="of two runs: end with 1 if a measure of the second is further above the first's (+) or below it (-) than "
+        "this, as timeToSchedule.p99:+10%% or fragmentation.end:+1pt; can be given several times",
     )
     parser.add_argument("--junit", type=Path, metavar="FILE", help="write the limits of --fail-if as JUnit XML")
     parser.add_argument("--github", action="store_true", help="show them on GitHub, from within a workflow")

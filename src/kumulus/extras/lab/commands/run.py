@@ -65,7 +65,7 @@ class Place:
         """
         stop = interrupts.stop_event(
             progress.say,
-            "ending: the partial report is written and the cluster put as it was (Ctrl-C again: at once)",
+            "ending: the report has what was measured so far, and the cluster is put as it was (Ctrl-C again: at once)",
             "ended at once: the next command on this cluster puts it back as it was",
         )
         stack = self.found.label if self.found else args.stack or self.kubeconfig.stem

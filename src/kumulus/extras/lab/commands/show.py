@@ -180,7 +180,7 @@ def why(args: argparse.Namespace) -> int:
         if column is not None:
             document["policy"] = asdict(column)
     else:
-        document, lines = _waiting(decided.totals, args.pod)
+        document, lines = _waiting(decided.totals, args)
     print(json.dumps(document, indent=1) if args.json else "\n".join(lines))
     return 0
 
@@ -197,7 +197,8 @@ def _as_said(args: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
     found = waits(history) if args.pod is None else waits_of(history, args.pod)
     if found is None:
         raise UserError(
-            f"nothing is known of a pod or job {args.pod}\n  `kumulus experiment why RUN` says why they waited"
+            f"nothing is known of a pod or job {args.pod}{_end(args)}\n"
+            "  `kumulus experiment why RUN` says why they waited"
         )
     document, lines = found
     first = "how the scheduler decided was not recorded (why: true does, for kube-scheduler); this is what pods said:"
@@ -215,14 +216,24 @@ def _of_pod(kept: Sequence[Decision], wanted: str) -> Decision | None:
     return found[-1] if found else None
 
 
-def _waiting(totals: Sequence[Totals], wanted: str) -> tuple[dict[str, Any], list[str]]:
+def _end(args: argparse.Namespace) -> str:
+    """How the run ended, for pods that no one has seen: with that, it says why they were not created."""
+    results = report_at(find(args.run, args.results)).results
+    ends = dict.fromkeys(each for each in (results.error, *(test.details.ended for test in results.tests)) if each)
+    return f"; the run's end: {', '.join(ends)}" if ends else ""
+
+
+def _waiting(totals: Sequence[Totals], args: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
+    wanted = args.pod
     for each in totals:
         for pod, reason in each.waiting.items():
             if wanted in (pod, _name(pod)) or _name(pod).startswith(wanted):
                 return {"pod": pod, "reason": reason}, [f"{pod} was never bound", f"  {reason}"]
     dropped = sum(each.dropped for each in totals)
     more = f"; {dropped} bindings were not kept, as the file had reached its limit" if dropped else ""
-    raise UserError(f"nothing is known of a pod {wanted}{more}\n  `kumulus experiment why RUN` counts the known pods")
+    raise UserError(
+        f"nothing is known of a pod {wanted}{more}{_end(args)}\n  `kumulus experiment why RUN` counts the known pods"
+    )
 
 
 def _name(pod: str) -> str:

@@ -6,11 +6,15 @@
     kumulus snapshot save full -s shared -n team-a    # of an existing cluster: what is in these namespaces
     kumulus snapshot list -s dev
 
-A restore removes what was created since. In a cluster of the runtime kwok, what is gone comes back with its UID, so the
-stack still owns its nodes; of others, what users have in namespaces is saved and put back through the API, and nodes
-and volume claims stay as they are; of an existing one, you are asked before anything is deleted. With --of, for
-clusters of kwok, nodes and all else that a stack has made stay, too. What cuts a restore off does no harm: the next
-command finishes it. Snapshots are in .kumulus/snapshots, readable only by you: they contain the cluster's secrets.
+A restore brings back what is gone, and removes what was created since. An interrupted one is finished by the next
+command.
+
+  runtime kwok      everything comes back with its UID, so the stack still owns its nodes; with --of, nodes and
+                    whatever else a stack has made stay as they are
+  other runtimes    what users have in namespaces; nodes and volume claims stay as they are
+  an existing one   likewise, and you are asked before anything is deleted
+
+Snapshots are in .kumulus/snapshots, readable only by you: they contain the cluster's secrets.
 More: docs/your-cluster.md.
 """
 

@@ -199,6 +199,9 @@ def _phases(now: Summary) -> Text:
         note = f" ({now.waiting:,} unscheduled)" if phase == "Pending" and now.waiting else ""
         found.append(f"{number:>{width},}", _PHASE_STYLES[phase] if number else "dim")
         found.append(f" {phase}{note}\n")
+    if now.refused:
+        found.append(f"{now.refused:>{width},}", "yellow")
+        found.append(" not created")
     found.rstrip()
     return found
 

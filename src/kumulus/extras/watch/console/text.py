@@ -48,12 +48,13 @@ def cost(total: Share) -> str:
 
 
 def phases(found: Summary) -> str:
-    """Pods by phase, without empty phases: 96 Running, 4 Pending (4 unscheduled)."""
+    """Pods by phase, without empty phases: 96 Running, 4 Pending (4 unscheduled), 2 not created."""
     parts = [
         f"{number:,} {phase}" + (f" ({found.waiting:,} unscheduled)" if phase == "Pending" else "")
         for phase, number in found.phases.items()
         if number
     ]
+    parts += [f"{found.refused:,} not created"] if found.refused else []
     return ", ".join(parts) or "none"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
 from functools import partial
@@ -15,7 +16,9 @@ from kumulus.extras.watch.live.devices import claim_from, published_from
 from kumulus.extras.watch.live.model import Fleet
 from kumulus.extras.watch.live.node import Places, node_from
 from kumulus.extras.watch.live.pod import pod_from
+from kumulus.extras.watch.live.refusals import EVENTS, Refusals
 from kumulus.kube import ApiError, Client, Unreachable
+from kumulus.kube.codecs import Codec, JsonCodec
 from kumulus.kube.errors import tolerating
 from kumulus.kube.messages import MessageCodec
 from kumulus.kube.watch import Event, Events, Interrupted, News, Synced, follow
@@ -40,6 +43,7 @@ class Live:
     Attributes:
         fleet: nodes, pods and their sums.
         checks: the health of each component of the control plane.
+        refused: pods that controllers want and the API server refuses, by who lacks them and why.
         lost: why a watch is interrupted; None when all is well.
         lost_at: since when, on the monotonic clock.
     """
@@ -54,11 +58,13 @@ class Live:
         self._prices = prices
         self.fleet = Fleet()
         self.checks: dict[str, health.Check] = {}
+        self.refused = Counter[str]()
         self.lost: ApiError | Unreachable | None = None
         self.lost_at = 0.0
         self._client = client
         self._places = places
         self._endpoints = dict(endpoints or {})
+        self._refusals = Refusals()
         self._silent: set[str] = set()
         self._tasks: list[asyncio.Task[None]] = []
         self._over = asyncio.Event()
@@ -106,6 +112,7 @@ class Live:
         await self._stop()
         self._client, self._places, self._endpoints = client, places, dict(endpoints)
         self.fleet.clear()
+        self._refusals = Refusals()
         self._cleared()
         self._silent.clear()
         await self._begin()
@@ -113,12 +120,13 @@ class Live:
             self.lost = None
 
     async def _begin(self) -> None:
-        begun = [asyncio.Event() for _ in range(4)]
+        begun = [asyncio.Event() for _ in range(5)]
         self._tasks = [
             asyncio.create_task(self._follow(NODES, "Node", self._take_node, begun[0])),
             asyncio.create_task(self._follow(PODS, "Pod", self._take_pod, begun[1])),
             asyncio.create_task(self._follow_if(SLICES, "ResourceSlice", self._take_slice, begun[2])),
             asyncio.create_task(self._follow_if(CLAIMS, "ResourceClaim", self._take_claim, begun[3])),
+            asyncio.create_task(self._follow_if(EVENTS, "", self._take_refusal, begun[4])),
         ]
         ready = asyncio.create_task(_all(begun))
         try:
@@ -126,13 +134,13 @@ class Live:
             for task in self._tasks:
                 if task.done():
                     await task
-            self.checks = await health.look(self._client, self._endpoints)
+            await self._look()
         except BaseException:
             await self._stop()
             raise
         finally:
             ready.cancel()
-        self._tasks += [asyncio.create_task(self._look()), *self._others()]
+        self._tasks += [asyncio.create_task(self._keep_looking()), *self._others()]
         for task in self._tasks:
             task.add_done_callback(self._note_end)
 
@@ -150,7 +158,9 @@ class Live:
     async def _follow(
         self, path: str, kind: str, take: Callable[[Event[Any], float | None], None], begun: asyncio.Event
     ) -> None:
-        async with aclosing(follow(self._client, path, codec=MessageCodec(kind))) as news:
+        codec: Codec[Any] = MessageCodec(kind) if kind else JsonCodec()
+        collection, _, query = path.partition("?")
+        async with aclosing(follow(self._client, collection, dict(parse_qsl(query)), codec=codec)) as news:
             async for each in news:
                 if isinstance(each, Events):
                     at = None if each.listed else time.monotonic()
@@ -183,6 +193,9 @@ class Live:
     def _take_claim(self, event: Event[Any], _: float | None) -> None:
         self.fleet.set_claim(event.key, None if event.kind == "DELETED" else claim_from(event.item))
 
+    def _take_refusal(self, event: Event[Any], _: float | None) -> None:
+        self._refusals.take(event)
+
     def _hear(self, path: str, error: ApiError | Unreachable | None) -> None:
         """One of the watches was interrupted, or has resumed."""
         if error is None:
@@ -195,9 +208,13 @@ class Live:
         self._silent.add(path)
 
     async def _look(self) -> None:
+        self.checks = await health.look(self._client, self._endpoints)
+        self.refused = await self._refusals.look(self._client)
+
+    async def _keep_looking(self) -> None:
         while True:
             await asyncio.sleep(health.INTERVAL)
-            self.checks = await health.look(self._client, self._endpoints)
+            await self._look()
 
 
 async def _all(events: Iterable[asyncio.Event]) -> None:

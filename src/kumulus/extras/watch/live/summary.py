@@ -49,7 +49,8 @@ class Summary:
         by_product, by_zone: in the order of their names.
         phases: pods by phase, in Kubernetes' order.
         waiting: pods that wait for a scheduler.
-        reasons: why, with the number of pods, the most frequent first; a pod can have several.
+        refused: pods that the API server does not let a Job or another controller create.
+        reasons: why both wait, with the number of pods, the most frequent first; a pod can have several.
         bindings: pods bound in each of the last sixty seconds, the latest last.
         bound_per_second: the mean of the last ten of them.
         checks: the health of each component of the control plane.
@@ -63,6 +64,7 @@ class Summary:
     by_zone: Sequence[Share]
     phases: Mapping[str, int]
     waiting: int
+    refused: int
     reasons: Sequence[tuple[str, int]]
     bindings: Sequence[int]
     bound_per_second: float
@@ -79,6 +81,7 @@ class Summary:
             "byZone": {share.name: _plain(share) for share in self.by_zone},
             "podsByPhase": dict(self.phases),
             "unscheduled": self.waiting,
+            "notCreated": self.refused,
             "pendingReasons": dict(self.reasons),
             "boundPerSecond": self.bound_per_second,
             "controlPlane": {name: {"status": c.status, "detail": c.detail} for name, c in self.checks.items()},
@@ -95,7 +98,8 @@ def summary(live: Live) -> Summary:
         by_zone=[_share(name or NO_ZONE, group) for name, group in sorted_groups(fleet.by_zone)],
         phases={phase: fleet.phases[phase] for phase in PHASES},
         waiting=fleet.waiting,
-        reasons=sorted(fleet.reasons.items(), key=lambda item: (-item[1], item[0])),
+        refused=live.refused.total(),
+        reasons=sorted((fleet.reasons + live.refused).items(), key=lambda item: (-item[1], item[0])),
         bindings=fleet.bindings.history(now),
         bound_per_second=fleet.bindings.per_second(now),
         checks=dict(live.checks),

@@ -82,6 +82,13 @@ def test_many_reasons_are_cut_short_and_counted(live: Live) -> None:
     assert "  and 5 more reasons" in lines
 
 
+def test_pods_that_were_not_created_are_counted_with_those_that_wait(live: Live) -> None:
+    live.refused["Job a/train: exceeded quota: small"] = 3
+    now = summary(live)
+    assert "pods: 1 Pending (1 unscheduled), 1 Running, 1 Succeeded, 3 not created" in text("dev", now).splitlines()
+    assert now.reasons[0] == ("Job a/train: exceeded quota: small", 3)
+
+
 def test_a_fleet_without_gpus_is_about_cpu(live: Live) -> None:
     for name in [name for name, found in live.fleet.nodes.items() if found.product]:
         live.fleet.set_node(name, None)

@@ -67,6 +67,7 @@ function sums() {
   shares(part("zones"), now.byZone);
   const pods = Object.entries(now.podsByPhase).filter(([, count]) => count)
     .map(([phase, count]) => `${number(count)} ${phase}${phase === "Pending" ? ` (${number(now.unscheduled)} unscheduled)` : ""}`);
+  if (now.notCreated) pods.push(`${number(now.notCreated)} not created`);
   put(part("phases"), `${pods.join(", ") || "no pods yet"} · ${now.boundPerSecond.toFixed(1)} bound/s`);
   const reasons = Object.entries(now.pendingReasons);
   const items = reasons.slice(0, MOST_REASONS).map(([reason, count]) => [`${number(count)} × ${short(reason)}`]);
