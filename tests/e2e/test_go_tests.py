@@ -43,7 +43,7 @@ def test_go_tests_get_a_cluster_by_the_command_and_leave_nothing(tmp_path: Path)
     assert passed(MODULE, "./...", tmp_path / "tmp") >= {"TestNodesOfAPlainTest", "TestFiveNodesAreReady"}
 
 
-def test_the_sample_of_kubebuilder_is_tested_in_ten_lines_from_an_empty_folder(
+def test_the_sample_of_kubebuilder_is_tested_from_an_empty_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GOBIN", str(tmp_path / "bin"))
