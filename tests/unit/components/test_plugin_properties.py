@@ -1,6 +1,7 @@
 """The plugin's resources as components declare them: every property that the plugin declares has its place there."""
 
 import ast
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,12 @@ ELSEWHERE = {
 }
 
 
+@cache
+def parsed(file: Path) -> ast.Module:
+    """The code of a file; each is parsed once, as all kinds are looked for in all of them."""
+    return ast.parse(file.read_text())
+
+
 def texts(tree: ast.AST) -> set[str]:
     """The texts in code, among them the names of properties."""
     return {each.value for each in ast.walk(tree) if isinstance(each, ast.Constant) and isinstance(each.value, str)}
@@ -35,10 +42,10 @@ def declaring(name: str) -> list[ast.AST]:
     found: list[ast.AST] = [
         each
         for file in COMPONENTS
-        for each in ast.parse(file.read_text()).body
+        for each in parsed(file).body
         if isinstance(each, ast.ClassDef) and texts(each) & {f"kumulus:index:{name}", name}
     ]
-    return [*found, *(ast.parse(file.read_text()) for file in ELSEWHERE.get(name, []))]
+    return [*found, *(parsed(file) for file in ELSEWHERE.get(name, []))]
 
 
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.token.rpartition(":")[2])
@@ -56,7 +63,7 @@ def test_every_property_of_a_resource_of_the_plugin_has_its_place_in_the_compone
 def _of_all_in_clusters() -> set[str]:
     [base] = (
         each
-        for each in ast.parse((ROOT / "src" / "kumulus" / "components" / "resources.py").read_text()).body
+        for each in parsed(ROOT / "src" / "kumulus" / "components" / "resources.py").body
         if isinstance(each, ast.ClassDef) and each.name == InCluster.__name__
     )
     found: Any = texts(base)
