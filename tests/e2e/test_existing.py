@@ -207,6 +207,11 @@ def test_a_stacks_tenants_come_with_the_permissions_of_the_docs_alone_and_go_wit
     pods = "/api/v1/namespaces/guest/pods"
     body = {"metadata": {"name": "one"}, "spec": {"containers": [{"name": "c", "image": "none"}]}}
     guest.create(pods, body)
+    # A quota holds from when its controller has first counted.
+    shared.elsewhere.api.until(
+        "/api/v1/namespaces/guest/resourcequotas",
+        lambda found: any((each.get("status") or {}).get("used", {}).get("pods") == "1" for each in found.values()),
+    )
     with pytest.raises(Refused, match="exceeded quota"):
         guest.create(pods, {**body, "metadata": {"name": "two"}})
     assert len(guest.list(NODES)) > 6

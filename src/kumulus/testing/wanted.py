@@ -102,9 +102,10 @@ def _of_file(file: Path, cluster: str, added: Mapping[str, Any]) -> Loaded:
     }
     if not ours:
         raise ClusterError(f"{file} is no stack file of Kumulus: it has no kumulus:cluster below config")
-    stack, owner = file.name.removeprefix("Pulumi.").partition(".")[0], pulumi_project.find(file.absolute().parent)
+    owner = pulumi_project.find(file.absolute().parent)
     base = owner.root if owner else file.absolute().parent
-    found = load_stack(ours, stack, base, source=str(file))
+    # Not called after its stack: then it is made of the same template as all others.
+    found = load_stack(ours, NAME, base, source=str(file))
     if (cluster or found.hub) in found.clusters:
         return found.clusters[cluster or found.hub]
     names = listed([each for each in found.clusters if each], 10)
