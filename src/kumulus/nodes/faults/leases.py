@@ -1,8 +1,9 @@
 """Silence a node's kubelet, which KWOK emulates, by taking the node's lease from KWOK; and give the lease back.
 
-KWOK (v0.8.0, node_lease_controller.go) renews a lease only while it holds it, and applies no stage to a node whose
-lease it does not hold: neither the node's heartbeat nor its pods' lifecycles. A lease that another holder has for many
-years therefore silences the kubelet. The node lifecycle controller, which watches renewals and ignores durations,
+KWOK (v0.8.0, node_lease_controller.go) renews a lease only while it holds it, and has no heartbeat for a node whose
+lease it does not hold. A lease that another holder has for many years therefore silences the kubelet. Pods follow the
+lease only where KWOK's controllers started in one of two orders: it is by a label of the node that they stand still
+(docs/decisions/kwok-leases.md). The node lifecycle controller, which watches renewals and ignores durations,
 marks the node Unknown after its grace period, taints it and evicts its pods, as it does when a machine dies.
 """
 

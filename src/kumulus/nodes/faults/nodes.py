@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 
+# Seconds after which kwok-controller has seen a change.
 _SEEN_AFTER = 1.0
 
 
