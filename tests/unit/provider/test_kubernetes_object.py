@@ -268,6 +268,17 @@ async def test_a_preview_before_there_is_a_cluster_asks_nobody_and_knows_no_toke
     assert rig.store.asked == []
 
 
+async def test_a_preview_of_a_cluster_that_is_stopped_says_what_it_could_not_look_at(rig: Rig) -> None:
+    outputs = await rig.made(binding())
+    Path(rig.place["kubeconfig"]).write_text(KUBECONFIG.format(address="http://127.0.0.1:1"))
+    await rig.connections.close()
+    said, inputs = Said(), rig.inputs(binding())
+    previewing = Operation(urn(KubernetesObject.token), said, asyncio.Event(), preview=True)
+    assert await rig.resource.update(previewing, "id", outputs, inputs) == inputs
+    (message,) = said.messages
+    assert message.startswith("RoleBinding team in team: whether its name is free is not known: ")
+
+
 async def test_a_secret_gets_its_token_which_an_update_keeps(rig: Rig) -> None:
     rig.store.react = react
     outputs = await rig.made(SECRET)

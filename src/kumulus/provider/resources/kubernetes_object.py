@@ -106,8 +106,8 @@ class KubernetesObject(InCluster[Properties]):
         with self.previewing_name(op, inputs, _REMEDY):
             client = await self.client(inputs, LOOK_PATIENCE)
             there = await owned_objects.look(client, wanted, await owned_objects.path_of(client, wanted))
-        if there and wanted.address.kind == "ResourceQuota" and (beyond := _in_use_beyond(wanted.manifest, there)):
-            op.report.info(f"{beyond} in use; what runs stays, and nothing new is admitted until there is less")
+            if there and wanted.address.kind == "ResourceQuota" and (beyond := _in_use_beyond(wanted.manifest, there)):
+                op.report.info(f"{beyond} in use; what runs stays, and nothing new is admitted until there is less")
         return outputs
 
     async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
