@@ -1,21 +1,27 @@
-"""An add-on whose code runs on the runtime kwok: Kueue by its own chart, with its webhooks, and nothing left of it."""
+"""Add-ons whose code runs on the runtime kwok: Kueue and JobSet by their own charts, with webhooks; nothing is left."""
 
 import json
 import shutil
 import subprocess
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+import yaml
 
 from kumulus import toolchain
+from kumulus.extras.lab.plan.pods import JOB_LABEL
+from tests.support import runs
 from tests.support.api import Api, Refused
 from tests.support.project import Project
 
 pytestmark = pytest.mark.e2e
-IMAGE = "us-central1-docker.pkg.dev/k8s-staging-images/kueue/kueue"
+IMAGES = "us-central1-docker.pkg.dev/k8s-staging-images"
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
+JOB_SETS = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets"
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 GROUP = {
     "name": "gpu",
@@ -25,16 +31,32 @@ GROUP = {
 
 
 @pytest.fixture
-def chart(tmp_path: Path) -> Path:
-    """Kueue's chart, out of the Go module that its program is built from."""
-    version = toolchain.version("kueue")
-    if not shutil.which("go"):
-        pytest.skip("there is no go to fetch Kueue's module with")
-    command = ["go", "mod", "download", "-json", f"sigs.k8s.io/kueue@v{version}"]
-    found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    if found.returncode:
-        pytest.skip(f"Kueue's module cannot be fetched: {found.stdout}")
-    return Path(shutil.copytree(Path(json.loads(found.stdout)["Dir"], "charts", "kueue"), tmp_path / "kueue"))
+def install(project: Project, tmp_path: Path) -> Callable[..., Api]:
+    """Bring up a stack with an add-on by its own chart, out of the Go module that its program is built from."""
+
+    def bring_up(name: str, **kwok: Any) -> Api:
+        try:
+            for tool in (name, "helm"):
+                toolchain.find(tool)
+        except toolchain.ToolMissing as error:
+            pytest.skip(str(error))
+        if not shutil.which("go"):
+            pytest.skip(f"there is no go to fetch the module of {name} with")
+        command = ["go", "mod", "download", "-json", f"sigs.k8s.io/{name}@v{toolchain.version(name)}"]
+        found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        if found.returncode:
+            pytest.skip(f"the module of {name} cannot be fetched: {found.stdout}")
+        chart = shutil.copytree(Path(json.loads(found.stdout)["Dir"], "charts", name), tmp_path / name)
+        project.install_plugins()
+        addon, image = {"name": name, "namespace": f"{name}-system", "chart": str(chart)}, f"{IMAGES}/{name}/{name}"
+        kwok["processes"] = {image: name}
+        project.write_stack({"nodeGroups": [GROUP], "clusterAddons": [addon], "kwok": kwok})
+        foreseen = project.foresee()
+        assert f"pods of {image} run on this machine" in json.dumps(list(foreseen.messages.values()))
+        project.up()
+        return project.api()
+
+    return bring_up
 
 
 def job(name: str, cpu: str) -> dict[str, Any]:
@@ -53,20 +75,9 @@ def make(api: Api, kind: str, name: str, spec: dict[str, Any], within: str = "")
 
 
 def test_kueue_by_its_chart_queues_jobs_and_refuses_by_its_webhook_and_goes_with_the_stack(
-    project: Project, chart: Path
+    project: Project, install: Callable[..., Api]
 ) -> None:
-    for tool in ("kueue", "helm"):
-        try:
-            toolchain.find(tool)
-        except toolchain.ToolMissing as error:
-            pytest.skip(str(error))
-    project.install_plugins()
-    addon = {"name": "kueue", "namespace": "kueue-system", "chart": str(chart)}
-    project.write_stack({"nodeGroups": [GROUP], "clusterAddons": [addon], "kwok": {"processes": {IMAGE: "kueue"}}})
-    foreseen = project.foresee()
-    assert f"pods of {IMAGE} run on this machine" in json.dumps(list(foreseen.messages.values()))
-    project.up()
-    api = project.api()
+    api = install("kueue")
     [manager] = api.list("/api/v1/namespaces/kueue-system/pods")
     assert manager["spec"]["nodeName"] == "local"
     assert {each["type"]: each["status"] for each in manager["status"]["conditions"]}["Ready"] == "True"
@@ -89,4 +100,33 @@ def test_kueue_by_its_chart_queues_jobs_and_refuses_by_its_webhook_and_goes_with
     assert any(each.name() == "manager" for each in programs)
     project.destroy()
     assert psutil.wait_procs(programs, timeout=10)[1] == []
+    assert not project.cluster().exists()
+
+
+async def test_jobsets_by_their_chart_are_native_gangs_that_are_placed_whole_or_wait_whole(
+    project: Project, install: Callable[..., Api], tmp_path: Path
+) -> None:
+    api = install("jobset", workloads="native")
+    spec = {"replicatedJobs": [], "successPolicy": {"operator": "All", "targetReplicatedJobs": ["nobody"]}}
+    body = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": {"name": "wrong"}, "spec": spec}
+    with pytest.raises(Refused, match=r"admission webhook .* denied the request.*nobody"):
+        api.create(JOB_SETS, body)
+    placed: dict[str, Counter[bool]] = {}
+
+    def look(_: object) -> None:
+        pods = api.list("/api/v1/pods", labelSelector=JOB_LABEL)
+        for name in ("fits", "never"):
+            mine = [each["spec"] for each in pods if each["metadata"]["name"].startswith(name)]
+            placed[name] = Counter("nodeName" in each for each in mine)
+
+    gang = {"kind": "JobSet", "gang": True, "requests": {"cpu": "5"}}
+    workloads = [{"name": "fits", "workers": 3, **gang}, {"name": "never", "workers": 5, **gang}]
+    file = tmp_path / "experiment.yaml"
+    native = {"name": "native", "scheduler": {"name": "native"}, "workloads": workloads, "settle": "3s"}
+    file.write_text(yaml.safe_dump({**native, "timeout": "30s"}))
+    report, _ = await runs.run(project.kubeconfig(), file, on_sample=look)
+    assert placed == {"fits": {True: 3}, "never": {False: 5}}
+    measures = report.results.tests[0].details.measures
+    assert [measures[f"groups.{each}"] for each in ("total", "admitted", "partlyPlaced")] == [2, 1, 0]
+    project.destroy()
     assert not project.cluster().exists()

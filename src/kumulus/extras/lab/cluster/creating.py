@@ -186,7 +186,7 @@ class Kinds:
 
 def _remedy(group: str) -> str:
     if group == "jobset.x-k8s.io":
-        return "its controller has to be in the cluster"
+        return "its controller has to be in the cluster, by its chart for example: `kumulus docs pods`"
     if group == "scheduling.k8s.io":
         return "write kwok: {workloads: native} in the stack file"
     for scheduler in registry.every():
