@@ -9,7 +9,7 @@ import ssl
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -323,6 +323,33 @@ async def test_an_event_loop_has_a_cluster_of_its_own_and_nothing_is_left_of_it(
     assert not folder.exists()
     assert _left(folder) == []
     assert not ports.in_use(int(port))
+
+
+def test_a_cluster_of_a_pool_that_could_not_be_put_back_is_tried_again_for_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    struck: list[str] = []
+    striking = {}
+    for name in ("reset", "start"):
+        as_ever = getattr(Cluster, name)
+
+        def once(cluster: Cluster, name: str = name, as_ever: Callable[[Cluster], Cluster] = as_ever) -> Cluster:
+            if len(struck) < 2:
+                struck.append(name)
+                raise ClusterError("no room")
+            return as_ever(cluster)
+
+        striking[name] = once
+    with Pool(size=1, nodes=1) as pool:
+        for name, once in striking.items():
+            monkeypatch.setattr(Cluster, name, once)
+        with pool.lease():
+            pass
+        with pytest.raises(ClusterError, match="no room"), pool.lease():
+            pass
+        with pool.lease(timeout=60) as cluster:
+            assert len(cluster.nodes()) == 1
+    assert struck == ["reset", "start"]
 
 
 def test_a_pools_clusters_are_leased_as_new_and_one_at_a_time() -> None:

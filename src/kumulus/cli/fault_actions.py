@@ -94,8 +94,8 @@ async def clear(kubeconfig: Path, args: argparse.Namespace) -> int:
                 _, applied = await operations.end(client, name, owner=mine)
             except NotOurs as error:
                 raise UserError(f"{error}; it is left alone: clear it where it was injected") from None
-            print(f"{args.title}: {name} is over; nodes restored: {applied.changed + applied.created}")
             _complain(applied)
+            print(f"{args.title}: {name} is over; nodes restored: {applied.changed + applied.created}")
         left = sorted(name for name, each in known.faults.items() if not each.declared and name not in names)
         if args.all and left:
             print(f"{args.title}: left alone, as they are not this stack's: {', '.join(left)}")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -54,11 +52,9 @@ class StackFile:
     @cached_property
     def cluster_name(self) -> str:
         """What it names its only cluster; empty if it gives no name, which means the stack's name."""
-        cluster = self.config.get("kumulus:cluster")
-        if isinstance(cluster, str):
-            # As `pulumi config set` writes it.
-            with contextlib.suppress(ValueError, RecursionError):
-                cluster = json.loads(cluster)
+        from kumulus.stackfile.settings import parsed
+
+        cluster = parsed(self.config.get("kumulus:cluster"))
         name = cluster.get("name") if isinstance(cluster, dict) else None
         return name if isinstance(name, str) else ""
 

@@ -7,7 +7,7 @@ import errno
 import fcntl
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TextIO
@@ -152,13 +152,14 @@ def last_lines(log: Path, most: int) -> str:
 _ASK_AGAIN_S = 0.1
 
 
-async def take_lock(file: Path) -> tuple[int, bool]:
+async def take_lock(file: Path, waits: Callable[[], object] = lambda: None) -> tuple[int, bool]:
     """Wait for a lock; the kernel frees it when its holder ends, however that ends.
 
     It is polled: a wait in the kernel would block the whole process, which the holder may be part of.
 
     Args:
         file: the file, which is created with its directory. A holder may remove both.
+        waits: called when there is another holder to wait for.
 
     Returns:
         the descriptor to close in the end, and whether there was another holder meanwhile.
@@ -171,6 +172,8 @@ async def take_lock(file: Path) -> tuple[int, bool]:
         try:
             return _taken(file), waited
         except (BlockingIOError, FileNotFoundError):
+            if not waited:
+                waits()
             waited = True
             await asyncio.sleep(_ASK_AGAIN_S)
 

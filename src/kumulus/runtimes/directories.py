@@ -10,6 +10,7 @@ from pathlib import Path
 
 from kumulus.host import files
 from kumulus.nodes.errors import ProviderError
+from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes.place import Place, described, same
 
 _NEEDED_BYTES = 1 << 30
@@ -192,19 +193,24 @@ def free_bytes(path: Path) -> int:
 
 
 @asynccontextmanager
-async def exclusive(place: Place) -> AsyncIterator[bool]:
-    """Let only one run at a time change a cluster.
+async def exclusive(place: Place, report: Reporter | None = None) -> AsyncIterator[bool]:
+    """Let only one run at a time change a cluster; what it waits for is reported.
 
     Yields whether another run held the lock first: then the cluster may be no longer what it was, or whose it was.
     """
     path = lock_file(place)
-    lock, waited = await files.take_lock(path)
+    lock, waited = await files.take_lock(path, lambda: report and report.status(waiting(place.name)))
     try:
         yield waited
     finally:
         if not place.directory.exists():
             path.unlink(missing_ok=True)
         os.close(lock)
+
+
+def waiting(cluster: str) -> str:
+    """What is said while another run changes a cluster."""
+    return f"waiting for another run, which changes cluster {cluster}"
 
 
 def lock_file(place: Place) -> Path:

@@ -5,7 +5,6 @@ place where they were written.
 """
 
 import contextlib
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,7 +21,7 @@ from kumulus.stackfile.federation import KEY as FEDERATION
 from kumulus.stackfile.federation import Federated, federated
 from kumulus.stackfile.load import Loaded, load
 from kumulus.stackfile.secrets import Secrets
-from kumulus.stackfile.settings import SEVERAL
+from kumulus.stackfile.settings import SEVERAL, parsed
 
 MOST = 100
 """The most clusters that one entry may stand for, and that a stack may have."""
@@ -81,10 +80,7 @@ def load_stack(
     if not any(key in values for key in SEVERAL):
         loaded = load(values, stack, base, source=source, secrets=kept.get("cluster"))
         return Stack({"": loaded}, notices=loaded.notices)
-    for key in ("clusters", "defaults", FEDERATION):
-        if isinstance(values.get(key), str):
-            with contextlib.suppress(ValueError, RecursionError):
-                values[key] = json.loads(str(values[key]))
+    values |= {key: parsed(values[key]) for key in ("clusters", "defaults", FEDERATION) if key in values}
     if problems := [*_frame(values), *_hub_type(values)]:
         raise SpecError(problems, source)
     return _Reading(values, stack, base, source, kept).stack()
@@ -213,7 +209,7 @@ def merged(defaults: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any
 
 def names_in(config: Mapping[str, object]) -> list[str]:
     """The names of a stack file's clusters, unchecked; none for a file without `clusters`."""
-    entries = config.get("kumulus:clusters")
+    entries = parsed(config.get("kumulus:clusters"))
     found: list[str] = []
     for raw in entries if isinstance(entries, list) else ():
         with contextlib.suppress(SpecError, TypeError):

@@ -3,6 +3,7 @@
 from typing import Any
 
 from kumulus.model.pools import INSTANCE_TYPE_LABEL, REGION_LABEL
+from kumulus.model.quantity import parse
 from kumulus.nodes.catalog.prices import is_spot
 from kumulus.stackfile.load import Loaded
 from kumulus.stackfile.model import ClusterSpec
@@ -24,7 +25,8 @@ def cluster_options(spec: ClusterSpec) -> dict[str, Any]:
     options: dict[str, Any] = {"stageObjects": True} if spec.podLifecycles else {}
     # Prometheus and metrics-server read the usage of nodes and pods even where it is zero.
     if spec.podUsage or spec.observability:
-        has_gpus = any(float(group.nodeTemplate.capacity.get("nvidia.com/gpu", 0)) for group in spec.nodeGroups)
+        gpus = [group.nodeTemplate.capacity.get("nvidia.com/gpu", 0) for group in spec.nodeGroups]
+        has_gpus = any(parse(each).nanos for each in gpus)
         options["podUsage"] = "gpus" if has_gpus else "pods"
     usages = [each.usage() for each in spec.podUsage]
     if shared := [index for index, each in enumerate(usages) if each.shared]:

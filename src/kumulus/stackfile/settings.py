@@ -77,8 +77,15 @@ def _sources(values: dict[str, object]) -> list[Problem]:
             "path of a KEMU file"
         )
         return [Problem("cluster", "is missing", remedy)]
-    if isinstance(values.get("cluster"), str):
+    if "cluster" in values:
+        values["cluster"] = parsed(values["cluster"])
+    return []
+
+
+def parsed(value: object) -> object:
+    """A key's value; of a text, which is how `pulumi config set` writes it, the JSON, or itself if it is none."""
+    if isinstance(value, str):
         # If it does not parse, the model reports that a text is not a mapping.
         with contextlib.suppress(ValueError, RecursionError):
-            values["cluster"] = json.loads(cast(str, values["cluster"]))
-    return []
+            return cast(object, json.loads(value))
+    return value

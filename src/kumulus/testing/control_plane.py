@@ -215,10 +215,13 @@ def _explained(layout: Layout) -> Iterator[None]:
 
 @asynccontextmanager
 async def _locked(file: Path) -> AsyncIterator[None]:
-    lock = file.with_suffix(".lock")
-    descriptor, _ = await files.take_lock(lock)
+    lock, descriptor = file.with_suffix(".lock"), None
+    # Where nothing can be written, nobody makes a template that is worth waiting for.
+    with suppress(OSError):
+        descriptor, _ = await files.take_lock(lock)
     try:
         yield
     finally:
-        lock.unlink(missing_ok=True)
-        os.close(descriptor)
+        if descriptor is not None:
+            lock.unlink(missing_ok=True)
+            os.close(descriptor)

@@ -2,7 +2,7 @@
 
 import queue
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
@@ -31,7 +31,8 @@ class Pool:
         if size < 1:
             raise ClusterError(f"size is {size}; write 1 or more")
         self._clusters = [Cluster(**asked) for _ in range(size)]
-        self._ready: queue.SimpleQueue[Future[Cluster]] = queue.SimpleQueue()
+        # With what kept it from being put back.
+        self._ready: queue.SimpleQueue[tuple[Cluster, Exception | None]] = queue.SimpleQueue()
         self._workers = ThreadPoolExecutor(size, thread_name_prefix="kumulus-pool")
 
     def __enter__(self) -> Self:
@@ -42,8 +43,7 @@ class Pool:
         """
         try:
             for started in [self._workers.submit(each.start) for each in self._clusters]:
-                started.result()
-                self._ready.put(started)
+                self._ready.put((started.result(), None))
         except BaseException:
             self._end()
             raise
@@ -63,9 +63,13 @@ class Pool:
             ClusterError: none became free in time, or the next one could not be put back.
         """
         try:
-            cluster = self._ready.get(timeout=timeout).result(timeout)
-        except (queue.Empty, TimeoutError):
+            cluster, failure = self._ready.get(timeout=timeout)
+        except queue.Empty:
             raise ClusterError(f"no cluster became free within {timeout:g} s; make the pool larger") from None
+        if failure is not None:
+            # It is tried again for whoever comes next.
+            self._workers.submit(self._put_back, cluster)
+            raise failure
         try:
             yield cluster
         finally:
@@ -73,17 +77,16 @@ class Pool:
             self._workers.submit(self._put_back, cluster)
 
     def _put_back(self, cluster: Cluster) -> None:
-        done: Future[Cluster] = Future()
+        failure = None
         try:
             try:
                 cluster.reset()
             except ClusterError:
                 cluster.stop()
                 cluster.start()
-            done.set_result(cluster)
-        except BaseException as error:
-            done.set_exception(error)
-        self._ready.put(done)
+        except Exception as error:
+            failure = error
+        self._ready.put((cluster, failure))
 
     def _end(self) -> None:
         self._workers.shutdown(wait=True)

@@ -118,6 +118,11 @@ def test_mistakes_of_usages_are_told_likewise() -> None:
 
 def test_a_stack_without_lives_asks_nothing_of_its_cluster() -> None:
     assert cluster_options(ClusterSpec.checked({})) == {}
+    template = {"capacity": {"cpu": "1", "memory": "1Gi", "pods": "1", "nvidia.com/gpu": "1k"}}
+    group = {"name": "a", "placement": [{"availabilityZone": "z", "replicas": 1}], "nodeTemplate": template}
+    usage = [{"name": "all", "cpu": "80%"}]
+    found = cluster_options(ClusterSpec.checked({"nodeGroups": [group], "podUsage": usage}))
+    assert found == {"podUsage": "gpus"}
     assert cluster_options(ClusterSpec.checked({"podLifecycles": [life()]})) == {"stageObjects": True}
     assert cluster_options(ClusterSpec.checked({"podUsage": [{"name": "a", "cpu": "1"}]})) == {"podUsage": "pods"}
 

@@ -75,3 +75,5 @@ def test_many_fields_on_many_nodes_are_summed_up() -> None:
 def test_the_summary_is_one_line() -> None:
     seen = Observation(missing=[1], extra=["stranger"], altered={7: altered(7, LABEL)})
     assert summary_of(describe_drift(POOL, seen)) == "missing 1: a-use1-1; extra 1: stranger; altered a-use1-7"
+    others = {"othersNodes": "1: theirs", "record": "not as wanted"}
+    assert summary_of(others) == "othersNodes 1: theirs; record not as wanted"

@@ -1,5 +1,6 @@
 """Faults that were cut off: what of them is not done yet is done by the next operation, whatever it is."""
 
+import asyncio
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -17,6 +18,7 @@ from tests.unit.model.test_fault_changes import GPU, NOW, pool
 
 XID = {"capacity": {GPU: "-1"}, "taints": [{"key": "example.com/xid", "effect": "NoSchedule"}]}
 POOL = pool()
+PODS = "/api/v1/pods"
 
 
 def fault(nodes: Iterable[int], **effects: Any) -> Record:
@@ -147,6 +149,34 @@ async def test_nodes_that_a_cut_off_fault_removed_come_back_and_those_it_did_not
         assert (applied.undone, applied.problems, applied.created) == (0, [], 2)
         assert len(store.under(NODES)) == 12
         assert shown(store) == on(range(2, 4))
+
+
+async def test_a_stop_before_the_pods_of_removed_nodes_are_removed_leaves_a_fault_that_says_so() -> None:
+    stop = asyncio.Event()
+    async with storing() as store, store.client() as client:
+        await filled(store, client)
+        for number in range(3):
+            metadata = {"name": f"p{number}", "namespace": "default"}
+            store.put(PODS, {"metadata": metadata, "spec": {"nodeName": POOL.node_name(0)}})
+
+        def stopping(verb: str, path: str, _: Any) -> None:
+            if (verb, path) == ("GET", PODS):
+                stop.set()
+
+        store.refuse = stopping
+        record, applied = await operations.begin(client, fault([0], kubelet="gone"), stop=stop)
+        assert applied.pods == 0
+        assert applied.left() == "not all is done: stopped on request, and 3 pods of nodes that are gone are left"
+        assert (await records.read(client)).faults == {"xid": record}
+
+
+@pytest.mark.parametrize(("kind", "text"), [("fault", '{"name": "odd", "kind": "", "nodes": ["a"]}'), ("pool", "[1]")])
+async def test_a_record_that_somebody_has_spoilt_is_ignored(kind: str, text: str) -> None:
+    async with storing() as store, store.client() as client:
+        await filled(store, client)
+        labels = {records.RECORD_LABEL: kind}
+        store.put(MAPS, {"metadata": {"name": "odd", "labels": labels}, "data": {"record": text}})
+        assert (await records.read(client)).pools.keys() == {POOL.name}
 
 
 async def test_a_fault_that_another_process_ended_while_it_began_is_not_recorded_again() -> None:

@@ -45,13 +45,18 @@ class Rig:
             "metadata": {}, "resources": [{"name": "secrets", "kind": "Secret", "namespaced": True}],
         }  # fmt: skip
         self.store = store
-        kubeconfig.write_text(KUBECONFIG.format(address=store.address))
+        self._kubeconfig = kubeconfig
+        self.elsewhere(store.address)
         self.connections = Connections()
         self.resource = KubernetesObject(self.connections)
         identity = store.put("/api/v1/namespaces", {"metadata": {"name": "kube-system"}})["metadata"]["uid"]
         self.place = {
             "kubeconfig": str(kubeconfig), "clusterIdentity": identity, "clusterName": "dev", "stackId": MINE,
         }  # fmt: skip
+
+    def elsewhere(self, address: str) -> None:
+        """Have the cluster's kubeconfig name another server."""
+        self._kubeconfig.write_text(KUBECONFIG.format(address=address))
 
     def inputs(self, manifest: Any) -> Properties:
         return {**self.place, "manifest": manifest}
@@ -269,10 +274,9 @@ async def test_a_preview_before_there_is_a_cluster_asks_nobody_and_knows_no_toke
 
 
 async def test_a_preview_of_a_cluster_that_is_stopped_says_what_it_could_not_look_at(rig: Rig) -> None:
-    outputs = await rig.made(binding())
-    Path(rig.place["kubeconfig"]).write_text(KUBECONFIG.format(address="http://127.0.0.1:1"))
+    outputs, said, inputs = await rig.made(binding()), Said(), rig.inputs(binding())
     await rig.connections.close()
-    said, inputs = Said(), rig.inputs(binding())
+    rig.elsewhere("http://127.0.0.1:1")
     previewing = Operation(urn(KubernetesObject.token), said, asyncio.Event(), preview=True)
     assert await rig.resource.update(previewing, "id", outputs, inputs) == inputs
     (message,) = said.messages

@@ -258,6 +258,7 @@ async def test_destroy_leaves_what_another_stack_made_while_it_waited(tmp_path: 
         # The run that holds the lock removes the cluster; the one after it is another stack's.
         here.write_note({"owner": "you"})
         made(here.kwok_file)
+    assert said.statuses[0] == "waiting for another run, which changes cluster dev"
     assert said.messages == [f"{here.directory} now belongs to you; it is left alone"]
     assert here.kwok_file.exists()
 

@@ -138,6 +138,7 @@ def test_secrets_are_those_of_the_entry_and_of_what_it_takes_from_the_defaults()
 def test_names_are_known_of_a_file_with_mistakes() -> None:
     config = {"kumulus:clusters": [{"name": "a", "count": 2, "nodegroup": 1}, {"name": 3}, "x", {"name": "b"}]}
     assert names_in(config) == ["a-0", "a-1", "b"]
+    assert names_in({"kumulus:clusters": json.dumps(config["kumulus:clusters"])}) == ["a-0", "a-1", "b"]
     assert names_in({"kumulus:cluster": {}}) == []
 
 

@@ -166,7 +166,9 @@ async def apply_steps(
     await devices.report(client, done)
     gone = {each.name for each in done if each.becomes == "gone"}
     if gone:
-        result.pods = await pods.orphan(client, gone, stop)
+        result.pods, left = await pods.orphan(client, gone, stop)
+        if left:
+            result.problems.append(f"stopped on request, and {left:,} pods of nodes that are gone are left")
     if silenced:
         # KWOK has the nodes no more, and so drops what it had in store for pods that now change.
         await asyncio.sleep(_SEEN_AFTER)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from kumulus.kube.bulk import for_all, for_each
+from kumulus.kube.bulk import Interrupted, for_all, for_each
 from kumulus.kube.errors import tolerating
 from kumulus.kube.media import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from kumulus.kube.objects import remove
@@ -64,14 +64,14 @@ async def count_affected(client: Client, nodes: NodeSet, effects: PodEffects | N
     return sum(not names or pod["spec"].get("nodeName") in names for pod in found)
 
 
-async def orphan(client: Client, nodes: Collection[str], stop: asyncio.Event | None = None) -> int:
+async def orphan(client: Client, nodes: Collection[str], stop: asyncio.Event | None = None) -> tuple[int, int]:
     """Fail and remove the pods of nodes that are gone, as Kubernetes' pod garbage collector does a minute later.
 
     Source: k8s.io/kubernetes pkg/controller/podgc, markFailedAndDeletePodWithCondition. A Job's controller sees the
     disruption and makes another pod.
 
     Returns:
-        How many pods there were.
+        How many pods were removed, and how many are left since it was stopped.
     """
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     condition = {
@@ -89,9 +89,9 @@ async def orphan(client: Client, nodes: Collection[str], stop: asyncio.Event | N
             await remove(client, path_of(pod), {"gracePeriodSeconds": 0})
 
     outcome = await for_each(await on(client, nodes), fail, workers=client.connections, stop=stop)
-    if outcome.failed:
-        raise outcome.failed[0][1]
-    return len(outcome.done)
+    if failures := [failure for _, failure in outcome.failed if not isinstance(failure, Interrupted)]:
+        raise failures[0]
+    return len(outcome.done), len(outcome.failed) + outcome.skipped
 
 
 async def resume(client: Client, pods: Collection[dict[str, Any]]) -> None:

@@ -193,7 +193,7 @@ async def read(client: Client, patience: float | None = None, only_pool: str | N
                 else:
                     fault = record_from(plain, Owner.of(item["metadata"]) or NOBODY)
                     faults[fault.name] = fault
-            except (KeyError, TypeError, ValueError, SpecError):
+            except (AttributeError, KeyError, TypeError, ValueError, SpecError):
                 continue
     return Records(faults, pools)
 

@@ -174,7 +174,8 @@ def _slices(pool: Pool, devices: Devices, seen: SliceObservation) -> dict[str, o
 
 def summary_of(drift: Mapping[str, object]) -> str:
     """One line of :func:`describe_drift`'s properties: ``missing 2: a-use1-3, a-use1-4; altered: a-use1-7 …``."""
-    parts = [f"{key} {drift[key]}" for key in ("missing", "extra", "realNodes") if key in drift]
+    listed_so = ("missing", "extra", "realNodes", "othersNodes", "record")
+    parts = [f"{key} {drift[key]}" for key in listed_so if key in drift]
     altered = drift.get("altered")
     if isinstance(altered, Mapping):
         parts.append("altered " + ", ".join(map(str, altered)))

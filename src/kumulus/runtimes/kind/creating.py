@@ -31,6 +31,7 @@ from kumulus.runtimes.kind.place import LONGEST_S, KindPlace
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
+_TO_READ = 30.0
 # Without an API version, so that kind applies them to whichever it writes (its pkg/internal/patch). The first two
 # programs ask for a token; etcd and kube-proxy serve nothing but numbers there.
 _COMPONENTS = """\
@@ -184,9 +185,11 @@ def _waiting(nodes: list[dict[str, Any]]) -> dict[str, str]:
 
 async def kubeconfig(engine: Engine, place: KindPlace, file: Path) -> None:
     """Write the kubeconfig of an existing cluster."""
-    ended = await commands.run(
-        executable(), "get", "kubeconfig", "--name", place.name, timeout=30.0, environment=_environment(engine)
-    )
+    asked = ("get", "kubeconfig", "--name", place.name)
+    try:
+        ended = await commands.run(executable(), *asked, timeout=_TO_READ, environment=_environment(engine))
+    except commands.TookTooLong:
+        raise ProviderError(f"the kubeconfig of kind cluster {place.name} was not read within {_TO_READ:g} s") from None
     if ended.code:
         raise ProviderError(f"the kubeconfig of kind cluster {place.name} cannot be read: {failures.brief(ended)}")
     files.write(file, ended.stdout, mode=0o600)

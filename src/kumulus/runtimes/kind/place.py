@@ -15,6 +15,8 @@ from typing import Any, ClassVar
 from kumulus.host import files
 from kumulus.host.machine import state_home
 from kumulus.kube import yaml_writing
+from kumulus.nodes.reporter import Reporter
+from kumulus.runtimes import directories
 from kumulus.runtimes.kind import CONFIG_FILE
 from kumulus.runtimes.kind.containers import Engine, Node
 from kumulus.runtimes.place import Place, unfinished
@@ -90,11 +92,11 @@ class KindPlace(Place):
 
 
 @asynccontextmanager
-async def making_alone(cluster: str) -> AsyncIterator[None]:
+async def making_alone(cluster: str, report: Reporter) -> AsyncIterator[None]:
     """Wait until no other run makes a cluster of that name; where no state can be kept, nobody is waited for."""
     lock = None
     with suppress(OSError):
-        lock, _ = await files.take_lock(_file(cluster))
+        lock, _ = await files.take_lock(_file(cluster), lambda: report.status(directories.waiting(cluster)))
     try:
         yield
     finally:

@@ -62,7 +62,7 @@ class KindRuntime(Runtime):
         creating.executable()
         await engine.require()
         directories.prepare_home(place)
-        async with exclusive(place), making_alone(place.name):
+        async with exclusive(place, report), making_alone(place.name, report):
             found = await self._cleared(place, wanted, engine, report)
             try:
                 if found:
@@ -162,7 +162,7 @@ class KindRuntime(Runtime):
         await engine.require()
         directories.prepare_home(place)
         try:
-            async with exclusive(place):
+            async with exclusive(place, report):
                 return await self._repair(place, wanted, engine, identity, report)
         except OSError as error:
             raise ProviderError(directories.os_error(error, place, made=True)) from None
@@ -220,7 +220,7 @@ class KindRuntime(Runtime):
         if nodes is None or (not nodes and not place.directory.exists()):
             return
         directories.require_own(place)
-        async with exclusive(place) as waited:
+        async with exclusive(place, report) as waited:
             # The run that was waited for may have removed the cluster, and another stack may have made one there since.
             nodes = await self._recorded_nodes(place, engine, recorded, report) if waited else nodes
             if nodes is None:

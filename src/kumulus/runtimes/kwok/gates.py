@@ -108,15 +108,18 @@ def _unknown(version: str, gates: str) -> str:
         program = toolchain.find(API_SERVER, version)
     except toolchain.ToolchainError:
         return ""
-    # It looks at its gates before it prints its version and ends.
-    asked = subprocess.run(
-        [program, f"--feature-gates={gates}", "--version"],
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=_TIMEOUT,
-        stdin=subprocess.DEVNULL,
-        check=False,
-    )
+    try:
+        # It looks at its gates before it prints its version and ends.
+        asked = subprocess.run(
+            [program, f"--feature-gates={gates}", "--version"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TIMEOUT,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
     said = _FAILED.search(asked.stderr)
     return (said[1] if said else f"exit code {asked.returncode}") if asked.returncode else ""

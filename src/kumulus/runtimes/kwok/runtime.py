@@ -93,7 +93,7 @@ class KwokRuntime(Runtime):
         layout = Layout.of(wanted.home, wanted.name)
         directories.require_free(layout, wanted.owner)
         directories.prepare_home(layout)
-        async with exclusive(layout):
+        async with exclusive(layout, report):
             await self._clear_leftover(layout, wanted, report)
             try:
                 return await self._create(layout, wanted, report)
@@ -200,7 +200,7 @@ class KwokRuntime(Runtime):
                 f"cluster {layout.name} is gone from {layout.directory}; `pulumi up --refresh` makes it again"
             )
         try:
-            async with exclusive(layout):
+            async with exclusive(layout, report):
                 return await self._repair(layout, wanted, identity, report)
         except OSError as error:
             raise ProviderError(api.explain(layout, directories.os_error(error, layout, made=True))) from None
@@ -261,7 +261,7 @@ class KwokRuntime(Runtime):
             return
         if not self._is_recorded(layout, recorded, report):
             return
-        async with exclusive(layout) as waited:
+        async with exclusive(layout, report) as waited:
             # The run that was waited for may have removed the cluster, and another stack may have made one there since.
             if waited and layout.directory.exists() and not self._is_recorded(layout, recorded, report):
                 return

@@ -189,6 +189,19 @@ async def test_an_engine_that_hangs_is_not_waited_for(bench: Bench, monkeypatch:
     assert "Docker does not answer: `docker ps` took more than 0 s; restart its engine" in await bench.refused()
 
 
+async def test_kind_that_does_not_say_whose_a_cluster_is_leaves_it_alone(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = await bench.create()
+    for file in bench.directory.iterdir():
+        file.unlink()
+    bench.directory.rmdir()
+    monkeypatch.setattr(creating, "_TO_READ", 0.3)
+    bench.tools.answers("kind get", seconds=60)
+    assert await bench.read(seen) is None
+    assert bench.said.messages[-1].endswith("it is left alone")
+
+
 async def test_kind_that_is_missing_is_told_with_how_to_get_it(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     from kumulus import toolchain
 

@@ -112,6 +112,11 @@ async def test_a_cluster_that_runs_with_its_gates_and_one_without_any_are_not_as
         await gates.require_known(layout, wanted("v1.36.3", Old=True))
 
 
+async def test_a_program_that_does_not_start_says_nothing_of_gates(asked: Path, tmp_path: Path) -> None:
+    (asked.parent / "kube-apiserver").write_bytes(b"no program")
+    await gates.require_known(Layout.of(str(tmp_path), "none"), wanted("v1.37.2", Old=True))
+
+
 async def test_a_version_that_is_not_there_is_not_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(*_: object) -> Path:
         raise toolchain.ToolMissing("kube-apiserver is not there")
