@@ -199,7 +199,12 @@ async def exclusive(place: Place, report: Reporter | None = None) -> AsyncIterat
     Yields whether another run held the lock first: then the cluster may be no longer what it was, or whose it was.
     """
     path = lock_file(place)
-    lock, waited = await files.take_lock(path, lambda: report and report.status(waiting(place.name)))
+
+    def waits() -> None:
+        if report is not None:
+            report.status(waiting(place.name))
+
+    lock, waited = await files.take_lock(path, waits)
     try:
         yield waited
     finally:
