@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kumulus.kube import ApiError
 from kumulus.model.applied import posted_node, record_of
 from kumulus.model.fault_effects import node_effects_from
 from kumulus.model.identity import STACK_ID, Owner
@@ -15,6 +16,7 @@ from kumulus.model.pool_form import pool_to_properties
 from kumulus.nodes.errors import PartialFailure, ProviderError
 from kumulus.nodes.faults import records
 from kumulus.nodes.faults.records import Record
+from kumulus.nodes.pools import record
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Operation, Properties
 from kumulus.provider.resources.diffing import Difference
@@ -184,3 +186,20 @@ async def test_a_pool_whose_faults_cannot_be_ended_is_recorded_and_ends_them_nex
     adopted.store.refuse = lambda *_: None
     await adopted.resource.update(operation(), "dev/a", failure.value.outputs, adopted.outputs)
     assert fault not in adopted.store.objects
+
+
+async def test_a_full_etcd_costs_an_autoscaled_pool_none_of_its_nodes(
+    adopted: Adopted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def full(*_: object) -> None:
+        raise ApiError(500, "InternalError", "etcdserver: mvcc: database space exceeded", "POST", MAPS)
+
+    monkeypatch.setattr(record, "write", full)
+    scaled = {**adopted.outputs, "replicas": 3, "maxReplicas": 20}
+    with pytest.raises(PartialFailure, match="space exceeded") as failure:
+        await adopted.resource.update(operation(), "dev/a", scaled, scaled)
+    assert len(adopted.store.under(NODES)) == 12
+    # Fewer than there are may be declared to make room: the highest go.
+    with pytest.raises(PartialFailure, match="space exceeded"):
+        await adopted.resource.update(operation(), "dev/a", failure.value.outputs, {**scaled, "maxReplicas": 10})
+    assert len(adopted.store.under(NODES)) == 10

@@ -184,18 +184,21 @@ class NodePool(InCluster[Wanted]):
         pool, recorded_as = wanted.pool, recorded_owner(old)
         client = await self._reached(op, wanted)
         attempt = Attempt(op, client, resource_id, wanted, old)
+
+        async def look(pool: Pool) -> tuple[Pool, Observation]:
+            left = await scaled.as_left(client, pool, WORK_PATIENCE, recorded_as, new=not old)
+            return left, await observe(client, left, before=replicas_before(op, old or {}), recorded=recorded_as)
+
         try:
             async with limited(op) as stop:
                 await refuse_taken(client, pool, WORK_PATIENCE, recorded_as)
                 await require_declared(client, pool)
                 if pool.devices is not None:
                     await require_served(client)
-                look = partial(observe, client, before=replicas_before(op, old or {}), recorded=recorded_as)
                 pool = await self._recorded(op, client, wanted, partial(look, pool), stop)
-                pool = await scaled.as_left(client, pool, WORK_PATIENCE, recorded_as, new=not old)
                 # Observing a new pool takes only milliseconds.
                 async with self._reading.admitted() if old else nullcontext():
-                    seen = await look(pool)
+                    pool, seen = await look(pool)
                 result = await self._converged(op, client, stop, wanted, pool, seen)
                 if left_behind(old or {}, wanted.inputs):
                     await remove_slices(client, pool.name, stop, result)
@@ -244,7 +247,7 @@ class NodePool(InCluster[Wanted]):
         op: Operation,
         client: Client,
         wanted: Wanted,
-        look: Callable[[], Awaitable[Observation]],
+        look: Callable[[], Awaitable[tuple[Pool, Observation]]],
         stop: asyncio.Event,
     ) -> Pool:
         """Record the pool in the cluster; returns it with the faults of its nodes."""
