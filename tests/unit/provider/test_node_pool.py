@@ -13,10 +13,11 @@ from kumulus.model.applied import posted_node, record_of
 from kumulus.model.fault_effects import node_effects_from
 from kumulus.model.identity import STACK_ID, Owner
 from kumulus.model.pool_form import pool_to_properties
+from kumulus.model.pools import Pool
 from kumulus.nodes.errors import PartialFailure, ProviderError
 from kumulus.nodes.faults import records
 from kumulus.nodes.faults.records import Record
-from kumulus.nodes.pools import record
+from kumulus.nodes.pools import record, scaled
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Operation, Properties
 from kumulus.provider.resources.diffing import Difference
@@ -195,11 +196,30 @@ async def test_a_full_etcd_costs_an_autoscaled_pool_none_of_its_nodes(
         raise ApiError(500, "InternalError", "etcdserver: mvcc: database space exceeded", "POST", MAPS)
 
     monkeypatch.setattr(record, "write", full)
-    scaled = {**adopted.outputs, "replicas": 3, "maxReplicas": 20}
+    bounded = {**adopted.outputs, "replicas": 3, "maxReplicas": 20}
     with pytest.raises(PartialFailure, match="space exceeded") as failure:
-        await adopted.resource.update(operation(), "dev/a", scaled, scaled)
+        await adopted.resource.update(operation(), "dev/a", bounded, bounded)
     assert len(adopted.store.under(NODES)) == 12
     # Fewer than there are may be declared to make room: the highest go.
     with pytest.raises(PartialFailure, match="space exceeded"):
-        await adopted.resource.update(operation(), "dev/a", failure.value.outputs, {**scaled, "maxReplicas": 10})
+        await adopted.resource.update(operation(), "dev/a", failure.value.outputs, {**bounded, "maxReplicas": 10})
     assert len(adopted.store.under(NODES)) == 10
+
+
+async def test_a_node_that_an_autoscaler_makes_during_an_update_stays(
+    adopted: Adopted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    as_left, there = scaled.as_left, pool_of(adopted.outputs)
+
+    async def and_one_more(*arguments: Any, **more: Any) -> Pool:
+        left = await as_left(*arguments, **more)
+        adopted.store.put(NODES, posted_node(there, 12, NOW, record_of(there, 12)))
+        return left
+
+    monkeypatch.setattr(scaled, "as_left", and_one_more)
+    bounded = {**adopted.outputs, "maxReplicas": 20}
+    await adopted.resource.update(operation(), "dev/a", bounded, bounded)
+    assert len(adopted.store.under(NODES)) == 13
+    found = await adopted.resource.read(operation(), "dev/a", bounded, bounded)
+    assert found is not None
+    assert "drift" not in found.outputs

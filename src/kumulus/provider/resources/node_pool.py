@@ -149,7 +149,7 @@ class NodePool(InCluster[Wanted]):
         recorded_as = recorded_owner(outputs or None)
         faulted, on_record = await record.look(client, pool, LOOK_PATIENCE)
         left = await scaled.as_left(client, faulted, LOOK_PATIENCE, recorded_as)
-        seen = await observe(client, left, patience=LOOK_PATIENCE, recorded=recorded_as)
+        seen = await observe(client, left, patience=LOOK_PATIENCE, recorded=recorded_as, left=True)
         # A pool that an autoscaler scales may have no nodes; its record says whether it exists.
         if not seen.present and not seen.extra and (not on_record if pool.bounds else pool.replicas):
             return None
@@ -186,8 +186,9 @@ class NodePool(InCluster[Wanted]):
         attempt = Attempt(op, client, resource_id, wanted, old)
 
         async def look(pool: Pool) -> tuple[Pool, Observation]:
-            left = await scaled.as_left(client, pool, WORK_PATIENCE, recorded_as, new=not old)
-            return left, await observe(client, left, before=replicas_before(op, old or {}), recorded=recorded_as)
+            found = await scaled.as_left(client, pool, WORK_PATIENCE, recorded_as, new=not old)
+            before = replicas_before(op, old or {})
+            return found, await observe(client, found, before=before, recorded=recorded_as, left=True)
 
         try:
             async with limited(op) as stop:
