@@ -139,22 +139,33 @@ class Cluster(Resource):
     async def compare(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
         """See :meth:`Resource.compare`: where the cluster is, and whether it runs and answers."""
         found = self._places.differences(old_outputs) + self.diff(old_outputs, inputs)
-        if not any(each.replaces or each.path == "status" for each in found) and old_outputs.get("directory"):
-            found += await self._health(old_outputs, inputs)
+        if old_outputs.get("directory"):
+            found += await self._health(old_outputs, inputs, found)
         replaced = {each.path for each in found if each.replaces}
         if replaced and "status" not in replaced:
             require_no_run(str(old_outputs.get("identity") or ""))
         self._places.require_consent(old_outputs, inputs, found)
         return found
 
-    async def _health(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
-        """Whether a running cluster stopped running or answering: an update has to leave one that does both."""
-        runtime = self._runtime(old_outputs)
-        if not runtime.on_one_machine or old_outputs.get("status") != "running":
-            return []  # checked already
+    async def _health(self, old_outputs: Properties, inputs: Properties, found: list[Difference]) -> list[Difference]:
+        """Whether a running cluster stopped running or answering: an update has to leave one that does both.
+
+        Of one whose note is gone, nothing else says whether it is there; the update writes another note.
+        """
+        runtime = self._runtimes.get(str(old_outputs.get("runtime")))
+        place = Place(Path(str(old_outputs["directory"])))
+        noted = place.note_file.exists()
+        known = [each for each in found if each.replaces or (noted and each.path == "status")]
+        if noted:
+            checked = bool(known) or old_outputs.get("status") != "running"
+        else:
+            checked = any(each.path in ("machine", "status") for each in known)
+        if runtime is None or not runtime.on_one_machine or checked:
+            return []
         seen = await runtime.read(self._recorded(old_outputs), Silent())
         health = seen.health if seen else "removed"
-        return differences("status", health, inputs.get("status"), replace=health in ("removed", "incomplete"))
+        lost = differences("status", health, inputs.get("status"), replace=health in ("removed", "incomplete"))
+        return lost or [Difference("configuration", "update")] * (not noted and place.directory.is_dir())
 
     async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
         declared, inputs = inputs, _own(inputs)
