@@ -1,7 +1,6 @@
 """``kumulus:index:Cluster``: a control plane, provided by one of the runtimes."""
 
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -171,7 +170,7 @@ class Cluster(Resource):
         declared, inputs = inputs, _own(inputs)
         if op.preview:
             return "", await self._preview_create(op, declared, inputs)
-        wanted = replace(self._wanted(inputs, _owner(op, inputs)), nodes=expected_nodes(declared.get("contents")))
+        wanted = self._wanted(declared, _owner(op, inputs))
         seen = await self._runtime(inputs).create(wanted, op.report, op.stop)
         self._kept[op.urn] = _directory(inputs)
         return wanted.name, self._outputs(inputs, seen, wanted.owner)
@@ -217,12 +216,12 @@ class Cluster(Resource):
         return Found(place.name, self._outputs(inputs, seen, owner), inputs)
 
     async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
-        inputs = _own(inputs)
+        declared, inputs = inputs, _own(inputs)
         owner = identified(str(old_outputs.get("owner")), str(inputs.get("stackId") or ""))
         self._places.require_own(old_outputs, owner)
         if op.preview:
             return await self._preview_update(op, old_outputs, inputs)
-        wanted = self._wanted(inputs, owner)
+        wanted = self._wanted(declared, owner)
         seen = await self._runtime(inputs).repair(wanted, str(old_outputs.get("identity")), op.report)
         await put_back(seen, op.report)
         return self._outputs(inputs, seen, owner)
@@ -292,6 +291,7 @@ class Cluster(Resource):
             home=str(known(inputs, "home")),
             kubernetes_version=str(inputs.get("kubernetesVersion") or ""),
             options=_mapping(inputs, "options"),
+            nodes=expected_nodes(inputs.get("contents")),
         )
 
     def _recorded(self, outputs: Properties) -> Recorded:
