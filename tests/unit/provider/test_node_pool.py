@@ -146,6 +146,16 @@ async def test_nodes_that_are_lost_are_a_difference_without_a_refresh(
     assert len(adopted.store.under(NODES)) == 12
 
 
+async def test_lost_nodes_of_a_pool_are_not_said_of_another_clusters_of_that_name(adopted: Adopted) -> None:
+    del adopted.store.objects[f"{NODES}/a100-use1-3"]
+    assert await adopted.resource.compare(adopted.outputs, adopted.outputs)
+    others, previewed = {**adopted.outputs, "clusterIdentity": "another"}, replace(operation(), preview=True)
+    await adopted.resource.update(previewed, "dev/a", others, {**others, "replicas": 14})
+    assert isinstance(previewed.report, Said)
+    assert "+2 nodes" in "".join(previewed.report.messages)
+    assert "drift" not in "".join(previewed.report.messages)
+
+
 async def test_a_look_for_lost_nodes_takes_two_requests_for_all_pools(adopted: Adopted) -> None:
     await adopted.resource.compare(adopted.outputs, adopted.outputs)
     adopted.store.asked.clear()

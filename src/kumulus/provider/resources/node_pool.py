@@ -94,8 +94,8 @@ class NodePool(InCluster[Wanted]):
         self._relieve = relieve
         self._hourly = hourly
         self._reading = ReadLimit()
-        # What a look without a refresh has found, by the pool's name, for the preview to say.
-        self._lost: dict[str, Mapping[str, object]] = {}
+        # What a look without a refresh has found, by the pool's place, for the preview to say.
+        self._lost: dict[tuple[object, ...], Mapping[str, object]] = {}
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
         return checked(inputs, self.input_failures(inputs))
@@ -137,7 +137,8 @@ class NodePool(InCluster[Wanted]):
             client = await self.client(inputs, _GLANCE)
             if await may_lack(client, str(inputs["name"]), _GLANCE):
                 seen = await self._looked(old_outputs, inputs)
-                self._lost[str(inputs["name"])] = lost = {"missing": "all nodes"} if seen is None else _drift(seen)
+                lost = {"missing": "all nodes"} if seen is None else _drift(seen)
+                self._lost[self._whereabouts(inputs)] = lost
                 return [Difference("replicas", "update")] if "missing" in lost else []
         return []
 
@@ -289,7 +290,7 @@ class NodePool(InCluster[Wanted]):
             return
         client = partial(self.client, wanted.inputs, LOOK_PATIENCE)
         await report_update(client, old, wanted.pool, self._hourly, op.report)
-        if found := _drift(recorded or {}) or self._lost.get(wanted.pool.name, {}):
+        if found := _drift(recorded or {}) or self._lost.get(self._whereabouts(wanted.inputs), {}):
             op.report.info(f"drift to repair: {summary_of(found)}")
 
 
