@@ -12,7 +12,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from kumulus.cli import ls
+from kumulus.cli import ls, project
 from kumulus.cli.errors import UserError
 from kumulus.host import installation
 from kumulus.model.words import aligned
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Remove it; 1 if the user does not agree."""
-    if up := [f"{each.stack or each.directory.name} ({each.directory})" for each in ls.clusters() if each.processes]:
+    if up := [f"{each.stack or each.directory.name} ({each.directory})" for each in ls.clusters() if _is_up(each)]:
         raise UserError(
             f"clusters are up: {', '.join(up)}\n  First, in the project of each: {installation.command()} down"
         )
@@ -49,6 +49,14 @@ def run(args: argparse.Namespace) -> int:
     last = f"{installation.command()} clean, then rm -r {checkout}" if checkout else "pip uninstall kumulus"
     print(f"in projects, .kumulus and .pulumi-state stay; the last step: {last}")
     return 0
+
+
+def _is_up(cluster: ls.Found) -> bool:
+    """Whether it runs here; one in containers, which has no processes of ours, answers."""
+    from kumulus.runtimes.existing.source import outlives_by_note
+
+    answers = cluster.nodes is not None and not outlives_by_note(project.kubeconfig_in(cluster.directory))
+    return cluster.processes > 0 or answers
 
 
 def _left() -> list[Path]:

@@ -34,7 +34,7 @@ class Wanted:
     options: dict[str, Any] = field(default_factory=dict)
     """The runtime's own options, as in the stack file's section of that name."""
     nodes: int | None = None
-    """The number of emulated nodes that a new cluster is made for; None where it is not known."""
+    """The number of emulated nodes that a cluster is made for; None where it is not known."""
 
 
 @dataclass(frozen=True)

@@ -110,8 +110,8 @@ class Place:
                 self.write_note({**self.note(), _REMOVAL: "begun"})
 
     def removed(self) -> bool:
-        """Whether a removal was begun, or the cluster's note is gone."""
-        return not self.note_file.exists() or _REMOVAL in self.note()
+        """Whether a removal was begun; that the note is gone does not say so, as it goes last."""
+        return _REMOVAL in self.note()
 
 
 _IDENTITY = "stackId"

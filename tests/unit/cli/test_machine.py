@@ -105,6 +105,18 @@ def test_nothing_is_removed_while_a_cluster_is_up(
     assert (machine / "cache" / "kumulus").exists()
 
 
+@pytest.mark.parametrize(("note", "code"), [({}, 1), ({"runtime": "existing"}, 0)])
+def test_a_cluster_that_answers_without_processes_here_is_up_unless_it_outlives_its_stack(
+    machine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, note: dict[str, str], code: int
+) -> None:
+    directory = tmp_path / "kindly"
+    directory.mkdir()
+    (directory / "kumulus.json").write_text(json.dumps({"owner": "me", **note}))
+    monkeypatch.setattr("kumulus.cli.ls.clusters", lambda: [ls.Found(directory, "dev", "/p", "", 0, 0, 4)])
+    assert main(["uninstall", "--yes"]) == code
+    assert (machine / "state" / "kumulus").exists() == bool(code)
+
+
 def test_something_that_cannot_be_removed_is_named(
     machine: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

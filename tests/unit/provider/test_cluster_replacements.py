@@ -202,6 +202,21 @@ async def test_another_stacks_cluster_in_the_place_is_refused_as_ever(machine: M
         await up.create(old.urn, machine.declared(stackId="b" * 32, contents=UPDATE))
 
 
+async def test_an_update_in_place_keeps_the_settings_for_the_size_of_the_fleet(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repair, sizes = Folders.repair, []
+
+    async def repaired(self: Folders, wanted: Wanted, identity: str, report: Reporter) -> Observed:
+        sizes.append(wanted.nodes)
+        return await repair(self, wanted, identity, report)
+
+    monkeypatch.setattr(Folders, "repair", repaired)
+    many = machine.declared(stackId="b" * 32, contents=contents([], [], nodes=30_000, preview=False))
+    await (await machine.begin()).update(await machine.made(), many)
+    assert sizes == [30_000]
+
+
 async def test_a_changed_identity_is_a_difference_and_its_update_marks_the_note(machine: Machine) -> None:
     """As after a state has lost its StackIdentity: a later replacement would be refused as that of another stack."""
     old = await machine.made()

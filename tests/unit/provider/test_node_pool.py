@@ -8,13 +8,16 @@ from typing import Any
 
 import pytest
 
+from kumulus.kube import ApiError
 from kumulus.model.applied import posted_node, record_of
 from kumulus.model.fault_effects import node_effects_from
 from kumulus.model.identity import STACK_ID, Owner
 from kumulus.model.pool_form import pool_to_properties
+from kumulus.model.pools import Pool
 from kumulus.nodes.errors import PartialFailure, ProviderError
 from kumulus.nodes.faults import records
 from kumulus.nodes.faults.records import Record
+from kumulus.nodes.pools import record, scaled
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Operation, Properties
 from kumulus.provider.resources.diffing import Difference
@@ -143,6 +146,16 @@ async def test_nodes_that_are_lost_are_a_difference_without_a_refresh(
     assert len(adopted.store.under(NODES)) == 12
 
 
+async def test_lost_nodes_of_a_pool_are_not_said_of_another_clusters_of_that_name(adopted: Adopted) -> None:
+    del adopted.store.objects[f"{NODES}/a100-use1-3"]
+    assert await adopted.resource.compare(adopted.outputs, adopted.outputs)
+    others, previewed = {**adopted.outputs, "clusterIdentity": "another"}, replace(operation(), preview=True)
+    await adopted.resource.update(previewed, "dev/a", others, {**others, "replicas": 14})
+    assert isinstance(previewed.report, Said)
+    assert "+2 nodes" in "".join(previewed.report.messages)
+    assert "drift" not in "".join(previewed.report.messages)
+
+
 async def test_a_look_for_lost_nodes_takes_two_requests_for_all_pools(adopted: Adopted) -> None:
     await adopted.resource.compare(adopted.outputs, adopted.outputs)
     adopted.store.asked.clear()
@@ -184,3 +197,39 @@ async def test_a_pool_whose_faults_cannot_be_ended_is_recorded_and_ends_them_nex
     adopted.store.refuse = lambda *_: None
     await adopted.resource.update(operation(), "dev/a", failure.value.outputs, adopted.outputs)
     assert fault not in adopted.store.objects
+
+
+async def test_a_full_etcd_costs_an_autoscaled_pool_none_of_its_nodes(
+    adopted: Adopted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def full(*_: object) -> None:
+        raise ApiError(500, "InternalError", "etcdserver: mvcc: database space exceeded", "POST", MAPS)
+
+    monkeypatch.setattr(record, "write", full)
+    bounded = {**adopted.outputs, "replicas": 3, "maxReplicas": 20}
+    with pytest.raises(PartialFailure, match="space exceeded") as failure:
+        await adopted.resource.update(operation(), "dev/a", bounded, bounded)
+    assert len(adopted.store.under(NODES)) == 12
+    # Fewer than there are may be declared to make room: the highest go.
+    with pytest.raises(PartialFailure, match="space exceeded"):
+        await adopted.resource.update(operation(), "dev/a", failure.value.outputs, {**bounded, "maxReplicas": 10})
+    assert len(adopted.store.under(NODES)) == 10
+
+
+async def test_a_node_that_an_autoscaler_makes_during_an_update_stays(
+    adopted: Adopted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    as_left, there = scaled.as_left, pool_of(adopted.outputs)
+
+    async def and_one_more(*arguments: Any, **more: Any) -> Pool:
+        left = await as_left(*arguments, **more)
+        adopted.store.put(NODES, posted_node(there, 12, NOW, record_of(there, 12)))
+        return left
+
+    monkeypatch.setattr(scaled, "as_left", and_one_more)
+    bounded = {**adopted.outputs, "maxReplicas": 20}
+    await adopted.resource.update(operation(), "dev/a", bounded, bounded)
+    assert len(adopted.store.under(NODES)) == 13
+    found = await adopted.resource.read(operation(), "dev/a", bounded, bounded)
+    assert found is not None
+    assert "drift" not in found.outputs

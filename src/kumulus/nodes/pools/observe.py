@@ -17,6 +17,7 @@ from kumulus.model.pools import POOL_LABEL, Pool
 from kumulus.nodes.pools.compare import FieldDifference, field_differences
 from kumulus.nodes.pools.live import NODES, LiveNode, live_node, of_pool, selected
 from kumulus.nodes.pools.others import is_anothers
+from kumulus.nodes.pools.scaled import ordinal_of
 from kumulus.nodes.pools.slices import NotServed, SliceObservation, observe_slices
 
 if TYPE_CHECKING:
@@ -96,7 +97,13 @@ class Observation:
 
 
 async def observe(
-    client: Client, pool: Pool, patience: float | None = None, before: int = 0, recorded: str | None = None
+    client: Client,
+    pool: Pool,
+    patience: float | None = None,
+    before: int = 0,
+    recorded: str | None = None,
+    *,
+    left: bool = False,
 ) -> Observation:
     """List the pool's nodes, page by page, and compare each with what is wanted.
 
@@ -105,6 +112,7 @@ async def observe(
     Args:
         before: how many nodes the pool had; those beyond its replicas are found by their names too.
         recorded: the identity under which the stack had the pool so far, if that is a different one.
+        left: whether it is the pool as its autoscaler has left it, which may have made more nodes since.
 
     Raises:
         NotServed: the pool publishes devices, and the cluster has no such kind.
@@ -135,7 +143,7 @@ async def observe(
     async for node in selected(client, of_pool(pool.name), patience):
         if node.name in unseen:
             look(node)
-        elif node.name not in gone and not node.real and not is_anothers(pool, node, recorded):
+        elif not (node.name in gone or node.real or is_anothers(pool, node, recorded) or (left and _since(pool, node))):
             found.extra.append(node.name)
 
     for name in await _existing(client, list(unseen)):
@@ -188,6 +196,11 @@ async def _orphaned(client: Client, pool: Pool, before: int, seen: set[str]) -> 
     lost = [node for node in nodes if node is not None and POOL_LABEL not in node.labels]
     ours = [node for node in lost if APPLIED in node.annotations and not node.real]
     return [node.name for node in ours if not is_anothers(pool, node)]
+
+
+def _since(pool: Pool, node: LiveNode) -> bool:
+    """Whether a node that is not among those an autoscaler had left has been made by it since."""
+    return pool.bounds is not None and pool.count < pool.bounds.most and ordinal_of(pool, node.name) is not None
 
 
 def _gone(pool: Pool) -> set[str]:

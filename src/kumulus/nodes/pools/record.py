@@ -51,7 +51,7 @@ async def write(client: Client, pool: Pool, owner: Owner) -> Pool:
 async def making_room(
     record: Callable[[], Awaitable[Pool]],
     relieve: Callable[[], Awaitable[bool]],
-    look: Callable[[], Awaitable[Observation]],
+    look: Callable[[], Awaitable[tuple[Pool, Observation]]],
     client: Client,
     stop: asyncio.Event,
     report: Reporter,
@@ -61,7 +61,7 @@ async def making_room(
     Args:
         record: records the pool, and returns it as it is recorded.
         relieve: makes room in etcd; returns whether there is room now.
-        look: compares the pool's nodes with what is wanted.
+        look: compares the pool, with the nodes that its autoscaler has left, with what there is.
     """
     try:
         return await record()
@@ -75,9 +75,9 @@ async def making_room(
         except ApiError as error:
             if not error.quota_exceeded:
                 raise
-    doomed = (await look()).extra
-    if not doomed:
+    _, seen = await look()
+    if not seen.extra:
         raise full
-    await remove_nodes(client, doomed, stop, report)
+    await remove_nodes(client, seen.extra, stop, report)
     await relieve()
     return await record()

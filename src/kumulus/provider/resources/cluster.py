@@ -1,7 +1,6 @@
 """``kumulus:index:Cluster``: a control plane, provided by one of the runtimes."""
 
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -139,28 +138,39 @@ class Cluster(Resource):
     async def compare(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
         """See :meth:`Resource.compare`: where the cluster is, and whether it runs and answers."""
         found = self._places.differences(old_outputs) + self.diff(old_outputs, inputs)
-        if not any(each.replaces or each.path == "status" for each in found) and old_outputs.get("directory"):
-            found += await self._health(old_outputs, inputs)
+        if old_outputs.get("directory"):
+            found += await self._health(old_outputs, inputs, found)
         replaced = {each.path for each in found if each.replaces}
         if replaced and "status" not in replaced:
             require_no_run(str(old_outputs.get("identity") or ""))
         self._places.require_consent(old_outputs, inputs, found)
         return found
 
-    async def _health(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
-        """Whether a running cluster stopped running or answering: an update has to leave one that does both."""
-        runtime = self._runtime(old_outputs)
-        if not runtime.on_one_machine or old_outputs.get("status") != "running":
-            return []  # checked already
+    async def _health(self, old_outputs: Properties, inputs: Properties, found: list[Difference]) -> list[Difference]:
+        """Whether a running cluster stopped running or answering: an update has to leave one that does both.
+
+        Of one whose note is gone, nothing else says whether it is there; the update writes another note.
+        """
+        runtime = self._runtimes.get(str(old_outputs.get("runtime")))
+        place = Place(Path(str(old_outputs["directory"])))
+        noted = place.note_file.exists()
+        known = [each for each in found if each.replaces or (noted and each.path == "status")]
+        if noted:
+            checked = bool(known) or old_outputs.get("status") != "running"
+        else:
+            checked = any(each.path in ("machine", "status") for each in known)
+        if runtime is None or not runtime.on_one_machine or checked:
+            return []
         seen = await runtime.read(self._recorded(old_outputs), Silent())
         health = seen.health if seen else "removed"
-        return differences("status", health, inputs.get("status"), replace=health in ("removed", "incomplete"))
+        lost = differences("status", health, inputs.get("status"), replace=health in ("removed", "incomplete"))
+        return lost or [Difference("configuration", "update")] * (not noted and place.directory.is_dir())
 
     async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
         declared, inputs = inputs, _own(inputs)
         if op.preview:
             return "", await self._preview_create(op, declared, inputs)
-        wanted = replace(self._wanted(inputs, _owner(op, inputs)), nodes=expected_nodes(declared.get("contents")))
+        wanted = self._wanted(declared, _owner(op, inputs))
         seen = await self._runtime(inputs).create(wanted, op.report, op.stop)
         self._kept[op.urn] = _directory(inputs)
         return wanted.name, self._outputs(inputs, seen, wanted.owner)
@@ -206,12 +216,12 @@ class Cluster(Resource):
         return Found(place.name, self._outputs(inputs, seen, owner), inputs)
 
     async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
-        inputs = _own(inputs)
+        declared, inputs = inputs, _own(inputs)
         owner = identified(str(old_outputs.get("owner")), str(inputs.get("stackId") or ""))
         self._places.require_own(old_outputs, owner)
         if op.preview:
             return await self._preview_update(op, old_outputs, inputs)
-        wanted = self._wanted(inputs, owner)
+        wanted = self._wanted(declared, owner)
         seen = await self._runtime(inputs).repair(wanted, str(old_outputs.get("identity")), op.report)
         await put_back(seen, op.report)
         return self._outputs(inputs, seen, owner)
@@ -281,6 +291,7 @@ class Cluster(Resource):
             home=str(known(inputs, "home")),
             kubernetes_version=str(inputs.get("kubernetesVersion") or ""),
             options=_mapping(inputs, "options"),
+            nodes=expected_nodes(inputs.get("contents")),
         )
 
     def _recorded(self, outputs: Properties) -> Recorded:

@@ -94,8 +94,8 @@ class NodePool(InCluster[Wanted]):
         self._relieve = relieve
         self._hourly = hourly
         self._reading = ReadLimit()
-        # What a look without a refresh has found, by the pool's name, for the preview to say.
-        self._lost: dict[str, Mapping[str, object]] = {}
+        # What a look without a refresh has found, by the pool's place, for the preview to say.
+        self._lost: dict[tuple[object, ...], Mapping[str, object]] = {}
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
         return checked(inputs, self.input_failures(inputs))
@@ -137,7 +137,8 @@ class NodePool(InCluster[Wanted]):
             client = await self.client(inputs, _GLANCE)
             if await may_lack(client, str(inputs["name"]), _GLANCE):
                 seen = await self._looked(old_outputs, inputs)
-                self._lost[str(inputs["name"])] = lost = {"missing": "all nodes"} if seen is None else _drift(seen)
+                lost = {"missing": "all nodes"} if seen is None else _drift(seen)
+                self._lost[self._whereabouts(inputs)] = lost
                 return [Difference("replicas", "update")] if "missing" in lost else []
         return []
 
@@ -149,7 +150,7 @@ class NodePool(InCluster[Wanted]):
         recorded_as = recorded_owner(outputs or None)
         faulted, on_record = await record.look(client, pool, LOOK_PATIENCE)
         left = await scaled.as_left(client, faulted, LOOK_PATIENCE, recorded_as)
-        seen = await observe(client, left, patience=LOOK_PATIENCE, recorded=recorded_as)
+        seen = await observe(client, left, patience=LOOK_PATIENCE, recorded=recorded_as, left=True)
         # A pool that an autoscaler scales may have no nodes; its record says whether it exists.
         if not seen.present and not seen.extra and (not on_record if pool.bounds else pool.replicas):
             return None
@@ -184,18 +185,22 @@ class NodePool(InCluster[Wanted]):
         pool, recorded_as = wanted.pool, recorded_owner(old)
         client = await self._reached(op, wanted)
         attempt = Attempt(op, client, resource_id, wanted, old)
+
+        async def look(pool: Pool) -> tuple[Pool, Observation]:
+            found = await scaled.as_left(client, pool, WORK_PATIENCE, recorded_as, new=not old)
+            before = replicas_before(op, old or {})
+            return found, await observe(client, found, before=before, recorded=recorded_as, left=True)
+
         try:
             async with limited(op) as stop:
                 await refuse_taken(client, pool, WORK_PATIENCE, recorded_as)
                 await require_declared(client, pool)
                 if pool.devices is not None:
                     await require_served(client)
-                look = partial(observe, client, before=replicas_before(op, old or {}), recorded=recorded_as)
                 pool = await self._recorded(op, client, wanted, partial(look, pool), stop)
-                pool = await scaled.as_left(client, pool, WORK_PATIENCE, recorded_as, new=not old)
                 # Observing a new pool takes only milliseconds.
                 async with self._reading.admitted() if old else nullcontext():
-                    seen = await look(pool)
+                    pool, seen = await look(pool)
                 result = await self._converged(op, client, stop, wanted, pool, seen)
                 if left_behind(old or {}, wanted.inputs):
                     await remove_slices(client, pool.name, stop, result)
@@ -244,7 +249,7 @@ class NodePool(InCluster[Wanted]):
         op: Operation,
         client: Client,
         wanted: Wanted,
-        look: Callable[[], Awaitable[Observation]],
+        look: Callable[[], Awaitable[tuple[Pool, Observation]]],
         stop: asyncio.Event,
     ) -> Pool:
         """Record the pool in the cluster; returns it with the faults of its nodes."""
@@ -285,7 +290,7 @@ class NodePool(InCluster[Wanted]):
             return
         client = partial(self.client, wanted.inputs, LOOK_PATIENCE)
         await report_update(client, old, wanted.pool, self._hourly, op.report)
-        if found := _drift(recorded or {}) or self._lost.get(wanted.pool.name, {}):
+        if found := _drift(recorded or {}) or self._lost.get(self._whereabouts(wanted.inputs), {}):
             op.report.info(f"drift to repair: {summary_of(found)}")
 
 

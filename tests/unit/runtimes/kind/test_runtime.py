@@ -22,6 +22,9 @@ from aiohttp import web
 
 from kumulus.host import files, inotify, processes
 from kumulus.nodes.errors import ProviderError
+from kumulus.provider.connections import Connections
+from kumulus.provider.resources.cluster import Cluster
+from kumulus.provider.resources.cluster_place import UNSHOWN
 from kumulus.runtimes import directories
 from kumulus.runtimes.base import Observed, Recorded, Wanted
 from kumulus.runtimes.directories import exclusive
@@ -106,6 +109,14 @@ class Bench:
     def recorded(self, seen: Observed, owner: str = ME) -> Recorded:
         return Recorded.of(self.wanted(owner), seen)
 
+    async def differences(self, seen: Observed, **recorded: Any) -> dict[str, str]:
+        """What an update that nobody has seen a preview of would do to the cluster, by path."""
+        cluster = Cluster({"kind": KindRuntime()}, Connections())
+        inputs = cluster.check({}, {"name": "dev", "runtime": "kind", "home": str(self.home)}, "/").inputs
+        place = {"directory": seen.directory, "kubeconfig": seen.kubeconfig, "identity": seen.identity}
+        old = {**inputs, **place, "owner": ME, "configuration": "", **recorded}
+        return {each.path: each.kind for each in await cluster.compare(old, inputs)}
+
     @property
     def directory(self) -> Path:
         return self.home / "clusters" / "dev"
@@ -129,6 +140,7 @@ async def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
     made = Bench(tools, tmp_path / "home")
     monkeypatch.setenv("PATH", f"{tools.directory}:{os.environ['PATH']}")
     monkeypatch.delenv("KIND_EXPERIMENTAL_PROVIDER", raising=False)
+    monkeypatch.setenv(UNSHOWN, "1")
     # The machine's own engine, if it has one, is not asked for anything.
     monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
     monkeypatch.setattr(creating, "executable", lambda: tools.kind)
@@ -485,9 +497,11 @@ async def test_a_repair_on_a_full_disk_says_so_and_names_no_other_disk(
 
 async def test_a_cluster_whose_files_are_lost_is_known_by_its_identity_and_restored(bench: Bench) -> None:
     seen = await bench.create()
-    for file in bench.directory.iterdir():
-        file.unlink()
-    bench.directory.rmdir()
+    shutil.rmtree(bench.directory)
+    assert await bench.differences(seen) == {"status": "update"}
+    assert await bench.differences(seen, status="degraded") == {"status": "update"}
+    with pytest.raises(ProviderError, match="would be replaced"):
+        await bench.differences(seen, options={"nodeImage": "other"})
     found = await bench.read(seen)
     assert found is not None
     assert (found.health, found.components["kubeconfig"]) == ("degraded", "lost")
@@ -497,6 +511,9 @@ async def test_a_cluster_whose_files_are_lost_is_known_by_its_identity_and_resto
         file.unlink()
     await bench.delete(seen)
     assert bench.tools.nodes == {}
+    # Now it is gone, and is made again without a word.
+    for recorded in ({}, {"status": "degraded"}, {"options": {"nodeImage": "other"}}):
+        assert (await bench.differences(seen, **recorded))["status"] == "update-replace"
 
 
 async def test_a_cluster_whose_files_are_lost_and_that_is_another_is_left_alone(bench: Bench) -> None:
@@ -711,6 +728,5 @@ async def test_a_removal_that_was_begun_is_seen_without_asking_anybody_and_gone_
     assert KindRuntime().removed(seen.directory)
     bench.tools.answers("kind delete", code=0)
     await bench.delete(seen)
-    assert KindRuntime().removed(seen.directory)
     assert bench.left() == []
     await bench.delete(seen)

@@ -12,6 +12,10 @@ import pytest
 
 from kumulus.host import processes
 from kumulus.nodes.errors import ProviderError
+from kumulus.provider.connections import Connections
+from kumulus.provider.resources.cluster import Cluster
+from kumulus.provider.resources.cluster_place import UNSHOWN
+from kumulus.provider.resources.diffing import Difference
 from kumulus.runtimes import apiserver
 from kumulus.runtimes.base import Observed, Recorded, Wanted
 from kumulus.runtimes.kwok import api, etcd_space, hung, kept, starting, upgrade
@@ -184,6 +188,25 @@ def test_a_file_that_is_gone_comes_back_from_its_copy_and_the_cluster_is_not_tak
     assert observed(layout).components["kwok.yaml"] == "damaged"
     repaired(layout)
     assert layout.documents() == DOCUMENTS
+
+
+def test_a_cluster_whose_note_is_gone_is_replaced_only_with_consent_and_is_given_one(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(UNSHOWN, "1")
+    answers(monkeypatch, "uid")
+    cluster = Cluster({"kwok": KwokRuntime()}, Connections())
+    inputs = cluster.check({}, {"name": "dev", "runtime": "kwok", "home": str(layout.home)}, "/").inputs
+    place = {"directory": str(layout.directory), "kubeconfig": str(layout.kubeconfig), "identity": "uid"}
+    old = {**inputs, **place, "configuration": KwokRuntime().configuration(wanted(layout)), "owner": "me"}
+    layout.note_file.unlink()
+    assert not layout.removed()
+    assert asyncio.run(cluster.compare(old, inputs)) == [Difference("configuration", "update")]
+    with pytest.raises(ProviderError, match="would be replaced"):
+        asyncio.run(cluster.compare({**old, "options": {"apiServerPort": 7000}}, inputs))
+    for file in (layout.kwok_file, layout.kept_file):
+        file.unlink()
+    assert asyncio.run(cluster.compare(old, inputs)) == [Difference("status", "update-replace")]
 
 
 @pytest.mark.parametrize("content", ["", PEM[:20], PEM[:-8], "\x00" * 60])
