@@ -141,6 +141,9 @@ async def test_what_is_wrong_is_an_answer_that_says_what_to_do(cluster: Cluster)
         assert "is only looked at" in await agent.refusal("reset", cluster=seen)
         assert "there is none; create makes one" in await agent.refusal("reset")
         assert "is no instance type" in await agent.refusal("create", nodes={"tpu9": 1})
+        run = EXPERIMENT + "timeline: [{run: {command: id}}]\n"
+        assert "starts no programs of this machine" in await agent.refusal("measure", experiment=run)
+        assert "is not a known key" in await agent.refusal("measure", experiment=EXPERIMENT + "polcy: FGD\n")
         assert 'pods "none" not found' in await agent.refusal("why", pod="none")
         assert f"there are {seen}" in await agent.refusal("nodes", cluster="other")
 

@@ -37,11 +37,12 @@ def os_message(error: OSError) -> str | None:
     return f"{error.filename}: {os.strerror(error.errno or 0).lower()}\n  {remedy}" if remedy else None
 
 
-def refuse_others(files: Mapping[Path, str]) -> None:
+def refuse_others(files: Mapping[Path, str], of: str = "an import") -> None:
     """Refuse to overwrite what is not of an earlier import, which may have been killed while it wrote.
 
     Args:
         files: what the import will write, with how the first line of each begins.
+        of: what writes them, if not an import.
     """
     for file, beginning in files.items():
         try:
@@ -52,4 +53,4 @@ def refuse_others(files: Mapping[Path, str]) -> None:
         except OSError as error:
             raise UserError(f"{file}: {error.strerror}") from None
         if not beginning.encode().startswith(there):
-            raise UserError(f"{file} is there already, and not of an import\n  Name another, or delete it")
+            raise UserError(f"{file} is there already, and not of {of}\n  Name another, or delete it")

@@ -1,6 +1,7 @@
 """What an agent may do in the clusters that the server has made for it, and only there."""
 
 import tempfile
+from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,12 +12,16 @@ from pydantic import Field
 from kumulus.extras.capture import probe
 from kumulus.extras.capture.commands.fit import plain
 from kumulus.extras.capture.fit import fit
+from kumulus.extras.lab.file.load import references
+from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.report import text
 from kumulus.extras.lab.report.model import Report
 from kumulus.kube.yaml_limits import FAST_LOADER
 from kumulus.mcp.held import Held
 from kumulus.mcp.looking import Cluster
+from kumulus.model.errors import path_text
 from kumulus.nodes.catalog.faults import kinds
+from kumulus.stackfile.model import ClusterSpec
 from kumulus.testing import AsyncCluster, ClusterError
 
 Yaml = Annotated[str, Field(description="YAML, one or more documents")]
@@ -40,12 +45,15 @@ class Changing:
         """Start an emulated cluster, of so many nodes or as a stack file says, and wait until its nodes are Ready."""
         sections: dict[str, Any] = {"kubernetesVersion": kubernetes_version} if kubernetes_version else {}
         wanted = 30 if nodes is None and not stack_file else nodes
-        return await self._held.make(name, AsyncCluster(stack_file or None, nodes=wanted, **sections))
+        cluster = AsyncCluster(stack_file or None, nodes=wanted, **sections)
+        _refuse(_programs(cluster.spec), "start it yourself: kumulus cluster up FILE")
+        return await self._held.make(name, cluster)
 
     async def apply(self, manifests: Yaml, cluster: Cluster = "") -> dict[str, Any]:
         """Apply manifests, as `kubectl apply --server-side` does."""
         async with self._held.changing(cluster) as made:
-            found = await made.cluster.apply(manifests)
+            # A text of one line would be the path of a file.
+            found = await made.cluster.apply(manifests + "\n")
         return {"applied": [f"{each['kind']} {each['metadata']['name']}" for each in found]}
 
     async def fit(
@@ -76,10 +84,15 @@ class Changing:
         return {"cleared": fault}
 
     async def measure(self, experiment: Yaml, cluster: Cluster = "") -> dict[str, Any]:
-        """Run an experiment file: create its workloads, measure, compare with its thresholds, remove them."""
+        """Run an experiment: create its workloads, measure, compare with its thresholds, remove them.
+
+        It starts no programs of the user's and names no files.
+        """
         written = yaml.load(experiment, FAST_LOADER)  # noqa: S506 - a safe loader
         if not isinstance(written, dict):
             raise ClusterError("experiment: write the contents of an experiment file, not its path")
+        named = _named(Experiment.checked(written, "the experiment"))
+        _refuse(named, "run it yourself: kumulus experiment run FILE --kubeconfig KUBECONFIG")
         async with self._held.changing(cluster) as made:
             report = await made.cluster.experiment(written)
         found = Report.model_validate(report)
@@ -96,3 +109,29 @@ class Changing:
         """Take a cluster down, with everything in it."""
         await self._held.destroy(cluster)
         return {"clusters": self._held.described()}
+
+
+def _programs(spec: ClusterSpec) -> Iterator[str]:
+    """Where a cluster's description names programs of the user's machine."""
+    if spec.kwok.processes:
+        yield "kwok.processes"
+    if spec.autoscaler is not None and spec.autoscaler.binary:
+        yield "autoscaler.binary"
+    if spec.gpuOperator is not None and spec.gpuOperator.binaries:
+        yield "gpuOperator.binaries"
+
+
+def _named(experiment: Experiment) -> Iterator[str]:
+    """Where an experiment names programs or files of the user's machine; a policy's file is a program, too."""
+    yield from (path_text(where) for where, _ in references(experiment))
+    if experiment.scheduler.binary:
+        yield "scheduler.binary"
+    yield from (f"timeline[{number}].run" for number, each in enumerate(experiment.timeline) if each.run is not None)
+
+
+def _refuse(places: Iterator[str], instead: str) -> None:
+    if found := ", ".join(places):
+        raise ClusterError(
+            f"{found}: an agent starts no programs of this machine, and reads none of its files\n"
+            f"  Leave it out, or {instead}"
+        )

@@ -19,6 +19,7 @@ from kumulus.kube import ApiError, Client, Unreachable, load_kubeconfig
 from kumulus.mcp.changing import Changing
 from kumulus.mcp.held import Held
 from kumulus.mcp.looking import Looking
+from kumulus.model.errors import SpecError
 from kumulus.testing import ClusterError
 
 _ABOUT = (
@@ -26,7 +27,7 @@ _ABOUT = (
     "played by KWOK, and nothing runs in a pod."
 )
 _READ_ONLY = "This server only looks; started with --write, it makes clusters and changes them."
-_EXPECTED = (ApiError, ClusterError, JournalError, Refused, Undecided, Unreachable, yaml.YAMLError)
+_EXPECTED = (ApiError, ClusterError, JournalError, Refused, SpecError, Undecided, Unreachable, yaml.YAMLError)
 _PATIENCE = 10.0
 
 Tool = Callable[..., Awaitable[dict[str, Any]]]

@@ -16,6 +16,7 @@ from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.pools.live import NODES
 from kumulus.nodes.pools.result import explain
 from kumulus.runtimes.kwok.runtime import KwokRuntime
+from kumulus.stackfile.model import ClusterSpec
 from kumulus.testing import canaries, faults, guard, wanted
 from kumulus.testing import manifests as applying
 from kumulus.testing.clients import Clients
@@ -149,6 +150,11 @@ class AsyncCluster:
             "nodes": sum(pool.count for pool in plane.pools.values()),
             "kubernetesVersion": self._loaded.spec.kubernetesVersion or KwokRuntime().default_version(),
         }
+
+    @property
+    def spec(self) -> ClusterSpec:
+        """What it was asked to be like."""
+        return self._loaded.spec
 
     @property
     def _up(self) -> Plane:

@@ -3,6 +3,7 @@
 import gzip
 import io
 import tarfile
+import zlib
 from pathlib import Path
 
 from kumulus.extras.capture.writing import LEFT_OUT, STACK, WORKLOAD
@@ -14,6 +15,18 @@ _SUFFIXES = (".tar.gz", ".tgz")
 def is_meant(to: Path) -> bool:
     """Whether a path names an archive."""
     return to.name.endswith(_SUFFIXES)
+
+
+def is_others(to: Path) -> bool:
+    """Whether a file is there that is no archive of a capture."""
+    try:
+        with tarfile.open(to) as archive:
+            first = archive.next()
+    except FileNotFoundError:
+        return False
+    except (tarfile.TarError, EOFError, zlib.error):
+        return True
+    return first is None or Path(first.name).name != STACK
 
 
 def stem(to: Path) -> str:

@@ -22,6 +22,13 @@ from kumulus.kube import yaml_writing
 
 STACK, WORKLOAD, LEFT_OUT = "stack.yaml", "workload.yaml", "left-out.md"
 _WIDTH = 120
+_BEGINS = {
+    STACK: (
+        "# The nodes of a captured cluster, made by `kumulus capture`; their pods are in workload.yaml next to it.\n"
+    ),
+    WORKLOAD: "# The pods of a captured cluster, and what they refer to; `kumulus clone` puts them into a stack.\n",
+    LEFT_OUT: "# What this capture leaves out, and why\n",
+}
 
 
 @dataclass
@@ -40,6 +47,11 @@ class Written:
     """Objects left out because their rules could not be renamed, as "kind name", with the renamed name."""
     gates: dict[str, bool] = field(default_factory=dict)
     """Feature gates that a clone needs."""
+
+
+def first_lines(directory: Path) -> dict[Path, str]:
+    """The files of a capture, with the first line of each."""
+    return {directory / name: line for name, line in _BEGINS.items()}
 
 
 def write(spool: Spool, directory: Path, words: Words | None) -> Written:
@@ -92,9 +104,7 @@ def _flow(value: object) -> str:
 
 def _stack(file: TextIO, cluster: Mapping[str, Any]) -> None:
     """Write the stack file: groups in block style, each node on one line."""
-    file.write(
-        "# The nodes of a captured cluster, made by `kumulus capture`; their pods are in workload.yaml next to it.\n"
-    )
+    file.write(_BEGINS[STACK])
     file.write("config:\n  kumulus:cluster:\n")
     if cluster.get("kwok"):
         file.write("    # Without these, the API server would not keep all that the objects in workload.yaml say.\n")
@@ -121,7 +131,7 @@ def _indented(file: TextIO, text: str, by: int) -> None:
 
 
 def _workload(file: TextIO, spool: Spool, words: Words | None, done: Written) -> None:
-    file.write("# The pods of a captured cluster, and what they refer to; `kumulus clone` puts them into a stack.\n")
+    file.write(_BEGINS[WORKLOAD])
     for kind in OBJECTS:
         listed = list(_items(spool, kind, words, done.unnamed))
         done.counts[kind] = len(listed)
@@ -142,7 +152,7 @@ def _place(metadata: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _left_out(done: Written, nodes: list[dict[str, Any]]) -> str:
-    lines = ["# What this capture leaves out, and why", ""]
+    lines = [_BEGINS[LEFT_OUT]]
     if done.missing:
         lines += ["Could not be read:", "", *(f"- {kind}: {why}" for kind, why in sorted(done.missing.items())), ""]
     lines += ["Not kept of what was read:", "", *(f"- {what}: {why}" for what, why in UNSEEN.items())]

@@ -337,6 +337,25 @@ def test_what_was_read_is_kept_until_the_archive_is_written(tmp_path: Path, caps
     assert {each.name for each in tmp_path.iterdir()} == {"gathered", "shared.tar.gz", "shared-translation.json"}
 
 
+@pytest.mark.parametrize("name", ["stack.yaml", "workload.yaml", "left-out.md", "all.tar.gz"])
+def test_a_file_of_the_users_is_not_overwritten_and_one_of_a_capture_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    gathered(tmp_path / "gathered", Planted())
+    directory = tmp_path / "mine"
+    directory.mkdir()
+    to = directory / name if name == "all.tar.gz" else directory
+    (directory / name).write_text("mine: 1\n")
+    arguments = ["capture", "--from", str(tmp_path / "gathered"), "--to", str(to)]
+    assert main(arguments) == 1
+    said = capsys.readouterr().err
+    assert f"{directory / name} is there already, and not of a capture\n  Name another, or delete it" in said
+    assert [each.name for each in directory.iterdir()] == [name], "nothing is read before"
+    assert (directory / name).read_text() == "mine: 1\n"
+    (directory / name).unlink()
+    assert main(arguments) == main(arguments) == 0
+
+
 def test_where_a_directory_is_there_is_no_archive(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     gathered(tmp_path / "gathered", Planted())
     archive = tmp_path / "shared.tar.gz"

@@ -93,7 +93,9 @@ def test_claims_and_groups_are_made_once_in_front_of_the_pods_that_name_them(tmp
     assert made["ResourceClaimTemplate"] == asks
     assert [made[kind]["resourceClaims"] for kind in ("Pod", "PodGroup")] == [claims, claims]
     assert made["Pod"]["schedulingGroup"] == {"podGroupName": "one"}
-    assert found.day.left_out == {}
+    assert [*found.day.left_out] == [
+        "moments between captures: when pods came, got a node and ended is known to 30s only"
+    ]
 
 
 def test_when_pods_got_their_nodes_and_were_gone_is_known(tmp_path: Path) -> None:
@@ -110,7 +112,12 @@ def test_when_pods_got_their_nodes_and_were_gone_is_known(tmp_path: Path) -> Non
         "Pod/shop/db-0#2": (30, 30, None),
         "Pod/shop/job-1": (30, 60, None),
     }
-    assert "what became of 5 pods then is known, of 5 when they got a node" in list(summary(found))
+    # Three had one in the first capture that shows them.
+    said = list(summary(found))
+    assert "what became of 5 pods then is known, of 2 when they got a node" in said
+    known = "moments between captures: when pods came, got a node and ended is known to 30s only"
+    assert f"  not replayed, 5: {known}" in said
+    assert recording(found.recording.read_text(), "day").left_out == {known: 5}
 
 
 def test_the_recording_is_one_that_the_lab_plays(tmp_path: Path) -> None:

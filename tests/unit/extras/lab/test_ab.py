@@ -7,6 +7,7 @@ import math
 import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -172,6 +173,52 @@ def test_a_run_that_was_cut_off_makes_it_incomplete_and_never_better(tmp_path: P
     name = {"A": "main.yaml", "B": "mine<.yaml"}[side]
     assert page.headline(found).startswith(f"incomplete after 13 pairs of runs: {name}: run run-")
     assert [each.holds for each in page.checks_of(found)] == [False]
+
+
+@pytest.mark.parametrize("factor", [0.5, 1.0, 1.3])
+@pytest.mark.parametrize(
+    ("lost", "said"),
+    [
+        (
+            {"measures": {"pods.pending": 500.0}},
+            "left 500 pods without a node, run A of main.yaml 0; to compare that, too: --measure pods.pending",
+        ),
+        ({"judged": [("pods.pending exactly 0", False, "500")]}, "missed pods.pending exactly 0 (500), run A of main"),
+        ({"without": "makespan"}, "has no makespan, run A of main.yaml has one"),
+    ],
+)
+def test_b_is_not_better_where_it_does_less_than_a(
+    tmp_path: Path, lost: dict[str, Any], said: str, factor: float
+) -> None:
+    """In one pair of 20: by waits of those pods that got a node, who drops the hard ones wins."""
+
+    def make(loaded: Loaded, number: int) -> Report:
+        b = bool(loaded.experiment.description)
+        measures = {MEASURE: 10.0 * (factor if b else 1), "makespan": 9.0, "pods.pending": 0.0}
+        judged = [("pods.pending exactly 0", True, "0")]
+        if b and number in (3, 4):
+            measures = {key: value for key, value in measures.items() if key != lost.get("without")}
+            measures, judged = measures | lost.get("measures", {}), lost.get("judged", judged)
+        return report("B" if b else "A", measures=[measures], judged=judged)
+
+    found, _ = ran(tmp_path, make, Until(decided=False, pairs=20), (MEASURE, "makespan"))
+    if factor > 1:
+        assert found.verdict == "worse"
+        return
+    assert found.verdict == "incomplete"
+    assert page.headline(found).startswith(f"incomplete after 20 pairs of runs: mine<.yaml: run B {said}")
+    assert [each.holds for each in page.checks_of(found)] == [False, False]
+
+
+def test_pods_without_a_node_are_one_of_the_measures_if_they_are_compared(tmp_path: Path) -> None:
+    def make(loaded: Loaded, number: int) -> Report:
+        b = bool(loaded.experiment.description)
+        return report(f"{number}", measures=[{MEASURE: 5.0 if b else 10.0, "pods.pending": 100.0 + b}])
+
+    found, _ = ran(tmp_path, make, measures=(MEASURE, "pods.pending"))
+    assert found.verdict == "better"
+    found, _ = ran(tmp_path, make)
+    assert found.verdict == "incomplete"
 
 
 def test_an_error_amid_the_runs_keeps_what_there_is_and_one_at_once_is_an_error(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from kumulus.cli.main import main
 from kumulus.extras.lab.errors import LabError
+from kumulus.extras.lab.report import compare as compare_runs
 from kumulus.extras.lab.report import gate, github
 from kumulus.extras.lab.report.change import Change
 from kumulus.extras.lab.report.files import RunDirectory
@@ -98,6 +99,19 @@ def test_what_was_not_measured_or_was_cut_off_passes_no_gate() -> None:
     [check] = gate.checks([gate.limit(f"{P99}:+10%")], reports, changes)
     assert (check.holds, check.found) == (False, "incomplete: new did not come to its end")
     assert changes[0].amount == "-"
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_repetitions_that_have_the_measure_do_not_pass_for_all(swapped: bool) -> None:
+    """Those that never ended have no makespan."""
+    five, one = [{"makespan": 100.0}] * 5, [{"makespan": 95.0}, *[{"duration": 600.0}] * 4]
+    base, new = (report(name, measures=each) for name, each in zip(("base", "new"), (five, one), strict=True))
+    reports = (new, base) if swapped else (base, new)
+    changes = gate.changes(reports, ["makespan"])
+    [check] = gate.checks([gate.limit("makespan:+50%")], reports, changes)
+    assert (check.holds, check.found) == (False, "not measured in 4 of 5 repetitions of new")
+    assert compare_runs.spread(new, "makespan") == "95.00 s, 4 not measured"
+    assert compare_runs.spread(new, "slowdown.p50") == "-"
 
 
 def test_repetitions_say_how_exactly_a_difference_is_known() -> None:

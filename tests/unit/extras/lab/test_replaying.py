@@ -294,3 +294,17 @@ def test_pods_get_nodes_after_the_last_request_of_a_day_then_and_now_but_not_aft
     for side in (found.then, found.now):
         assert (side.pods, side.scheduled, side.waited["min"], side.preempted) == (2, scheduled, 1, scheduled - 1)
     assert found.then.waited == found.now.waited
+
+
+def test_a_pod_that_had_a_node_when_it_was_first_seen_is_scheduled_and_its_wait_not_known() -> None:
+    """As what is there when a recording of KWOK begins, or came and got a node between two captures."""
+    recording = Recording([RecordedStep(100.0, "delete", "Job/x")])
+    recording.pods = [
+        PodThen("shop", at, bound, None, False, 1000, 0, 0, "n0") for at, bound in ((0, 0), (5, 5), (5, 9))
+    ]
+    replay = Replayed((), (), {}, {}, recording, 1.0, 0.0, 100.0, 0)
+    outcome: Any = SimpleNamespace(records=Records(Allocation()), replay_results={"day": ReplayResult()}, lasted=100.0)
+    found = compared(replay, "day", outcome)
+    assert (found.all.then.scheduled, found.all.then.cpu_peak) == (3, 3)
+    assert (found.all.then.waited["min"], found.all.then.waited["max"]) == (4, 4)
+    assert found.cannot[0] == "how long pods waited then that had a node when they were first seen (2)"

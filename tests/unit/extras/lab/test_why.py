@@ -239,6 +239,29 @@ def test_several_pods_of_one_beginning_are_named(run: Path, capsys: pytest.Captu
     assert "3 pods begin with work: ns-1/work-a, ns-1/work-b, ns-1/work-c" in refusal(capsys, run, "work")
 
 
+def test_of_a_repetition_what_the_file_does_not_have_of_all_is_no_part(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with (run / "scheduler" / NAME).open("a") as file:
+        file.write('{"bound": 3, "explained": 3, "dropped": 3}\n')
+    assert said(capsys, run).startswith("4 of 8 bindings are explained (50.0 %)\n")
+    of_one = said(capsys, run, "--repetition", 1)
+    assert of_one.startswith("3 of 3 bindings are explained (100.0 %)\n")
+    assert of_one.endswith("        3  of all repetitions not kept, as the file had reached its limit\n")
+
+
+def test_a_pod_that_got_no_node_is_found_by_its_whole_name_first_and_by_one_beginning_only(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    waiting = {f"ns-{number}/train-{name}": f"{name} fits nowhere" for number, name in ((1, "10"), (1, "1"), (2, "2"))}
+    with (run / "scheduler" / NAME).open("a") as file:
+        file.write(Decision("ns-1/train-1-bound", "east-1", 9, 3).line() + "\n")
+        file.write(json.dumps({"waiting": waiting}) + "\n")
+    assert "ns-1/train-1 was never bound\n  1 fits nowhere" in said(capsys, run, "train-1")
+    assert "4 pods begin with train" in refusal(capsys, run, "train")
+    assert "ns-2/train-2 was never bound" in said(capsys, run, "train", "--repetition", 2)
+
+
 def test_a_pod_that_is_not_there_and_a_run_without_decisions_are_refused_in_words(
     run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -265,6 +288,11 @@ def test_of_a_scheduler_that_logs_no_decisions_it_says_why_pods_waited(
     history.events.extend((6000, Kind.POD, 0, Status.PREEMPTED, 0))
     save(history, tmp_path / "history-1.json.gz")
     reason = "Unschedulable: Resources were found for n pods while n are required"
+    assert "pods said:" in said(capsys, tmp_path).splitlines()[0]
+    save(history, tmp_path / "history-2.json.gz")
+    assert "in repetition 1 (others: --repetition N):" in said(capsys, tmp_path).splitlines()[0]
+    assert "in repetition 2 (others: --repetition N):" in said(capsys, tmp_path, "--repetition", 2).splitlines()[0]
+    assert "2 pods begin with train-: ns-1/train-a, ns-1/train-b" in refusal(capsys, tmp_path, "train-")
     assert said(capsys, tmp_path).splitlines()[1:] == [
         f"        2  pods waited, 1 at the end: {reason}",
         f"        1  jobs said: {reason}",

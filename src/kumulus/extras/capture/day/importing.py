@@ -62,6 +62,10 @@ def import_day(
     for request in sorted(filter(counts, _requests(sources, counted)), key=lambda each: each.at):
         day.take(request)
     day.end()
+    if counted.apart:
+        apart = durations.written(counted.apart)
+        what = f"moments between captures: when pods came, got a node and ended is known to {apart} only"
+        day.left_out[what] = len(day.pods.every)
     if not any(step.do == "create" for step in day.steps):
         bad = f"; {counted.bad[0]}" if counted.bad else ""
         first = f"; {next(iter(day.left_out))}" if day.left_out else ""
@@ -128,7 +132,8 @@ def summary(found: Imported) -> Iterator[str]:
         yield f"  and {', '.join(others)}"
     pods = day.pods.every
     if pods:
-        waited = sum(pod.bound is not None for pod in pods)
+        # What had a node when it was first seen may have got it at any time before.
+        waited = sum(pod.bound is not None and pod.bound > pod.created for pod in pods)
         yield f"what became of {len(pods):,} pods then is known, of {waited:,} when they got a node"
     for what, number in day.left_out.most_common():
         yield f"  not replayed, {number:,}: {what}"

@@ -11,6 +11,7 @@ import re
 import zlib
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -166,6 +167,7 @@ def between_captures(directory: Path, counted: Counted) -> Iterator[Request]:
     )
     if len(listed) < 2:
         raise Refused(f"{directory} has {len(listed)} captures; what happened is what differs between two")
+    counted.apart = max(later - at for (at, _), (later, _) in pairwise(listed))
     before: dict[tuple[str, str], dict[str, Any]] = {}
     named: set[tuple[str, str, str]] = set()
     for at, capture in listed:

@@ -77,6 +77,8 @@ class Counted:
     """The first entries that cannot be read, with their lines."""
     bad_count: int = 0
     """Number of entries that cannot be read."""
+    apart: float = 0.0
+    """The most seconds between two captures; 0 without captures."""
 
     MOST = 10
 

@@ -30,7 +30,7 @@ def headline(found: Comparison) -> str:
         "better": f"{two} is better than {one} {pairs}: {said}",
         "alike": f"{two} and {one} are alike {pairs}: no difference of {margin} or more",
         "not decided": f"not decided {pairs}: {two} may be better or worse than {one}",
-        "incomplete": f"incomplete {pairs}: {found.cut_off}",
+        "incomplete": f"incomplete {pairs}: {found.incomplete}",
     }[found.verdict]
 
 
@@ -47,13 +47,13 @@ def lines(found: Comparison) -> Iterator[str]:
 
 
 def checks_of(found: Comparison) -> list[Check]:
-    """The measures that have to be no worse, for CI; a comparison that was cut off keeps none of them."""
+    """The measures that have to be no worse, for CI; an incomplete comparison keeps none of them."""
     holds = {"worse": False, "not decided": None, "better": True, "alike": True}
     return [
         Check(
             f"{each.measure} is not worse",
-            False if found.cut_off else holds[each.verdict],
-            f"{each.found}; {found.cut_off}" if found.cut_off else each.found,
+            False if found.incomplete else holds[each.verdict],
+            f"{each.found}; {found.incomplete}" if found.incomplete else each.found,
         )
         for each in found.pairs.changes()
     ]
@@ -87,7 +87,7 @@ def _data(found: Comparison, changes: Sequence[Change]) -> dict[str, object]:
         "experiment": found.experiment,
         "sides": list(found.sides),
         "verdict": found.verdict,
-        "cutOff": found.cut_off,
+        "incomplete": found.incomplete,
         "runs": [[report.metadata.run_id for report in pair] for pair in found.reports],
         "measures": {
             each.measure: {

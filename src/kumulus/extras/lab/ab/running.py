@@ -8,12 +8,14 @@ from kumulus.extras.journal.errors import JournalError
 from kumulus.extras.lab.ab.pairs import Pairs
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import Loaded
+from kumulus.extras.lab.file.measures import UNITS
 from kumulus.extras.lab.report.compare import unfair
 from kumulus.extras.lab.report.model import Report
 from kumulus.kube import ApiError, Unreachable
 
 # A measure that is in none of so many pairs is in none.
 _TRIED = 3
+_PENDING = "pods.pending"
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,37 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """Of B; incomplete where a run was cut off, which is in no pair: those left may be the easy ones."""
-        return "incomplete" if self.cut_off else self.pairs.verdict
+        """Of B."""
+        return "incomplete" if self.incomplete else self.pairs.verdict
+
+    @property
+    def incomplete(self) -> str:
+        """Why B can only be worse; empty if it is not so.
+
+        A run that was cut off is in no pair, nor are waits of pods that got no node: those left may be the easy ones.
+        """
+        if self.cut_off or self.pairs.verdict == "worse":
+            return self.cut_off
+        return next((line for pair in self.reports for line in self._less(*pair)), "")
+
+    def _less(self, a: Report, b: Report) -> Iterator[str]:
+        """What B's run of a pair has not done, and A's has."""
+        run = f"{self.sides[1]}: run {b.metadata.run_id}"
+        other = f"run {a.metadata.run_id} of {self.sides[0]}"
+        one, two = _measures(a), _measures(b)
+        mine, theirs = (each.get(_PENDING, 0.0) for each in (one, two))
+        # Times and rates are of pods that got a node; shares and counts are of all.
+        of_some = any(UNITS[each] not in ("share", "count") for each in self.pairs.measures)
+        if theirs > mine and of_some and _PENDING not in self.pairs.measures:
+            left = f"left {theirs:,.0f} pods without a node, {other} {mine:,.0f}"
+            yield f"{run} {left}; to compare that, too: --measure {_PENDING}"
+        kept = {each.expected for each in a.results.tests[0].thresholds if each.holds}
+        for each in b.results.tests[0].thresholds:
+            if each.expected in kept and not each.holds:
+                yield f"{run} missed {each.expected} ({each.found}), {other} kept it"
+        for measure in self.pairs.measures:
+            if measure in one and measure not in two:
+                yield f"{run} has no {measure}, {other} has one"
 
     def unfair(self) -> Iterator[str]:
         """What else differed within a pair, or between the first and the last."""

@@ -47,7 +47,7 @@ class _Asked:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Compare A and B; 0 if B is better or they are alike, 1 if it is worse or a run was cut off, 3 if not decided."""
+    """Compare A and B; 0 if B is better or they are alike, 1 if it is worse or incomplete, 3 if not decided."""
     loaded = load(args.file)
     asked = _asked(args, loaded)
     asked.sides(loaded)

@@ -208,7 +208,9 @@ def _explaining(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "pod", nargs="?", metavar="POD", help="a pod or the beginning of its name (default: all in sums)"
     )
-    parser.add_argument("--repetition", type=int, metavar="N", help="which one of a run (default: any)")
+    parser.add_argument(
+        "--repetition", type=int, metavar="N", help="which one of a run (default: any; without why: true, the first)"
+    )
     parser.add_argument("--json", action="store_true", help="for programs")
 
 

@@ -3,7 +3,7 @@
 import argparse
 import asyncio
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,14 +11,12 @@ from typing import Any
 from kumulus.cli.errors import UserError
 from kumulus.extras.lab.offline.recorded import Moment, Recorded, fragmentation
 from kumulus.extras.lab.report.files import HISTORY, find, os_errors_explained, report_at
-from kumulus.extras.lab.report.why import explained, read, sums, waits, waits_of
-from kumulus.extras.schedulers.decisions.document import Decision, Totals
+from kumulus.extras.lab.report.why import Decided, explained, named, read, sums, waits, waits_of
 from kumulus.extras.watch.history.document import History, HistoryError, load
 from kumulus.host import files
 from kumulus.model.durations import seconds
 
 _ROWS = 10
-_SHOWN = 10
 
 
 def show(args: argparse.Namespace) -> int:
@@ -171,23 +169,35 @@ def why(args: argparse.Namespace) -> int:
         document, lines = _as_said(args)
         print(json.dumps(document, indent=1) if args.json else "\n".join(lines))
         return 0
-    kept = decided.of(args.repetition)
-    if args.pod is None:
-        document, lines = sums(kept, decided.totals)
-    elif (decision := _of_pod(kept, args.pod)) is not None:
-        column = decided.columns.get(decision.pod)
-        document, lines = asdict(decision), explained(decision, column)
-        if column is not None:
-            document["policy"] = asdict(column)
-    else:
-        document, lines = _waiting(decided.totals, args)
+    document, lines = _as_decided(decided, args)
     print(json.dumps(document, indent=1) if args.json else "\n".join(lines))
     return 0
 
 
+def _as_decided(decided: Decided, args: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
+    """What is known of a run that has recorded decisions: how the scheduler decided about a pod, or about all."""
+    kept, waiting = {each.pod: each for each in decided.of(args.repetition)}, decided.waiting(args.repetition)
+    if args.pod is None:
+        return sums(decided.of(args.repetition), decided.totals, of_one=args.repetition is not None)
+    pod = named([*kept, *waiting], args.pod)
+    if pod is None:
+        dropped = sum(each.dropped for each in decided.totals)
+        more = f"; {dropped} bindings were not kept, as the file had reached its limit" if dropped else ""
+        raise UserError(
+            f"nothing is known of a pod {args.pod}{more}{_end(args)}\n"
+            "  `kumulus experiment why RUN` counts the known pods"
+        )
+    if pod not in kept:
+        return {"pod": pod, "reason": waiting[pod]}, [f"{pod} was never bound", f"  {waiting[pod]}"]
+    column = decided.columns.get(pod)
+    document = asdict(kept[pod]) | ({} if column is None else {"policy": asdict(column)})
+    return document, explained(kept[pod], column)
+
+
 def _as_said(args: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
     """What is known of a run that has not recorded decisions: why pods waited, as they and their jobs said."""
-    file = find(args.run, args.results).parent / HISTORY.format(args.repetition or 1)
+    directory, repetition = find(args.run, args.results).parent, args.repetition or 1
+    file = directory / HISTORY.format(repetition)
     if not file.is_file():
         raise UserError(
             f"{args.run} has not recorded how its scheduler decided\n"
@@ -201,19 +211,10 @@ def _as_said(args: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
             "  `kumulus experiment why RUN` says why they waited"
         )
     document, lines = found
-    first = "how the scheduler decided was not recorded (why: true does, for kube-scheduler); this is what pods said:"
-    return document, [first, *lines]
-
-
-def _of_pod(kept: Sequence[Decision], wanted: str) -> Decision | None:
-    """The decision about a pod: by its name, or by the start of its name if only one pod's begins so."""
-    whole = [each for each in kept if wanted in (each.pod, _name(each.pod))]
-    found = whole or [each for each in kept if _name(each.pod).startswith(wanted) or each.pod.startswith(wanted)]
-    names = dict.fromkeys(each.pod for each in found)
-    if len(names) > 1:
-        shown = ", ".join(list(names)[:_SHOWN]) + (" …" if len(names) > _SHOWN else "")
-        raise UserError(f"{len(names)} pods begin with {wanted}: {shown}\n  Write more of it, or --repetition N")
-    return found[-1] if found else None
+    several = len([*directory.glob(HISTORY.format("*"))]) > 1
+    which = f" in repetition {repetition} (others: --repetition N)" if several else ""
+    first = "how the scheduler decided was not recorded (why: true does, for kube-scheduler); this is what pods said"
+    return document, [f"{first}{which}:", *lines]
 
 
 def _end(args: argparse.Namespace) -> str:
@@ -221,20 +222,3 @@ def _end(args: argparse.Namespace) -> str:
     results = report_at(find(args.run, args.results)).results
     ends = dict.fromkeys(each for each in (results.error, *(test.details.ended for test in results.tests)) if each)
     return f"; the run's end: {', '.join(ends)}" if ends else ""
-
-
-def _waiting(totals: Sequence[Totals], args: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
-    wanted = args.pod
-    for each in totals:
-        for pod, reason in each.waiting.items():
-            if wanted in (pod, _name(pod)) or _name(pod).startswith(wanted):
-                return {"pod": pod, "reason": reason}, [f"{pod} was never bound", f"  {reason}"]
-    dropped = sum(each.dropped for each in totals)
-    more = f"; {dropped} bindings were not kept, as the file had reached its limit" if dropped else ""
-    raise UserError(
-        f"nothing is known of a pod {wanted}{more}{_end(args)}\n  `kumulus experiment why RUN` counts the known pods"
-    )
-
-
-def _name(pod: str) -> str:
-    return pod.partition("/")[2]

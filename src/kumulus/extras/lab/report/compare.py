@@ -147,13 +147,13 @@ def _everywhere(report: Report, name: str) -> list[OfUser]:
 
 
 def spread(report: Report, measure: str) -> str:
-    """A measure of a run: its median, and smallest and largest where repetitions differ."""
+    """A measure of a run: its median, smallest and largest where repetitions differ, and how many lack it."""
     details = [test.details for test in report.results.tests]
-    found = _range(UNITS[measure], [each.measures[measure] for each in details if measure in each.measures])
-    unknown = sum(measure in each.not_measured for each in details)
-    if not unknown:
-        return found
-    return NOT_MEASURED if found == "-" else f"{found}, {unknown} {NOT_MEASURED}"
+    values = [each.measures[measure] for each in details if measure in each.measures]
+    if not values and any(measure in each.not_measured for each in details):
+        return NOT_MEASURED
+    found, unknown = _range(UNITS[measure], values), len(details) - len(values)
+    return f"{found}, {unknown} {NOT_MEASURED}" if values and unknown else found
 
 
 def _range(unit: Unit, values: Sequence[float]) -> str:

@@ -39,17 +39,18 @@ class Limit:
         """In words, the same every time."""
         return f"{self.measure} at most {self.most.written} {_MORE[self.sign]}"
 
-    def check(self, change: Change | None, cut_off: str) -> Check:
+    def check(self, change: Change | None, cut_off: str, missing: str) -> Check:
         """Whether it is kept: by the medians of the repetitions.
 
         Args:
             change: of the measure; None where neither run has it.
             cut_off: which of the runs did not come to its end; empty for neither.
+            missing: how many repetitions do not have the measure; empty for none.
         """
         if cut_off:
             return Check(self.name, False, f"incomplete: {cut_off} did not come to its end")
         if change is None or change.before is None or change.after is None:
-            return Check(self.name, False, NOT_MEASURED)
+            return Check(self.name, False, f"{NOT_MEASURED}{missing}")
         one, two = change.values
         found = f"{one} → {two}, {change.found}"
         if self.sign == "+":
@@ -81,11 +82,21 @@ def checks(limits: Sequence[Limit], reports: Sequence[Report], changes: Sequence
     """Whether each limit is kept."""
     cut_off = ", ".join(each.metadata.run_id for each in reports if each.results.status == "partial")
     known = {each.measure: each for each in changes}
-    return [each.check(known.get(each.measure), cut_off) for each in limits]
+    return [each.check(known.get(each.measure), cut_off, _missing(reports, each.measure)) for each in limits]
+
+
+def _missing(reports: Sequence[Report], measure: str) -> str:
+    """In how many repetitions a measure was not taken, in words."""
+    found = [
+        f" in {counted} of {len(each.results.tests)} repetitions of {each.metadata.run_id}"
+        for each in reports
+        if (counted := sum(measure not in test.details.measures for test in each.results.tests))
+    ]
+    return ",".join(found)
 
 
 def changes(reports: tuple[Report, Report], measures: Sequence[str]) -> list[Change]:
-    """What became of measures from one run to another; those that neither has are left out.
+    """What became of measures from one run to another; those that neither has as a whole are left out.
 
     Args:
         measures: which; they share the level.
@@ -95,9 +106,9 @@ def changes(reports: tuple[Report, Report], measures: Sequence[str]) -> list[Cha
 
 
 def _values(report: Report, measure: str) -> list[float]:
-    # Of a run that was cut off, the repetitions that it has may be the better half.
-    found = (test.details.measures for test in report.results.tests if report.results.status != "partial")
-    return [each[measure] for each in found if measure in each]
+    # Of a run that was cut off, or of which some repetitions lack it, the others may be the better half.
+    found = [test.details.measures for test in report.results.tests if report.results.status != "partial"]
+    return [each[measure] for each in found] if all(measure in each for each in found) else []
 
 
 def _change(measure: str, before: Sequence[float], after: Sequence[float], level: float) -> Change:

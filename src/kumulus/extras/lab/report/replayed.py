@@ -184,10 +184,9 @@ def _cannot_cost(known: bool, then: Costs, now: Costs) -> Iterator[str]:
 def _then(sums: _Sums, pod: PodThen, since: float, until: float) -> None:
     sums.pods += 1
     bound = _within(pod.bound, until)
-    # What was there before the part began had waited before, too.
-    if bound is not None and pod.at >= since:
-        waited = max(0.0, bound - pod.at)
-        sums.waits.add(Between(waited, waited))
+    # What was there before the part began had waited before, too, and what had a node when it was first seen.
+    if bound is not None and bound > pod.at >= since:
+        sums.waits.add(Between(bound - pod.at, bound - pod.at))
     sums.preempted += pod.preempted and (pod.ended is None or pod.ended <= until)
     sums.add(bound, pod.ended, (pod.cpu / 1000, pod.memory / 1024, pod.gpus))
 
@@ -218,6 +217,8 @@ def _cannot(replay: Replayed, outcome: Outcome, workload: str) -> Iterator[str]:
         yield "what was there at the beginning of the part is created at once: its waits are not those of then"
     if recording.pods and not any(pod.bound is not None for pod in recording.pods):
         yield "when pods got a node then is not recorded: the log has no bindings"
+    if had := sum(pod.bound == pod.at and replay.since <= pod.at <= replay.until for pod in recording.pods):
+        yield f"how long pods waited then that had a node when they were first seen ({had:,})"
     for what, number in sorted(recording.left_out.items()):
         yield f"{what} ({number:,})"
     for kind, number in result.unserved.items():

@@ -4,7 +4,7 @@ Of schedulers that do not log how they decide, a run's history says why pods wai
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from kumulus.extras.watch.history.document import Event, History
 from kumulus.extras.watch.history.words import Kind, Status
 
 NOT_ASKED = "kube-scheduler asked no extender"
+_SHOWN = 10
 
 
 _HOLDS = (Status.BOUND, Status.RUNNING)
@@ -34,16 +35,19 @@ def explained(decision: Decision, column: Column | None = None) -> list[str]:
     return [f"{decision.pod} -> {decision.node}", *(f"  {line}" for line in lines)]
 
 
-def sums(kept: Sequence[Decision], totals: Sequence[Totals]) -> tuple[dict[str, Any], list[str]]:
+def sums(
+    kept: Sequence[Decision], totals: Sequence[Totals], *, of_one: bool = False
+) -> tuple[dict[str, Any], list[str]]:
     """How many bindings are explained, and what decided them; for programs, and in lines.
 
     Args:
         totals: of each start of the scheduler.
+        of_one: whether they are of one repetition; of what was not kept, it is not known which had it.
     """
     dropped = sum(each.dropped for each in totals)
     ways = Counter(_way(each) for each in kept)
     known = sum(each.explained for each in kept)
-    bound = len(kept) + dropped
+    bound = len(kept) + (0 if of_one else dropped)
     share = 100 * known / bound if bound else 100.0
     document = {"bound": bound, "explained": known, "percent": round(share, 2), "by": dict(ways), "dropped": dropped}
     lines = [f"{known:,} of {bound:,} bindings are explained ({share:.1f} %)"]
@@ -51,7 +55,8 @@ def sums(kept: Sequence[Decision], totals: Sequence[Totals]) -> tuple[dict[str, 
     document["filters"], of_filters = _filters(kept)
     lines += of_filters
     if dropped:
-        lines.append(f"  {dropped:>9,}  not kept, as the file had reached its limit")
+        which = "of all repetitions " if of_one else ""
+        lines.append(f"  {dropped:>9,}  {which}not kept, as the file had reached its limit")
     return document, lines
 
 
@@ -165,9 +170,31 @@ class Decided:
 
     def of(self, repetition: int | None) -> Sequence[Decision]:
         """The decisions of one repetition; None for all of them."""
-        if repetition is None:
-            return self.decisions
-        return [each for each in self.decisions if each.pod.partition("/")[0].endswith(f"-{repetition}")]
+        return [each for each in self.decisions if _is_of(each.pod, repetition)]
+
+    def waiting(self, repetition: int | None) -> dict[str, str]:
+        """The pods of a repetition that were never bound, with the last message about each."""
+        found = (each for totals in self.totals for each in totals.waiting.items())
+        return {pod: reason for pod, reason in found if _is_of(pod, repetition)}
+
+
+def _is_of(pod: str, repetition: int | None) -> bool:
+    return repetition is None or pod.partition("/")[0].endswith(f"-{repetition}")
+
+
+def named(pods: Iterable[str], wanted: str) -> str | None:
+    """The pod of a name, or the only one whose name begins so; None if there is none."""
+    every = dict.fromkeys(pods)
+    found = [pod for pod in every if wanted in (pod, _name(pod))]
+    found = found or [pod for pod in every if _name(pod).startswith(wanted) or pod.startswith(wanted)]
+    if len(found) > 1:
+        shown = ", ".join(found[:_SHOWN]) + (" …" if len(found) > _SHOWN else "")
+        raise LabError(f"{len(found)} pods begin with {wanted}: {shown}\n  Write more of it, or --repetition N")
+    return found[0] if found else None
+
+
+def _name(pod: str) -> str:
+    return pod.partition("/")[2]
 
 
 def read(run: Path) -> Decided | None:
@@ -217,15 +244,14 @@ def waits(history: History) -> tuple[dict[str, Any], list[str]]:
 def waits_of(history: History, wanted: str) -> tuple[dict[str, Any], list[str]] | None:
     """What became of a job by its name, or of a pod by the start of its name, and why it waited; None if neither is."""
     names = [str(pod[0]) for pod in history.pods]
-    found = [at for at, name in enumerate(names) if wanted in (name, name.partition("/")[2])]
-    if not found and any(job[0] == wanted for job in history.jobs):
+    if not any(wanted in (name, _name(name)) for name in names) and any(job[0] == wanted for job in history.jobs):
         return _of_job(history, wanted)
-    found = found or [at for at, name in enumerate(names) if name.startswith(wanted) or f"/{wanted}" in name]
-    if not found:
+    if (found := named(names, wanted)) is None:
         return None
-    lines, steps = [names[found[0]]], []
+    number = names.index(found)
+    lines, steps = [found], []
     for event in history:
-        if event.kind != Kind.POD or event.what != found[0]:
+        if event.kind != Kind.POD or event.what != number:
             continue
         status = Status(event.one).name.lower()
         reasons = _reasons(history, event)
@@ -233,7 +259,7 @@ def waits_of(history: History, wanted: str) -> tuple[dict[str, Any], list[str]] 
         steps.append({"seconds": event.at / 1000, "status": status, "node": node, "reasons": reasons})
         after = "".join(f": {each}" for each in reasons) or (f" on {node}" if node else "")
         lines.append(f"  {event.at / 1000:>8.1f} s  {status}{after}")
-    return {"pod": names[found[0]], "steps": steps}, lines
+    return {"pod": found, "steps": steps}, lines
 
 
 def _of_job(history: History, wanted: str) -> tuple[dict[str, Any], list[str]]:
