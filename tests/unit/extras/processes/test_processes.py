@@ -56,6 +56,13 @@ def test_arguments_have_the_values_of_variables_and_the_first_word_is_where_the_
     assert containers.command({"name": "c", "command": ["sh"]}, {}) == ["/programs/c"]
 
 
+def test_a_relative_mount_path_is_below_the_root_and_none_is_outside_of_it() -> None:
+    paths = {"etc/conf": "/etc/conf", "../../../x": "/x", "/a/../../b/": "/b", "/srv": "/srv"}
+    container = {"name": "c", "volumeMounts": [{"name": "v", "mountPath": path} for path in paths]}
+    found = containers.mounts(container, "/bin/sh", "/programs/../../c", "/volumes")
+    assert [there for _, there, _ in found] == ["/c", *paths.values()]
+
+
 def test_variables_come_from_fields_of_the_pod_and_from_what_it_refers_to() -> None:
     kept = {("configMap", "m"): {"k": "v"}, ("secret", "s"): {"x": "y"}}
     container = {
