@@ -5,14 +5,16 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kumulus.extras.watch.live.amounts import Amounts
-from kumulus.extras.watch.live.devices import Claim, Gpu, Place, Published
+from kumulus.extras.watch.live.devices import Claim, Gpu, Place, Published, claim_from
 from kumulus.extras.watch.live.model import Fleet, Group, Rate
 from kumulus.extras.watch.live.node import Node, State
 from kumulus.extras.watch.live.pod import Pod
+from kumulus.kube.messages import message_classes
 
 ALLOCATABLE = Amounts(96_000, 2**40, 8, 110)
 NODE = Node("n0", "use1", "g", "g-use1", "r0", "", "H100", ALLOCATABLE, ALLOCATABLE, "True", False, (), (), ())
@@ -154,6 +156,21 @@ def test_a_pool_of_devices_that_went_to_another_node_for_a_moment_still_counts()
     fleet.set_slice("s1", None)
     fleet.set_claim("default/a", Claim((Gpu(pool, "gpu-0"),)))
     assert (fleet.taken("n0").gpus, fleet.taken("n1").gpus) == (0, 1)
+
+
+@pytest.mark.parametrize("by_scheduler", [False, True])
+def test_gpus_of_a_pod_that_the_scheduler_makes_a_claim_for_count_once(by_scheduler: bool) -> None:
+    annotations = {"resource.kubernetes.io/extended-resource-claim": "true"} if by_scheduler else {}
+    results = [{"driver": "gpu.nvidia.com", "pool": "p0", "device": f"gpu-{number}"} for number in range(4)]
+    allocation = {"allocation": {"devices": {"results": results}}}
+    claim = message_classes()["ResourceClaim"](metadata={"annotations": annotations}, status=allocation)
+    fleet = Fleet()
+    fleet.set_node("n0", replace(NODE, allocatable=ALLOCATABLE._replace(gpus=0)))
+    fleet.set_slice("s0", Published("n0", Place("gpu.nvidia.com", "p0"), 8))
+    fleet.set_claim("default/a", claim_from(claim))
+    # A pod that asks for devices by a claim has no request of its own.
+    fleet.set_pod("default/p", replace(bound("n0"), requests=Amounts(1000, 0, 4 if by_scheduler else 0, 1)))
+    assert (fleet.taken("n0").gpus, fleet.total.allocatable.gpus) == (4, 8)
 
 
 def test_what_changed_is_noted_and_a_heartbeat_is_not() -> None:
