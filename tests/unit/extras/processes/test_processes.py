@@ -1,11 +1,13 @@
 """What a container's process is to be, by its pod; and what a stack's processes mean for a control plane."""
 
+import asyncio
+import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kumulus.extras.processes import containers
+from kumulus.extras.processes import containers, egress
 from kumulus.extras.processes.addition import ADDITION
 from kumulus.extras.processes.containers import Missing
 from kumulus.host.ports import Claims
@@ -133,3 +135,22 @@ def test_a_program_that_is_not_there_is_named(tmp_path: Path, program: str, said
     layout.directory.mkdir()
     with pytest.raises(ProviderError, match=said):
         ADDITION.write(layout, {"processes": {IMAGE: program}})
+
+
+async def test_a_log_that_is_followed_has_each_line_once_also_after_it_was_emptied(tmp_path: Path) -> None:
+    log = tmp_path / "main.log"
+    log.write_bytes(b"sent already, and more\n")
+    ours, theirs = socket.socketpair()
+    reader, other = await asyncio.open_connection(sock=ours)
+    _, writer = await asyncio.open_connection(sock=theirs)
+    following = asyncio.create_task(egress.followed(log, len(b"sent already, "), writer))
+    assert await asyncio.wait_for(reader.readline(), 10) == b"and more\n"
+    log.write_bytes(b"")
+    with log.open("ab") as appended:
+        appended.write(b"then\n")
+    assert await asyncio.wait_for(reader.readline(), 10) == b"then\n"
+    log.unlink()
+    await asyncio.wait_for(following, 10)
+    for each in (writer, other):
+        each.close()
+    assert await reader.read() == b""
