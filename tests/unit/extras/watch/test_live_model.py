@@ -1,20 +1,25 @@
-"""The sums of a fleet, kept event by event."""
+"""The sums of a fleet, kept event by event; and the health of its control plane."""
 
 import time
 from collections import Counter
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from typing import Any
 
 import pytest
+from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kumulus.extras.watch.live import health
 from kumulus.extras.watch.live.amounts import Amounts
 from kumulus.extras.watch.live.devices import Claim, Gpu, Place, Published, claim_from
 from kumulus.extras.watch.live.model import Fleet, Group, Rate
 from kumulus.extras.watch.live.node import Node, State
 from kumulus.extras.watch.live.pod import Pod
 from kumulus.kube.messages import message_classes
+from tests.support.apiserver import serving
 
 ALLOCATABLE = Amounts(96_000, 2**40, 8, 110)
 NODE = Node("n0", "use1", "g", "g-use1", "r0", "", "H100", ALLOCATABLE, ALLOCATABLE, "True", False, (), (), ())
@@ -227,3 +232,20 @@ def test_a_rate_is_of_the_last_ten_whole_seconds_and_forgets_after_a_minute() ->
     assert rate.history(110.0)[-10:] == [2, 0, 0, 0, 0, 0, 0, 0, 0, 1]
     assert sum(rate.history(110.0)) == 4
     assert rate.total == 6
+
+
+@pytest.mark.parametrize(
+    ("silent", "says"), [(1, ("ok", "")), (60, ("failing", "its lease is 60 s old"))], ids=["well", "dead"]
+)
+@pytest.mark.parametrize("ahead", [45, -3600, 0])
+async def test_a_lease_is_as_old_as_it_is_by_the_clusters_clock(ahead: int, silent: int, says: tuple[str, str]) -> None:
+    there = datetime.now(UTC).replace(microsecond=0) - timedelta(seconds=ahead)
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        spec = {"renewTime": (there - timedelta(seconds=silent)).isoformat(), "leaseDurationSeconds": 15}
+        return web.json_response({"spec": spec}, headers={"Date": format_datetime(there, usegmt=True)})
+
+    async with serving() as server, server.client() as client:
+        server.answers = [answer]
+        found = (await health.look(client, {}))["kube-scheduler"]
+    assert (found.status, found.detail) == says
