@@ -158,7 +158,7 @@ def test_the_page_opens_when_the_most_pods_had_a_node_with_a_line_of_result(brow
     with visiting(browser, tmp_path, [story()]) as page:
         assert page.evaluate("kumulus.line().at") == 9499
         expect(page.locator(".result")).to_have_text(
-            "Result: at most 100 % of the GPUs allocated, 4 of 4 pods had a node, 2 of 2 jobs whole"
+            "Result: 100 % of the GPUs allocated at 0:09.5, 4 of 4 pods had a node, 2 of 2 jobs whole"
         )
         expect(page.locator(".sums")).to_contain_text("32 of 32 GPUs allocated (100 %)")
 
