@@ -139,9 +139,10 @@ def test_a_program_has_its_arguments_variables_files_and_account_and_none_of_the
         {"name": "POD", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
         {"name": "ADDRESS", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
     ]
-    mount = {"name": "words", "mountPath": "/etc/words"}
+    # Relative paths start at the container's root.
+    mount = {"name": "words", "mountPath": "etc/words"}
     volume = {"name": "words", "configMap": {"name": "words"}}
-    container = {"env": variables, "volumeMounts": [mount], "workingDir": "/tmp"}
+    container = {"env": variables, "volumeMounts": [mount], "workingDir": "../tmp"}
     made = pod("first", "exit", "3", restartPolicy="Never", container=container, volumes=[volume])
     assert local.api.create(PODS, made)["spec"]["nodeName"] == "local"
     found = local.api.until(PODS, lambda found: found.get("first", {}).get("status", {}).get("phase") == "Failed")

@@ -136,11 +136,29 @@ def test_a_run_is_told_moment_by_moment(browser: Browser, tmp_path: Path) -> Non
         expect(page.locator(".events")).to_contain_text("fault: rack r1 is gone")
 
 
+def test_a_queue_has_the_gpus_of_all_pods_that_hold_some(browser: Browser, tmp_path: Path) -> None:
+    """A launcher without GPUs comes first, and one of eight workers waits."""
+    recorder, job = Recorder({"title": "launched", "scheduler": "default"}), JobKey("mpi", "JobSet", "train")
+    recorder.job(job, Facts(9, "team", 0), 0)
+    for index in range(8):
+        recorder.node(f"n-{index}", node(f"n-{index}"), 0)
+    recorder.pod("default/launcher", pod("launcher", "n-0", 0), job, 1000)
+    for index in range(7):
+        recorder.pod(f"default/w-{index}", pod(f"w-{index}", f"n-{index}", 8), job, 2000)
+    recorder.pod("default/w-7", replace(pod("w-7", "", 8), phase="Pending"), job, 2000)
+    recorder.history.end = 3000
+    with visiting(browser, tmp_path, [recorder.history]) as page:
+        cells = page.locator(".queues tbody tr").locator("th, td")
+        for at, gpus in ((3000, "56"), (1500, "0"), (2500, "56")):
+            seek(page, at)
+            expect(cells.nth(3)).to_have_text(gpus)
+
+
 def test_the_page_opens_when_the_most_pods_had_a_node_with_a_line_of_result(browser: Browser, tmp_path: Path) -> None:
     with visiting(browser, tmp_path, [story()]) as page:
         assert page.evaluate("kumulus.line().at") == 9499
         expect(page.locator(".result")).to_have_text(
-            "Result: at most 100 % of the GPUs allocated, 4 of 4 pods had a node, 2 of 2 jobs whole"
+            "Result: 100 % of the GPUs allocated at 0:09.5, 4 of 4 pods had a node, 2 of 2 jobs whole"
         )
         expect(page.locator(".sums")).to_contain_text("32 of 32 GPUs allocated (100 %)")
 

@@ -55,6 +55,7 @@ class Client:
         self.patience = patience
         self._request_timeout = request_timeout
         self._answered = -math.inf
+        self.date = ""  # The server's clock in its latest answer, as HTTP writes it.
         local = _is_local(connection.server)
         # The API server compresses long lists, which costs it more time than a local socket saves.
         self._http = Http(
@@ -176,7 +177,7 @@ class Client:
         credential, tls = await self._credential()
         signed = {**headers, **_signature(credential)} if credential is not None else headers
         answer = await self._http.request(verb, path, query, signed, data, within=within, tls=tls)
-        self._answered = time.monotonic()
+        self._answered, self.date = time.monotonic(), answer.headers.get("date", "")
         if answer.status < 300:
             try:
                 return decode(answer.body)

@@ -33,7 +33,7 @@ class Lives:
     starts: list[float] = field(default_factory=list)
     """From the last container's start until the pod was ready, of pods that are and were never restarted."""
     runs: list[float] = field(default_factory=list)
-    """Of containers that ended with 0, until the kubelet had said so: only then is their room free for others."""
+    """Of pods whose containers ended with 0, until the kubelet had said so: only then is their room free for others."""
     failures: dict[tuple[int, str], list[float]] = field(default_factory=dict)
     """The same of all others, by exit code and reason."""
     runs_on: int = 0
@@ -59,11 +59,12 @@ class Lives:
         if status.get("phase") in ("Succeeded", "Failed"):
             spans = [(each["state"]["terminated"], *span) for each in main if (span := _span(each))]
             ends = [(how, start, end) for how, start, end in spans if end is not None]
-            late = max(0.0, _said(status) - max((end for *_, end in ends), default=math.inf))
-            for how, start, end in ends:
-                code = int(how.get("exitCode") or 0)
+            if ends:
+                # A pod ends once: as its container that failed does, and when all of them have ended.
+                how, start, _ = max(ends, key=lambda each: (bool(each[0].get("exitCode")), each[2]))
+                code, until = int(how.get("exitCode") or 0), max(_said(status), *(end for *_, end in ends))
                 of = self.failures.setdefault((code, str(how.get("reason") or "Error")), []) if code else self.runs
-                of.append(end - start + late)
+                of.append(until - start)
 
     def lifecycle(self, name: str) -> dict[str, Any]:
         """The lifecycle in the form of a stack file, with what is known; without any such, only name and selector.
@@ -79,7 +80,8 @@ class Lives:
         if self.failures:
             found["failures"] = [
                 {
-                    "share": round(len(seen) / ended, 4),
+                    # Rounded down: together they are not more than all.
+                    "share": len(seen) * 10_000 // ended / 10_000,
                     "exitCode": code,
                     "reason": reason,
                     "after": written(fitted(seen)),
@@ -149,18 +151,22 @@ def _distance(known: Sequence[float], share: Callable[[float], float]) -> float:
 
 def written(distribution: Distribution) -> Any:
     """A distribution in the form of a stack file."""
-    first, second = (round(each, 3) for each in (distribution.first, distribution.second))
+    first, second = _seconds(distribution.first), _seconds(distribution.second)
     match distribution.kind:
         case "fixed":
-            return f"{first:g}s"
+            return first
         case "uniform":
-            return {"uniform": {"from": f"{first:g}s", "to": f"{second:g}s"}}
+            return {"uniform": {"from": first, "to": second}}
         case "normal":
-            return {"normal": {"mean": f"{first:g}s", "sigma": f"{second:g}s"}}
+            return {"normal": {"mean": first, "sigma": second}}
         case "lognormal":
-            return {"lognormal": {"median": f"{first:g}s", "sigma": second}}
+            return {"lognormal": {"median": first, "sigma": round(distribution.second, 3)}}
         case "exponential":
-            return {"exponential": {"mean": f"{first:g}s"}}
+            return {"exponential": {"mean": first}}
+
+
+def _seconds(amount: float) -> str:
+    return f"{amount:.3f}".rstrip("0").rstrip(".") + "s"
 
 
 def _span(container: Mapping[str, Any]) -> tuple[float, float | None] | None:

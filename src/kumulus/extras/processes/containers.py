@@ -139,18 +139,23 @@ def command(container: Manifest, variables: Mapping[str, str]) -> list[str]:
 
 
 def mounts(container: Manifest, program: str, first: str, volumes: str) -> list[tuple[str, str, bool]]:
-    """What is mounted for a container: the place here, the place there, and whether it is read-only.
+    """What is mounted for a container: the place here, the absolute path there, and whether it is read-only.
 
     Args:
         program: the file that is its program.
         first: where that is there.
         volumes: the folder that has the pod's volumes.
     """
-    made = [(program, first, True)]
+    made = [(program, inside(first), True)]
     for each in container.get("volumeMounts") or []:
         source = os.path.join(volumes, each["name"], each.get("subPath", ""))
-        made.append((source.rstrip("/"), each["mountPath"], bool(each.get("readOnly"))))
+        made.append((source.rstrip("/"), inside(each["mountPath"]), bool(each.get("readOnly"))))
     return made
+
+
+def inside(path: str) -> str:
+    """A path in a container as an absolute one, which a kubelet makes of relative ones; ``..`` does not lead out."""
+    return os.path.normpath(os.path.join("/", path))
 
 
 def port_of(container: Manifest, port: Any) -> int:

@@ -104,19 +104,28 @@ class Egress:
             writer.write(b"HTTP/1.1 501 Not Implemented\r\nContent-Length: %d\r\n\r\n%s" % (len(why), why))
             return
         text = log.read_bytes() if log.exists() else b""
+        read = len(text)
         if last := query.get("tailLines"):
             text = b"".join(text.splitlines(keepends=True)[-int(last[0]) :]) if int(last[0]) else b""
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n" + text)
         await writer.drain()
         if query.get("follow") == ["true"]:
-            await _followed(log, writer)
+            await followed(log, read, writer)
 
 
-async def _followed(log: Path, writer: asyncio.StreamWriter) -> None:
+async def followed(log: Path, sent: int, writer: asyncio.StreamWriter) -> None:
+    """Send what is written to a log until it is removed.
+
+    Args:
+        sent: how many bytes of it the reader has, or does not want.
+    """
     with log.open("rb") as opened:
-        opened.seek(0, os.SEEK_END)
+        opened.seek(sent)
         # Its file is removed with the pod.
-        while not writer.is_closing() and os.fstat(opened.fileno()).st_nlink:
+        while not writer.is_closing() and (now := os.fstat(opened.fileno())).st_nlink:
+            if now.st_size < opened.tell():
+                # A long log is emptied.
+                opened.seek(0)
             if data := opened.read():
                 writer.write(data)
                 await writer.drain()

@@ -236,7 +236,7 @@ class Pod:
             "arguments": line,
             "environment": variables,
             "root": str(root),
-            "directory": spec.get("workingDir", "/"),
+            "directory": containers.inside(spec.get("workingDir", "")),
             "log": str(container.log),
             "mounts": containers.mounts(spec, program, line[0], str(self._volumes.folder)),
         }

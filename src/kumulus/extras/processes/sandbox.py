@@ -168,7 +168,7 @@ def _root(root: str, mounts: list[tuple[str, str, bool]]) -> None:
     for place in filter(os.path.isdir, _CERTIFICATES):
         _bind(place, root + place, read_only=True)
     for source, target, read_only in sorted(mounts, key=lambda each: each[1]):
-        _bind(source, root + os.path.normpath(target), read_only=read_only)
+        _bind(source, root + target, read_only=read_only)
 
 
 def _bind(source: str, target: str, *, read_only: bool) -> None:

@@ -96,6 +96,31 @@ def test_pods_become_the_lifecycles_that_they_were_made_of() -> None:
     assert len(ClusterSpec.checked({"podLifecycles": [job, replica_set]}).podLifecycles) == 2
 
 
+def test_what_is_printed_of_long_runs_and_of_many_ends_is_taken_by_a_stack_file() -> None:
+    jobs = [pod(number, 1.0, 1_214_600.0 + number) for number in range(9)]
+    failed = [pod(number, 1.0, 1_100_000.0 * number, code) for number, code in enumerate((1, 2, 3, 4, 5, 6), start=1)]
+    life = grouped([*jobs, *failed])[0]["Job"].lifecycle("jobs")
+    shares = grouped(failed)[0]["Job"].lifecycle("failing")
+    assert [each["share"] for each in shares["failures"]] == [0.1666] * 6
+    assert life["failures"][-1]["after"] == "6600000s"
+    for each in (life, shares):
+        assert ClusterSpec.checked({"podLifecycles": [each]}).podLifecycles[0].name == each["name"]
+
+
+def test_a_pod_ends_once_with_the_container_that_failed_when_all_of_them_have() -> None:
+    jobs = [pod(number, 1.0, 30.0, 137) for number in range(5)]
+    for each in jobs:
+        (main,) = each["status"]["containerStatuses"]
+        began = datetime.fromisoformat(main["state"]["terminated"]["startedAt"]).timestamp() - 1_800_000_000
+        ended = {"startedAt": at(began), "finishedAt": at(began + 40), "exitCode": 0, "reason": "Completed"}
+        each["status"]["containerStatuses"].append({"name": "proxy", "state": {"terminated": ended}})
+    lives = grouped(jobs)[0]["Job"]
+    assert lives.about() == "5 pods: 0 ended, 5 failed, 0 still run"
+    assert lives.lifecycle("jobs")["failures"] == [
+        {"share": 1.0, "exitCode": 137, "reason": "OOMKilled", "after": "40s"}
+    ]
+
+
 def fit(*arguments: str) -> int:
     module, parser = parser_of("lifecycle", offered()["lifecycle"].command)
     return module.run(parser.parse_args(["fit", *arguments]))

@@ -140,7 +140,7 @@ def test_a_moment_of_a_run_is_drawn_with_what_came_of_it(tmp_path: Path, capsys:
     target = tmp_path / "run.png"
     assert main.main(["experiment", "show", file, file, "--picture", str(target), "--at", "2s"]) == 0
     said = capsys.readouterr().out
-    assert said.startswith(f"wrote {target}: at most 31 % of the GPUs allocated, 2 of 5 pods had a node, 0 of 1 job")
+    assert said.startswith(f"wrote {target}: 31 % of the GPUs allocated at 5.0 s, 2 of 5 pods had a node, 0 of 1 job")
     assert target.read_bytes().startswith(b"\x89PNG")
     for wrong, words in (
         (["--picture", "run.jpg"], "run.jpg does not say what picture"),

@@ -1,11 +1,13 @@
 """What a container's process is to be, by its pod; and what a stack's processes mean for a control plane."""
 
+import asyncio
+import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kumulus.extras.processes import containers
+from kumulus.extras.processes import containers, egress
 from kumulus.extras.processes.addition import ADDITION
 from kumulus.extras.processes.containers import Missing
 from kumulus.host.ports import Claims
@@ -54,6 +56,13 @@ def test_arguments_have_the_values_of_variables_and_the_first_word_is_where_the_
     container = {"name": "c", "command": ["/manager", "$(A)"], "args": ["$(B)", "$$(A)", "$(NONE)"]}
     assert containers.command(container, {"A": "1", "B": "2"}) == ["/manager", "1", "2", "$(A)", "$(NONE)"]
     assert containers.command({"name": "c", "command": ["sh"]}, {}) == ["/programs/c"]
+
+
+def test_a_relative_mount_path_is_below_the_root_and_none_is_outside_of_it() -> None:
+    paths = {"etc/conf": "/etc/conf", "../../../x": "/x", "/a/../../b/": "/b", "/srv": "/srv"}
+    container = {"name": "c", "volumeMounts": [{"name": "v", "mountPath": path} for path in paths]}
+    found = containers.mounts(container, "/bin/sh", "/programs/../../c", "/volumes")
+    assert [there for _, there, _ in found] == ["/c", *paths.values()]
 
 
 def test_variables_come_from_fields_of_the_pod_and_from_what_it_refers_to() -> None:
@@ -126,3 +135,22 @@ def test_a_program_that_is_not_there_is_named(tmp_path: Path, program: str, said
     layout.directory.mkdir()
     with pytest.raises(ProviderError, match=said):
         ADDITION.write(layout, {"processes": {IMAGE: program}})
+
+
+async def test_a_log_that_is_followed_has_each_line_once_also_after_it_was_emptied(tmp_path: Path) -> None:
+    log = tmp_path / "main.log"
+    log.write_bytes(b"sent already, and more\n")
+    ours, theirs = socket.socketpair()
+    reader, other = await asyncio.open_connection(sock=ours)
+    _, writer = await asyncio.open_connection(sock=theirs)
+    following = asyncio.create_task(egress.followed(log, len(b"sent already, "), writer))
+    assert await asyncio.wait_for(reader.readline(), 10) == b"and more\n"
+    log.write_bytes(b"")
+    with log.open("ab") as appended:
+        appended.write(b"then\n")
+    assert await asyncio.wait_for(reader.readline(), 10) == b"then\n"
+    log.unlink()
+    await asyncio.wait_for(following, 10)
+    for each in (writer, other):
+        each.close()
+    assert await reader.read() == b""

@@ -1,18 +1,25 @@
-"""The sums of a fleet, kept event by event."""
+"""The sums of a fleet, kept event by event; and the health of its control plane."""
 
 import time
 from collections import Counter
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from typing import Any
 
+import pytest
+from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kumulus.extras.watch.live import health
 from kumulus.extras.watch.live.amounts import Amounts
-from kumulus.extras.watch.live.devices import Claim, Gpu, Place, Published
+from kumulus.extras.watch.live.devices import Claim, Gpu, Place, Published, claim_from
 from kumulus.extras.watch.live.model import Fleet, Group, Rate
 from kumulus.extras.watch.live.node import Node, State
 from kumulus.extras.watch.live.pod import Pod
+from kumulus.kube.messages import message_classes
+from tests.support.apiserver import serving
 
 ALLOCATABLE = Amounts(96_000, 2**40, 8, 110)
 NODE = Node("n0", "use1", "g", "g-use1", "r0", "", "H100", ALLOCATABLE, ALLOCATABLE, "True", False, (), (), ())
@@ -156,6 +163,21 @@ def test_a_pool_of_devices_that_went_to_another_node_for_a_moment_still_counts()
     assert (fleet.taken("n0").gpus, fleet.taken("n1").gpus) == (0, 1)
 
 
+@pytest.mark.parametrize("by_scheduler", [False, True])
+def test_gpus_of_a_pod_that_the_scheduler_makes_a_claim_for_count_once(by_scheduler: bool) -> None:
+    annotations = {"resource.kubernetes.io/extended-resource-claim": "true"} if by_scheduler else {}
+    results = [{"driver": "gpu.nvidia.com", "pool": "p0", "device": f"gpu-{number}"} for number in range(4)]
+    allocation = {"allocation": {"devices": {"results": results}}}
+    claim = message_classes()["ResourceClaim"](metadata={"annotations": annotations}, status=allocation)
+    fleet = Fleet()
+    fleet.set_node("n0", replace(NODE, allocatable=ALLOCATABLE._replace(gpus=0)))
+    fleet.set_slice("s0", Published("n0", Place("gpu.nvidia.com", "p0"), 8))
+    fleet.set_claim("default/a", claim_from(claim))
+    # A pod that asks for devices by a claim has no request of its own.
+    fleet.set_pod("default/p", replace(bound("n0"), requests=Amounts(1000, 0, 4 if by_scheduler else 0, 1)))
+    assert (fleet.taken("n0").gpus, fleet.total.allocatable.gpus) == (4, 8)
+
+
 def test_what_changed_is_noted_and_a_heartbeat_is_not() -> None:
     fleet = Fleet()
     fleet.set_node("n0", NODE)
@@ -210,3 +232,20 @@ def test_a_rate_is_of_the_last_ten_whole_seconds_and_forgets_after_a_minute() ->
     assert rate.history(110.0)[-10:] == [2, 0, 0, 0, 0, 0, 0, 0, 0, 1]
     assert sum(rate.history(110.0)) == 4
     assert rate.total == 6
+
+
+@pytest.mark.parametrize(
+    ("silent", "says"), [(1, ("ok", "")), (60, ("failing", "its lease is 60 s old"))], ids=["well", "dead"]
+)
+@pytest.mark.parametrize("ahead", [45, -3600, 0])
+async def test_a_lease_is_as_old_as_it_is_by_the_clusters_clock(ahead: int, silent: int, says: tuple[str, str]) -> None:
+    there = datetime.now(UTC).replace(microsecond=0) - timedelta(seconds=ahead)
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        spec = {"renewTime": (there - timedelta(seconds=silent)).isoformat(), "leaseDurationSeconds": 15}
+        return web.json_response({"spec": spec}, headers={"Date": format_datetime(there, usegmt=True)})
+
+    async with serving() as server, server.client() as client:
+        server.answers = [answer]
+        found = (await health.look(client, {}))["kube-scheduler"]
+    assert (found.status, found.detail) == says

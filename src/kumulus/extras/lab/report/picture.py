@@ -42,9 +42,10 @@ def write(histories: Sequence[History], at: int | None, file: Path) -> None:
 
 def result(history: History) -> str:
     """What came of a run, in a line: what was so when the most pods had a node, and how much ever was placed."""
-    then, last = moment(history, fullest(history)), moment(history, history.end)
+    when = fullest(history)
+    then, last = moment(history, when), moment(history, history.end)
     gpus = then.allocatable.gpus
-    share = f"at most {100 * then.taken.gpus / gpus:.0f} % of the GPUs allocated, " if gpus else ""
+    share = f"{100 * then.taken.gpus / gpus:.0f} % of the GPUs allocated at {when / 1000:,.1f} s, " if gpus else ""
     placed = {event.what for event in history if event.kind == Kind.POD and event.one in HOLDING}
     whole = sum(job.whole >= 0 for job in last.jobs.values())
     jobs = f", {whole:,} of {counted(len(history.jobs), 'job')} whole" if history.jobs else ""

@@ -62,7 +62,9 @@ def claim_from(message: Any) -> Claim:
     Args:
         message: ``ResourceClaim`` of :mod:`kumulus.kube.messages`.
     """
-    results = message.status.allocation.devices.results
+    # What kube-scheduler makes for a pod that requests an extended resource: it is counted by that request.
+    made = message.metadata.annotations.get("resource.kubernetes.io/extended-resource-claim")
+    results = () if made else message.status.allocation.devices.results
     # A claim with adminAccess does not occupy the device.
     return Claim(
         tuple(

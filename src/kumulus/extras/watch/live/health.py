@@ -8,6 +8,7 @@ import ssl
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Literal
 
 from kumulus.kube import ApiError, Client, Unreachable
@@ -79,8 +80,16 @@ async def _leader(client: Client, name: str) -> Check | None:
     renewed, lasts = spec.get("renewTime"), spec.get("leaseDurationSeconds") or 15
     if not renewed:
         return None
-    silent = (datetime.now(UTC) - datetime.fromisoformat(renewed)).total_seconds()
+    silent = (_now(client.date) - datetime.fromisoformat(renewed)).total_seconds()
     return Check("ok") if silent <= lasts + INTERVAL else Check("failing", f"its lease is {silent:.0f} s old")
+
+
+def _now(date: str) -> datetime:
+    """The cluster's clock, which may differ from this machine's."""
+    try:
+        return parsedate_to_datetime(date).replace(tzinfo=UTC)
+    except ValueError:
+        return datetime.now(UTC)
 
 
 async def _endpoint(address: str) -> Check:

@@ -61,7 +61,7 @@ export class History {
       this.place.push(-1);
     }
     for (let n = this.tally.length; n < this.jobs.length; n++) {
-      this.tally.push({ waiting: 0, held: 0, running: 0, succeeded: 0, lost: 0, first: -1, whole: -1, spans: [] });
+      this.tally.push({ waiting: 0, held: 0, gpus: 0, running: 0, succeeded: 0, lost: 0, first: -1, whole: -1, spans: [] });
       this.fact.push(-1);
       this.podsOf.push([]);
     }
@@ -195,6 +195,7 @@ export class History {
     else {
       const node = this.place[number];
       tally.held += sign;
+      tally.gpus += sign * this.requests[asked][0];
       if (status === RUNNING) tally.running += sign;
       const taken = this.taken[node];
       for (let part = 0; part < 3; part++) taken[part] += sign * this.requests[asked][part];
@@ -235,11 +236,11 @@ export class History {
     const [name, kind, of] = this.jobs[number];
     const tally = this.tally[number];
     const [, queue = "", priority = 0, says = "", since = null] = this.facts[this.fact[number]] ?? [];
-    const { waiting, held, running, succeeded, lost } = tally;
+    const { waiting, held, gpus, running, succeeded, lost } = tally;
     const whole = tally.whole >= 0 && tally.whole <= this.at;
     const wait = (whole ? tally.whole : this.at) - (since ?? tally.first);
-    return { number, name, kind, of, queue: this.queueOf(number, queue), priority, says, waiting, held, running, succeeded, lost, wait,
-      wanted: this.wanted(number), state: this.jobState(number), gpus: this.asked(number, 0) };
+    return { number, name, kind, of, queue: this.queueOf(number, queue), priority, says, waiting, held, gpus, running, succeeded, lost, wait,
+      wanted: this.wanted(number), state: this.jobState(number) };
   }
 
   // Which queue a job means by a name: queues of Kueue of one name may be in several namespaces. Jobs of an experiment
@@ -261,10 +262,6 @@ export class History {
 
   room(job) {
     return room(this, job);
-  }
-
-  asked(job, part) {
-    return this.podsOf[job].length ? this.requests[this.pods[this.podsOf[job][0]][2]][part] : 0;
   }
 
   // Why a job's pods wait, with their number, the most frequent first.

@@ -124,7 +124,7 @@ export class Jobs extends SortedTable {
       if (job.state === "waiting" || job.state === "partly") found.waiting++;
       else if (job.state !== "ended") found.placed++;
       found.held += job.held;
-      found.gpus += job.held * job.gpus;
+      found.gpus += job.gpus;
     }
     for (const queue of told) row(queue.name).told.push(queue.kind === YUNIKORN ? { ...queue, used: used(history, all, queue) } : queue);
     for (const [name, found] of rows) {

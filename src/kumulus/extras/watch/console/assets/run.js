@@ -7,7 +7,7 @@ import { Jobs } from "./jobs.js";
 import { FleetMap } from "./map.js";
 import { NodePanel } from "./node.js";
 import { Past } from "./past.js";
-import { TimeLine } from "./time.js";
+import { TimeLine, clock } from "./time.js";
 
 const part = (id) => document.getElementById(id);
 const announce = (text) => (part("says").textContent = text);
@@ -56,10 +56,11 @@ class Side {
     const { history } = this.past;
     const { pods, jobs } = history.outcome();
     const was = history.at;
-    this.past.seek(history.fullest());
+    const when = history.fullest();
+    this.past.seek(when);
     const { allocatable, allocated } = this.past.headline();
     this.past.seek(was);
-    const gpus = allocatable.gpus ? `at most ${percent(allocated.gpus, allocatable.gpus)} of the GPUs allocated, ` : "";
+    const gpus = allocatable.gpus ? `${percent(allocated.gpus, allocatable.gpus)} of the GPUs allocated at ${clock(when)}, ` : "";
     const whole = history.jobs.length ? `, ${number(jobs)} of ${counted(history.jobs.length, "job")} whole` : "";
     const unheard = [history.about.unheard ?? []].flat().join("; ").slice(0, 600);
     const lacks = unheard && `. Times are as they were heard, and not all was heard in time: ${unheard}`;
