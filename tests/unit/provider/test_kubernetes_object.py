@@ -268,9 +268,9 @@ async def test_a_preview_before_there_is_a_cluster_asks_nobody_and_knows_no_toke
     assert rig.store.asked == []
 
 
-async def test_a_preview_of_a_cluster_that_is_stopped_says_what_it_could_not_look_at(rig: Rig) -> None:
+async def test_a_preview_of_a_cluster_that_is_stopped_says_what_it_could_not_look_at(rig: Rig, tmp_path: Path) -> None:
     outputs = await rig.made(binding())
-    Path(rig.place["kubeconfig"]).write_text(KUBECONFIG.format(address="http://127.0.0.1:1"))
+    (tmp_path / "kubeconfig").write_text(KUBECONFIG.format(address="http://127.0.0.1:1"))
     await rig.connections.close()
     said, inputs = Said(), rig.inputs(binding())
     previewing = Operation(urn(KubernetesObject.token), said, asyncio.Event(), preview=True)
