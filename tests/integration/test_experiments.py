@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 from asyncio.subprocess import PIPE
 from collections.abc import Callable, Mapping
 from itertools import pairwise
@@ -217,13 +218,24 @@ async def test_the_users_of_a_trace_are_measured_with_the_gpu_hours_they_had(lab
     assert details.users is not None
     users = details.users.users
     assert {name: (user.pods, user.scheduled) for name, user in users.items()} == {"biology": (1, 1), "physics": (2, 2)}
-    assert all(user.waited["p99"] >= 0 and user.slowdown["p50"] >= 1 for user in users.values())
+    # What a client did not hear in time, as it stood still on a busy machine, is known only between bounds.
+    untimed = details.measures["pods.untimed"]
+    assert untimed or all("p99" in user.waited and "p50" in user.slowdown for user in users.values())
+    assert all(user.waited.get("p99", 0) >= 0 and user.slowdown.get("p50", 1) >= 1 for user in users.values())
     assert sum(user.share for user in users.values()) == pytest.approx(1, abs=1e-5)
-    had = sum(user.hours for user in users.values())
-    assert details.measures["gpuHours.used"] == pytest.approx(had, rel=0.2)
-    everything = details.measures["gpuHours.used"] + details.measures["gpuHours.idle"]
-    assert everything * 3600 == pytest.approx(details.measures["gpus.capacity"] * details.measures["duration"], rel=0.2)
-    assert 0 < details.measures["fairness.jain"] <= 1
+    measures, had = details.measures, sum(user.hours for user in users.values())
+    bounds = {name: (value, value) for name, value in measures.items()} | details.not_measured
+    used, idle = (_amounts(bounds[f"gpuHours.{each}"]) for each in ("used", "idle"))
+    assert untimed or used[0] == used[1]
+    assert 0.8 * used[0] <= had <= 1.2 * used[1]
+    there = measures["gpus.capacity"] * measures["duration"] / 3600
+    assert 0.8 * (used[0] + idle[0]) <= there <= 1.2 * (used[1] + idle[1])
+    assert 0 < measures.get("fairness.jain", 1) <= 1
+
+
+def _amounts(bounds: tuple[float, float | None]) -> tuple[float, float]:
+    least, most = bounds
+    return least, math.inf if most is None else most
 
 
 async def test_a_second_scheduler_places_the_pods_and_ends_with_the_run(lab: Lab) -> None:

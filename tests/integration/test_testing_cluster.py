@@ -8,6 +8,7 @@ import signal
 import ssl
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -192,6 +193,26 @@ def test_reset_goes_back_to_a_marked_point_and_then_to_the_start(cluster: Cluste
         cluster.mark("start")
     cluster.reset()
     assert everything(api).keys() == at_start.keys()
+
+
+def test_a_point_is_marked_once_controllers_have_done_what_they_had_to_do(cluster: Cluster, api: Api) -> None:
+    """On a busy machine they pause; put back to what they had not finished, they would go on after each reset."""
+    cluster.apply(deployment(1))
+    cluster.wait(lambda: [each.phase for each in cluster.pods()] == ["Running"])
+    (pid,) = processes.running(cluster.kubeconfig.parent)["kube-controller-manager"]
+    os.kill(pid, signal.SIGSTOP)
+    threading.Timer(1, os.kill, (pid, signal.SIGCONT)).start()
+    cluster.client.patch("/apis/apps/v1/namespaces/default/deployments/web", {"spec": {"replicas": 2}})
+
+    cluster.mark("with two pods")
+
+    marked = everything(api)
+    cluster.client.delete("/apis/apps/v1/namespaces/default/deployments/web")
+    cluster.reset(to="with two pods")
+    after = everything(api)
+    assert {path: (marked[path], after.get(path)) for path in marked if marked[path] != after.get(path)} == {}
+    assert len(cluster.pods()) == 2
+    cluster.reset()
 
 
 def test_what_a_reset_writes_has_a_version_for_each_object(cluster: Cluster) -> None:

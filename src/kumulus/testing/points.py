@@ -55,7 +55,7 @@ class Points:
         if not name or name in self._points:
             raise ClusterError(f"there is a point {name or START} already; mark it with another name")
         baseline = Baseline(self._etcd, self._within)
-        await baseline.take()
+        await baseline.take_at_rest(self._plane.client)
         self._points[name] = _Point(baseline, dict(self._plane.pools), await _served(self._plane.client))
 
     async def reset(self, to: str) -> Reset:

@@ -112,12 +112,7 @@ class Baseline:
         while True:
             await asyncio.sleep(rest)
             before, now = now, await asyncio.to_thread(self._now)
-            changed = [
-                key
-                for key in before.keys() | now.keys()
-                if not key.startswith((_EVENTS, _LEASES)) and _value(before, key) != _value(now, key)
-            ]
-            if not changed:
+            if not (changed := _changed(before, now)):
                 # The leases of nodes that are gone are removed a while later.
                 self._kept = {
                     key: entry
@@ -127,6 +122,23 @@ class Baseline:
                 return
             if time.monotonic() > ends:
                 raise _restless(changed, "end the program that does it, or mark the cluster later")
+
+    async def take_at_rest(self, client: Client) -> None:
+        """Take it once controllers have done what they had to do: they would go on from there after each reset.
+
+        Raises:
+            ClusterError: as of :meth:`take`; or the controllers do nothing.
+        """
+        ends, before = time.monotonic() + _WITHIN_S, dict[bytes, Entry]()
+        await self.take()
+        while time.monotonic() < ends and _changed(before, self._kept):
+            before = self._kept
+            if not (kinds := {_kind(key) for key in before} & canaries.KINDS - {"namespaces"}):
+                return
+            await _seen(client, kinds, self._within)
+            now = await asyncio.to_thread(self._now)
+            self._write([(key, None) for key in now if canaries.is_one(key)])
+            await self.take()
 
     def entries(self) -> list[tuple[bytes, bytes]]:
         """The keys that were kept, with their values."""
@@ -155,24 +167,19 @@ class Baseline:
             if quiet > 1:
                 await asyncio.sleep(_QUIET_S)
             else:
-                await self._seen(client, owners - known, known)
+                await self._wait(client, owners - known, known)
         raise _restless(
             (key for key, _ in changes),
             "end the program that does it, such as an operator that the test has started, before the reset",
         )
 
-    async def _seen(self, client: Client, new: set[str], known: set[str]) -> None:
+    async def _wait(self, client: Client, new: set[str], known: set[str]) -> None:
         """Wait until the controllers have seen what was written, as far as they would make something of it."""
         if not new and not known:
             await asyncio.sleep(_QUIET_S)
             return
-        try:
-            # A namespace is asked for once: it is not gone at once itself, as controllers fill it.
-            await canaries.seen(client, new or (known - {"namespaces"} | {"deployments"}), self._within)
-        except TimeoutError:
-            raise ClusterError(
-                "the cluster cannot be reset: its kube-controller-manager does nothing; start another one"
-            ) from None
+        # A namespace is asked for once: it is not gone at once itself, as controllers fill it.
+        await _seen(client, new or (known - {"namespaces"} | {"deployments"}), self._within)
 
     def _look(self, gone: set[str], done: Reset, owners: set[str]) -> tuple[list[Change], bool]:
         """Find what differs and write it. Of owners, only these: what they own is next, when they are gone.
@@ -263,6 +270,20 @@ class Baseline:
                 held = f"with {', '.join(finalizers)}"
             if held and not _is_usual(finalizers) and (text := f"{_shown(key)} ({held})") not in done.forced:
                 done.forced.append(text)
+
+
+async def _seen(client: Client, kinds: set[str], within: str) -> None:
+    try:
+        await canaries.seen(client, kinds, within)
+    except TimeoutError:
+        raise ClusterError(
+            "the cluster cannot be reset: its kube-controller-manager does nothing; start another one"
+        ) from None
+
+
+def _changed(before: Mapping[bytes, Entry], now: Mapping[bytes, Entry]) -> list[bytes]:
+    keys = (key for key in before.keys() | now.keys() if not key.startswith((_EVENTS, _LEASES)))
+    return [key for key in keys if _value(before, key) != _value(now, key)]
 
 
 def _value(entries: Mapping[bytes, Entry], key: bytes) -> bytes | None:

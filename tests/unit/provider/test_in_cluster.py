@@ -170,6 +170,23 @@ async def test_what_is_recorded_stands_while_a_cluster_is_silent(tmp_path: Path)
         await connections.close()
 
 
+@pytest.mark.parametrize("there", [False, True], ids=["gone", "silent"])
+async def test_previews_go_on_without_a_cluster(there: bool, tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "kubeconfig.yaml"
+    if there:
+        kubeconfig.write_text(KUBECONFIG.format(port=1))
+    connections = Connections()
+    for resource, own, _ in OF_A_CLUSTER:
+        if resource is Autoscaler:
+            continue  # Its objects are those of the program, which is not there.
+        inputs = {**PLACE, **own, "kubeconfig": str(kubeconfig), "clusterOutlivesStack": there}
+        served, op = resource(connections), replace(operation(Said()), preview=True)
+        _, made = await served.create(op, inputs)
+        changed = await served.update(op, "id", inputs, inputs)
+        assert made.items() >= inputs.items() <= changed.items(), resource
+    await connections.close()
+
+
 @every_one
 async def test_a_cluster_that_says_it_outlives_its_stack_is_not_taken_for_gone(
     resource: type[InCluster[Any]], own: dict[str, Any], title: str, tmp_path: Path

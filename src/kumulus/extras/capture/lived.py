@@ -57,7 +57,8 @@ class Lives:
             if ready is not None and running and not restarted:
                 self.starts.append(ready - max(running))
         if status.get("phase") in ("Succeeded", "Failed"):
-            spans = [(each["state"]["terminated"], *span) for each in main if (span := _span(each))]
+            # A pod that was given up with its node is Failed, and its containers still run by its status.
+            spans = [(each["state"].get("terminated") or {}, *span) for each in main if (span := _span(each))]
             ends = [(how, start, end) for how, start, end in spans if end is not None]
             if ends:
                 # A pod ends once: as its container that failed does, and when all of them have ended.

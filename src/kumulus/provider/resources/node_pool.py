@@ -113,7 +113,8 @@ class NodePool(InCluster[Wanted]):
         if not contains_unknown(inputs):
             wanted = self.decode(inputs)
             await self._preview(op, wanted, old)
-            await self._refuse_real(wanted, LOOK_PATIENCE)
+            with suppress(*UNASKED):
+                await self._refuse_real(wanted, LOOK_PATIENCE)
         elif old is None and not contains_unknown({key: inputs.get(key) for key in POOL_KEYS}):
             op.report.info(consequences(None, pool_of(inputs), hourly=self._hourly).describe())
         return inputs

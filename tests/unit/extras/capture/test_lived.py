@@ -80,6 +80,14 @@ def test_a_run_lasts_until_the_kubelet_has_said_its_end() -> None:
     assert groups["Job"].lifecycle("jobs")["run"] == "32s"
 
 
+def test_a_pod_that_was_given_up_with_its_node_has_no_end() -> None:
+    """PodGC makes it Failed; nobody writes what became of its containers."""
+    lost = pod(0, 1.0)
+    lost["status"]["phase"] = "Failed"
+    groups, others = grouped([lost])
+    assert (others, groups["ReplicaSet"].failures) == (0, {})
+
+
 def test_pods_become_the_lifecycles_that_they_were_made_of() -> None:
     source = random.Random(7)
     draws = [[drawn(each, source) for each in (DRAWN[2], DRAWN[0])] for _ in range(400)]
