@@ -190,7 +190,17 @@ def _lacks(name: str, extra: Extra) -> str:
     return f"`kumulus {name}` needs {needs}, which {comes} with the extra {extra.name}\n  To get {it}: {how}"
 
 
+def _with_action(name: str) -> list[str]:
+    """The commands that have an action of that name, each with it: `experiment why`."""
+    found = []
+    for called, each in offered().items():
+        _, parser = parser_of(called, each.command)
+        choices = [action.choices for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+        found += [f"{called} {name}" for of_parser in choices if name in (of_parser or ())]
+    return found
+
+
 def _unknown(name: str) -> str:
-    near = difflib.get_close_matches(name, offered(), n=3)
+    near = [*_with_action(name), *difflib.get_close_matches(name, offered(), n=3)]
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(offered())}"
     return f"error: there is no command {name!r}: {hint}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Generator, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +41,7 @@ class _Shared:
         if self.cluster is None:
             self._started += 1
             share = _is_shared(self._config)
-            self.cluster = self._namespace().start() if share else _cluster(self._config).start()
+            self.cluster = _started(self._config, self._namespace() if share else _cluster(self._config))
         return self.cluster
 
     def _namespace(self) -> Cluster:
@@ -130,7 +131,8 @@ def kumulus_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     from kumulus.testing import Cluster
 
     mark = request.node.get_closest_marker("kumulus")
-    cluster = (Cluster(**mark.kwargs) if mark and mark.kwargs else _cluster(request.config)).start()
+    wanted = Cluster(**mark.kwargs) if mark and mark.kwargs else _cluster(request.config)
+    cluster = _started(request.config, wanted)
     yield cluster
     keep = request.config.getoption("kumulus_keep") and request.node.stash.get(_FAILED, False)
     _end(request.config, cluster, keep=keep)
@@ -189,8 +191,15 @@ def _is_shared(config: pytest.Config) -> bool:
 def _common(config: pytest.Config) -> Cluster:
     """The cluster that all workers share, started when it is first asked for."""
     if _COMMON not in config.stash:
-        config.stash[_COMMON] = _cluster(config).start()
+        config.stash[_COMMON] = _started(config, _cluster(config))
     return config.stash[_COMMON]
+
+
+def _started(config: pytest.Config, cluster: Cluster) -> Cluster:
+    """Start a cluster; of tools that it gets, or waits for, is said at once, which pytest would keep until the end."""
+    capture = config.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled() if capture else nullcontext():
+        return cluster.start()
 
 
 def _cluster(config: pytest.Config) -> Cluster:

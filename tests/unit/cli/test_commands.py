@@ -112,12 +112,13 @@ def test_every_command_explains_itself_on_a_bare_python(checkout: Checkout, name
     assert f"usage: kumulus {name}" in result.stdout
 
 
-def test_an_unknown_command_gives_near_matches(checkout: Checkout) -> None:
-    result = checkout.run("doctr")
-    assert (result.returncode, result.stderr) == (
-        2,
-        "error: there is no command 'doctr': did you mean doctor or docs?\n",
-    )
+@pytest.mark.parametrize(
+    ("name", "meant"), [("doctr", "doctor or docs"), ("why", "experiment why"), ("inject", "fault inject")]
+)
+def test_an_unknown_command_gives_near_matches(checkout: Checkout, name: str, meant: str) -> None:
+    result = checkout.run(name)
+    error = f"error: there is no command {name!r}: did you mean {meant}?\n"
+    assert (result.returncode, result.stderr) == (2, error)
 
 
 def test_the_versions_that_matter_are_said_and_what_is_not_there_yet(checkout: Checkout, tmp_path: Path) -> None:

@@ -25,13 +25,19 @@ def test_it():
 """
 
 
-@pytest.mark.parametrize("test", [SOON, LATER])
-def test_ctrl_c_ends_pytest_whose_cluster_waits_for_the_tools_of_another_process(test: str, tmp_path: Path) -> None:
+FIXTURE = "def test_it(kumulus):\n    pass\n"
+OWN = "def test_it(kumulus_cluster):\n    pass\n"
+
+
+@pytest.mark.parametrize(("test", "options"), [(SOON, ["-s"]), (LATER, ["-s"]), (FIXTURE, []), (OWN, [])])
+def test_pytest_whose_cluster_waits_for_the_tools_of_another_process_says_so_and_ends_by_ctrl_c(
+    test: str, options: list[str], tmp_path: Path
+) -> None:
     lock = tmp_path / "kumulus" / "toolchain" / "lock"
     lock.parent.mkdir(parents=True)
     (tmp_path / "test_it.py").write_text(test)
     variables = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "PYTHONUNBUFFERED": "1"}
-    command = [sys.executable, "-m", "pytest", "-s", "-p", "no:cacheprovider", "test_it.py"]
+    command = [sys.executable, "-m", "pytest", *options, "-p", "no:cacheprovider", "test_it.py"]
     with lock.open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         with subprocess.Popen(

@@ -272,6 +272,7 @@ class Run:
         version: dict[str, Any] = await self._client.get("/version")
         return Metadata(
             run_id=self.id,
+            label=options.label,
             experiment=experiment.name,
             description=experiment.description,
             source=experiment.about.source,

@@ -65,6 +65,15 @@ def test_whole_gpus_and_a_part_of_one_on_a_node_add_up() -> None:
     assert (run.allocation.share(), run.allocation.parts["w"].share("gpus")) == (0.5, 0.5)
 
 
+def test_fragmentation_is_not_measured_where_no_pod_got_a_node() -> None:
+    run = Run(node("n0"))
+    assert run.measures()["fragmentation.end"] == 0, "of a run without pods"
+    run.pod("a", "", gpus=16, phase="Pending")
+    assert not {"fragmentation.end", "fragmentation.peak"} & run.measures().keys()
+    run.pod("b", "n0", gpus=1)
+    assert run.measures()["fragmentation.end"] == 1
+
+
 def test_gpus_that_a_fault_took_from_pods_are_not_taken_from_the_free_ones_of_other_nodes() -> None:
     run = Run(node("n0"), node("n1"), node("n2"))
     run.pod("a", "n0", gpus=8)

@@ -146,6 +146,24 @@ def test_runs_are_listed_compared_and_put_on_a_page(tmp_path: Path, capsys: pyte
     assert (tmp_path / "history.html").exists()
 
 
+def test_runs_that_have_labels_are_listed_with_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for each in (report(), report("20261121-160000-def456", label="main")):
+        RunDirectory(tmp_path, "fill", each.metadata.run_id).prepare({})
+        RunDirectory(tmp_path, "fill", each.metadata.run_id).write(each)
+    assert run("list", "--results", str(tmp_path)) == 0
+    head, one, other = capsys.readouterr().out.splitlines()
+    assert head.split()[:3] == ["RUN", "LABEL", "EXPERIMENT"]
+    assert one.split()[:3] == ["20261121-150000-abc123", "-", "fill"]
+    assert other.split()[:3] == ["20261121-160000-def456", "main", "fill"]
+
+
+@pytest.mark.parametrize("label", ["", "latest", "a/b"])
+def test_a_label_is_none_of_the_other_names_of_a_run(label: str, file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        run("run", file, "--label", label)
+    assert f"{label!r} is no name of a run; write one such as main" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("name", ["scheduler-gate", "nodepools-gate"])
 def test_the_examples_for_ci_call_the_command_as_it_is(name: str) -> None:
     workflow = yaml.safe_load((ROOT / "examples" / "ci" / f"{name}.yml").read_text())

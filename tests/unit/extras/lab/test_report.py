@@ -61,6 +61,21 @@ def test_a_run_is_found_by_its_id_its_beginning_its_place_or_as_the_latest(tmp_p
         find("x", tmp_path)
 
 
+def test_a_run_is_found_by_its_label_the_latest_of_several(tmp_path: Path) -> None:
+    main, mine, again = (
+        report(f"20261121-1{hour}0000-abc123", label=label) for hour, label in ((5, "main"), (6, "mine"), (7, "main"))
+    )
+    written(tmp_path, main, mine)
+    assert find("main", tmp_path).parent.name == main.metadata.run_id
+    written(tmp_path, again)
+    assert find("main", tmp_path).parent.name == again.metadata.run_id
+    assert find(main.metadata.run_id, tmp_path).parent.name == main.metadata.run_id
+    with pytest.raises(LabError, match=r"there is no run mian .* did you mean .*main"):
+        find("mian", tmp_path)
+    assert compare.labels([main, mine]) == ["main", "mine"]
+    assert compare.table([main, report()])[0] == ["", f"main ({main.metadata.run_id})", report().metadata.run_id]
+
+
 def test_a_run_that_is_under_way_is_running_and_not_the_latest(tmp_path: Path) -> None:
     first, second = report("20261122-1"), report("20261122-2")
     second.metadata.timestamp = "2027-01-01T00:00:00Z"

@@ -19,6 +19,15 @@ from kumulus.model.words import aligned, counted
 from kumulus.stackfile.location import read_text
 from kumulus.stackfile.yamltext import read_yaml
 
+_COLUMNS = {
+    "run_id": "RUN",
+    "label": "LABEL",
+    "experiment": "EXPERIMENT",
+    "scheduler": "SCHEDULER",
+    "status": "STATUS",
+    "timestamp": "WHEN",
+}
+
 
 def check(args: argparse.Namespace) -> int:
     """Report the mistakes in files; 1 if there are any."""
@@ -100,11 +109,10 @@ def show(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(manifest(args.results), indent=2))
         return 0
-    rows = [("RUN", "EXPERIMENT", "SCHEDULER", "STATUS", "WHEN")]
-    rows += [
-        (str(run["run_id"]), str(run["experiment"]), str(run["scheduler"]), str(run["status"]), str(run["timestamp"]))
-        for run in manifest(args.results)
-    ]
+    runs = manifest(args.results)
+    columns = [column for column in _COLUMNS if column != "label" or any(run.get(column) for run in runs)]
+    rows = [[_COLUMNS[column] for column in columns]]
+    rows += [[str(run.get(column, "-")) for column in columns] for run in runs]
     if len(rows) == 1:
         print(f"no runs in {args.results}")
         return 0

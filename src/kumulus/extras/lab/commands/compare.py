@@ -66,6 +66,7 @@ def _plain(reports: Sequence[Report], changes: Sequence[Change], checks: Sequenc
     runs = [
         {
             "runId": each.metadata.run_id,
+            "label": each.metadata.label,
             "experiment": each.metadata.experiment,
             "scheduler": each.metadata.scheduler.name,
             "configuration": each.metadata.scheduler.config,

@@ -1,6 +1,7 @@
 """Experiments: measure and report what a scheduler does with a workload at scale.
 
     kumulus experiment run experiments/kemu-no-affinity.yaml -s gcp-large
+    kumulus experiment run e.yaml --label main
     kumulus experiment run e.yaml --offline --seeds 42-51 --ties name --json
     kumulus experiment sweep experiments/sweep.yaml
     kumulus experiment compare latest 20261121-1504
@@ -94,7 +95,14 @@ def _runs(parsed_args: argparse.Namespace, **_: object) -> list[str]:
         listed = manifest(parsed_args.results or project.home() / "experiments")
     except LabError:
         return []
-    return ["latest", *(str(each["run_id"]) for each in listed)]
+    return ["latest", *(str(each[key]) for key in ("label", "run_id") for each in listed if each.get(key))]
+
+
+def _label(text: str) -> str:
+    """What a run is called, which no other name of a run may be."""
+    if not text or text == "latest" or "/" in text:
+        raise argparse.ArgumentTypeError(f"{text!r} is no name of a run; write one such as main")
+    return text
 
 
 def _running(parser: argparse.ArgumentParser) -> None:
@@ -109,6 +117,7 @@ def _running(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scheduler-config", metavar="FILE", help="its configuration")
     parser.add_argument("--scheduler-binary", metavar="FILE", help="a program of your own in its place")
     parser.add_argument("--why", action="store_true", help="as if the file said why: true")
+    parser.add_argument("--label", type=_label, metavar="NAME", help="what to call the run, such as main")
     parser.add_argument("--prices", type=Path, metavar="FILE", help="prices of your own (default: the stack's)")
     parser.add_argument("-q", "--quiet", action="store_true", help="show nothing but the outcome")
     parser.add_argument(
@@ -169,7 +178,8 @@ def _alternating(parser: argparse.ArgumentParser) -> None:
 
 def _comparing(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `compare`."""
-    parser.add_argument("runs", nargs="+", metavar="RUN", help="a run's id, the beginning of it, a path, or latest")
+    name = "a run's label, its id or the beginning of it, a path, or latest"
+    parser.add_argument("runs", nargs="+", metavar="RUN", help=name)
     parser.add_argument("--all", action="store_true", help="every measure, not only the main ones")
     parser.add_argument("--json", action="store_true", help="for programs, every measure of every repetition")
     parser.add_argument(

@@ -83,7 +83,16 @@ def _table(loaded: Loaded, ties: str, outcomes: list[Outcome]) -> Iterator[str]:
 
 
 def _refused(args: argparse.Namespace) -> None:
-    for name in ("kubeconfig", "repetitions", "scheduler", "scheduler_config", "scheduler_binary", "prices", "why"):
+    for name in (
+        "kubeconfig",
+        "repetitions",
+        "scheduler",
+        "scheduler_config",
+        "scheduler_binary",
+        "prices",
+        "why",
+        "label",
+    ):
         if getattr(args, name):
             raise UserError(f"--{name.replace('_', '-')} is for runs on a cluster; leave it out, or --offline")
     if args.jobs is not None and args.jobs < 1:

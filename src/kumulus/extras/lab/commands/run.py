@@ -82,6 +82,7 @@ class Place:
             self.prices,
             snapshots,
             self.federation,
+            getattr(args, "label", None) or "",
         )
 
 

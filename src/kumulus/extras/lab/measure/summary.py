@@ -117,9 +117,10 @@ def _allocation(records: Records, lasted: float) -> dict[str, Measured]:
         "allocation.gpu": allocation.peak["gpus"],
         "allocation.gpuEnd": allocation.share(),
         "allocation.gpuMean": used / (used + idle) if used else 0.0,
-        "fragmentation.end": allocation.fragmentation,
-        "fragmentation.peak": allocation.fragmentation_peak,
     }
+    # Where no pod got a node, a scheduler has left nothing in pieces, and deserves no praise for it.
+    if records.counts["bound"] or not records.pods:
+        found |= {"fragmentation.end": allocation.fragmentation, "fragmentation.peak": allocation.fragmentation_peak}
     unsure = math.fsum(_unsure(record, lasted) for record in records.pods.values())
     return found | _unheard(found, used, idle, unsure)
 

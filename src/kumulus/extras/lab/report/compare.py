@@ -43,8 +43,9 @@ def main_measures() -> tuple[str, ...]:
 
 
 def labels(reports: Sequence[Report]) -> list[str]:
-    """What to call runs: by their configurations, schedulers or policies where those tell them apart, else by ids."""
+    """What to call runs: by labels, configurations, schedulers or policies where those tell them apart, else by ids."""
     for called in (
+        [each.metadata.label for each in reports],
         _configurations(reports),
         [each.metadata.scheduler.name for each in reports],
         [_policy(each) for each in reports],
@@ -60,7 +61,7 @@ def table(reports: Sequence[Report], everything: bool = False) -> list[list[str]
     Args:
         everything: whether every measure is shown, or only the main ones.
     """
-    rows = [["", *(f"{each.metadata.run_id}" for each in reports)]]
+    rows = [["", *(each.metadata.called for each in reports)]]
     rows.append(["experiment", *(each.metadata.experiment for each in reports)])
     rows.append(["scheduler", *(each.metadata.scheduler.name for each in reports)])
     if any(configurations := _configurations(reports)):
@@ -169,15 +170,15 @@ def unfair(reports: Sequence[Report]) -> Iterator[str]:
     for other in (each.metadata for each in reports[1:]):
         for what, one, two in _circumstances(first, other):
             if one != two:
-                yield f"{what} differ: {one or 'none'} in {first.run_id}, {two or 'none'} in {other.run_id}"
+                yield f"{what} differ: {one or 'none'} in {first.called}, {two or 'none'} in {other.called}"
         loads = first.machine.load, other.machine.load
         if abs(loads[0] - loads[1]) > max(1.0, first.machine.cores / 2):
-            yield f"loads before differ: {loads[0]:.1f} in {first.run_id}, {loads[1]:.1f} in {other.run_id}"
+            yield f"loads before differ: {loads[0]:.1f} in {first.called}, {loads[1]:.1f} in {other.called}"
     for each in reports:
         if each.results.status == "partial":
-            yield f"{each.metadata.run_id} did not come to its end: {each.results.error}"
+            yield f"{each.metadata.called} did not come to its end: {each.results.error}"
         if said := list(unheard(each.results.tests)):
-            yield f"not all was heard of {each.metadata.run_id}: {'; '.join(said)}"
+            yield f"not all was heard of {each.metadata.called}: {'; '.join(said)}"
 
 
 def same_settings(one: Report, other: Report) -> bool:

@@ -136,6 +136,7 @@ def _index(results: Path, path: Path, report: Report, running: bool) -> None:
         "path": str(path),
         "commit": metadata.kumulus_commit,
         "run_id": metadata.run_id,
+        **({"label": metadata.label} if metadata.label else {}),
         "experiment": metadata.experiment,
         "scheduler": " ".join(filter(None, (metadata.scheduler.name, metadata.scheduler.config))),
         "status": report.results.status,
@@ -156,16 +157,19 @@ def report_at(path: Path) -> Report:
 
 
 def find(run: str, results: Path) -> Path:
-    """The report.json of a run, named by its id, the beginning of its id, `latest`, its directory or its file.
+    """The report.json of a run, named by its label, id, the beginning of its id, `latest`, its directory or its file.
 
-    `latest` is the latest one that has ended.
+    `latest` is the latest one that has ended, and so is that of several with one label.
     """
+    runs = manifest(results)
+    called = [each for each in runs if each.get("label") == run and each["status"] != RUNNING]
+    if called:
+        return results / str(called[-1]["path"])
     path = Path(run)
     if path.is_dir() and (path / FILE).is_file():
         return path / FILE
     if path.is_file():
         return path
-    runs = manifest(results)
     if run == "latest" and runs:
         ended = [each for each in runs if each["status"] != RUNNING]
         if not ended:
@@ -177,6 +181,6 @@ def find(run: str, results: Path) -> Path:
     if matching:
         ids = ", ".join(str(each["run_id"]) for each in matching[:5])
         raise LabError(f"several runs begin with {run}: {ids}; write more of it")
-    near = nearest(run, [str(each["run_id"]) for each in runs])
+    near = nearest(run, [str(name) for each in runs for name in (each.get("label"), each["run_id"]) if name])
     hint = f"did you mean {' or '.join(near)}?" if near else "`kumulus experiment list` shows the runs"
     raise LabError(f"there is no run {run} in {results}; {hint}")

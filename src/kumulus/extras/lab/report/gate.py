@@ -80,7 +80,7 @@ def limit(written: str) -> Limit:
 
 def checks(limits: Sequence[Limit], reports: Sequence[Report], changes: Sequence[Change]) -> list[Check]:
     """Whether each limit is kept."""
-    cut_off = ", ".join(each.metadata.run_id for each in reports if each.results.status == "partial")
+    cut_off = ", ".join(each.metadata.called for each in reports if each.results.status == "partial")
     known = {each.measure: each for each in changes}
     return [each.check(known.get(each.measure), cut_off, _missing(reports, each.measure)) for each in limits]
 

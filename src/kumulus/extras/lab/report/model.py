@@ -61,6 +61,7 @@ class Metadata(Part):
 
     schema_version: int = SCHEMA_VERSION
     run_id: str
+    label: str = Field(default="", description="what its user has called it")
     experiment: str
     description: str
     source: str
@@ -82,6 +83,11 @@ class Metadata(Part):
     fidelity: list[str] = Field(
         default_factory=list, description="what the run is not to be trusted for: the lines of docs/fidelity.md on it"
     )
+
+    @property
+    def called(self) -> str:
+        """The run's id, with its label if it has one."""
+        return f"{self.label} ({self.run_id})" if self.label else self.run_id
 
 
 class Judged(Part):

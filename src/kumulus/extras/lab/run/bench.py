@@ -130,3 +130,5 @@ class Options:
     """The directory of the stack's snapshots; None where it has none."""
     federation: Federation | None = None
     """The one whose hub the cluster is; None for a single cluster."""
+    label: str = ""
+    """What its user calls the run."""
