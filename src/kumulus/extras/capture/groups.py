@@ -125,8 +125,8 @@ def _own_labels(nodes: Sequence[Mapping[str, Any]]) -> frozenset[str]:
 def _shape(node: Mapping[str, Any], own: frozenset[str]) -> str:
     labels = {key: value for key, value in (node["metadata"].get("labels") or {}).items() if key not in own}
     taints = sorted(node.get("spec", {}).get("taints", ()), key=json.dumps)
-    own = [node.get(each) for each in ("status", "machine", "features")]
-    return json.dumps([labels, taints, *own], sort_keys=True)
+    rest = [node.get(each) for each in ("status", "machine", "features")]
+    return json.dumps([labels, taints, *rest], sort_keys=True)
 
 
 def _base(node: Mapping[str, Any]) -> str:
