@@ -33,7 +33,7 @@ import sys, time
 from kumulus.testing import Cluster
 cluster = Cluster(nodes=2)
 print("starting", flush=True)
-with cluster:
+with cluster, cluster.run(sys.executable, "-c", "import time; time.sleep(600)", str(cluster.folder)):
     print(cluster.folder, flush=True)
     time.sleep(600)
 """
@@ -294,6 +294,16 @@ def test_an_experiment_is_measured_and_reset_forgets_it(cluster: Cluster, api: A
         cluster.experiment({"name": "own"})
 
 
+def test_a_program_has_the_clusters_kubeconfig_and_ends_with_its_block(cluster: Cluster, tmp_path: Path) -> None:
+    wrote = tmp_path / "wrote"
+    with cluster.run("sh", "-c", f'echo "$KUBECONFIG" > {wrote}; exec sleep 600') as program:
+        cluster.wait(lambda: wrote.exists() and wrote.read_text() == f"{cluster.kubeconfig}\n")
+        assert program.poll() is None
+    assert program.returncode == -signal.SIGKILL
+    with pytest.raises(ClusterError, match=r"no program bin/manager that can be run"), cluster.run("bin/manager"):
+        pass
+
+
 def test_a_client_of_a_library_that_is_not_there_says_what_to_install(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -405,6 +415,7 @@ def test_a_killed_process_leaves_no_cluster(moment: str, tmp_path: Path) -> None
         assert program.stdout.readline() == "starting\n"
         if moment == "when it is up":
             folder = Path(program.stdout.readline().strip())
+            assert any("time.sleep" in each for each in _left(folder))
         else:
             _until(lambda: list(tmp_path.glob("kumulus-test-*/clusters/*/pki")))
             folder = next(tmp_path.glob("kumulus-test-*"))

@@ -11,9 +11,6 @@ import (
 
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/e2e-framework/klient"
-	"sigs.k8s.io/e2e-framework/pkg/env"
-	"sigs.k8s.io/e2e-framework/pkg/envconf"
-	"sigs.k8s.io/e2e-framework/pkg/envfuncs"
 	"sigs.k8s.io/e2e-framework/support"
 
 	kumulus "github.com/kumulus-io/kumulus/contrib/go"
@@ -39,17 +36,6 @@ func With(options ...kumulus.Option) support.ClusterOpts {
 		if cluster, ok := provider.(*Cluster); ok {
 			cluster.options = append(cluster.options, options...)
 		}
-	}
-}
-
-// Run starts a program, such as an operator, with the kubeconfig of a cluster of this name. It ends with the cluster.
-func Run(cluster, name string, arguments ...string) env.Func {
-	return func(ctx context.Context, _ *envconf.Config) (context.Context, error) {
-		found, _ := envfuncs.GetClusterFromContext(ctx, cluster)
-		if made, ok := found.(*Cluster); ok && made.up != nil {
-			return ctx, made.up.Run(name, arguments...)
-		}
-		return ctx, fmt.Errorf("%s: there is no cluster %s of this provider to run it with", name, cluster)
 	}
 }
 

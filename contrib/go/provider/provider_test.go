@@ -3,6 +3,8 @@ package provider_test
 import (
 	"context"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -41,4 +43,54 @@ func TestFiveNodesAreReady(t *testing.T) {
 		return ctx
 	})
 	environment.Test(t, nodes.Feature())
+}
+
+const objects = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gears.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: gears, kind: Gear}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+---
+apiVersion: example.com/v1
+kind: Gear
+metadata: {name: one}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: web}]}
+`
+
+func TestObjectsAreCreatedOfKindsThatAreJustDefined(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "all.yaml"), []byte(objects), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	created := func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
+		ctx, err := provider.CreateObjects(filepath.Join(folder, "*.yaml"))(ctx, config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ctx
+	}
+	refused := func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
+		for pattern, expected := range map[string]string{"*.yaml": "gears.example.com", "*.json": "no object"} {
+			_, err := provider.CreateObjects(filepath.Join(folder, pattern))(ctx, config)
+			if err == nil || !strings.Contains(err.Error(), expected) {
+				t.Fatalf("%s: %v", pattern, err)
+			}
+		}
+		return ctx
+	}
+	environment.Test(t, features.New("objects").Setup(created).
+		Assess("run", provider.Until("deployment/web", "Available")).
+		Assess("are not made again", refused).Feature())
 }

@@ -155,10 +155,11 @@ def declared_features(owned: OwnedFields) -> list[str]:
     """The features that a node declares: those that its pool names, or those of its kubelet's version."""
     if owned.declared_features is not None:
         return list(owned.declared_features)
-    return _features_of(owned.node_info.get("kubeletVersion", ""))
+    return features_of(owned.node_info.get("kubeletVersion", ""))
 
 
-def _features_of(version: str) -> list[str]:
+def features_of(version: str) -> list[str]:
+    """The features that a kubelet of this version declares by default."""
     found = _MINOR.match(version)
     declares = found is not None and (int(found[1]), int(found[2])) >= _DECLARES_SINCE
     return list(_DECLARED_FEATURES) if declares else []
@@ -167,7 +168,7 @@ def _features_of(version: str) -> list[str]:
 def _named_features(pool: Pool) -> tuple[str, ...] | None:
     """Those that a pool names; an API server takes what devices take of a node only if that declares the feature."""
     if pool.declared_features is None and pool.devices and pool.devices.node_allocatable_resources:
-        return tuple(sorted([*_features_of(pool.node_info.kubelet_version), NODE_ALLOCATABLE]))
+        return tuple(sorted([*features_of(pool.node_info.kubelet_version), NODE_ALLOCATABLE]))
     return pool.declared_features
 
 

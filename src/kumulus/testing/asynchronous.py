@@ -3,9 +3,10 @@
 import asyncio
 import inspect
 import os
+import subprocess
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar, overload
@@ -17,7 +18,7 @@ from kumulus.nodes.pools.live import NODES
 from kumulus.nodes.pools.result import explain
 from kumulus.runtimes.kwok.runtime import KwokRuntime
 from kumulus.stackfile.model import ClusterSpec
-from kumulus.testing import canaries, faults, guard, wanted
+from kumulus.testing import canaries, faults, guard, programs, wanted
 from kumulus.testing import manifests as applying
 from kumulus.testing.clients import Clients
 from kumulus.testing.errors import NOT_UP, ClusterError, NotInTime
@@ -191,6 +192,19 @@ class AsyncCluster:
     def clients(self) -> Clients:
         """Clients of the packages kubernetes, kr8s and lightkube."""
         return Clients(self.kubeconfig)
+
+    def run(self, *command: str) -> AbstractContextManager[subprocess.Popen[bytes]]:
+        """A program, such as an operator, with the cluster's kubeconfig as KUBECONFIG, for as long as the block runs.
+
+        It also ends with the thread that started it, and with this process, however that ends.
+
+        Args:
+            command: its name or path, and its arguments.
+
+        Raises:
+            ClusterError: there is no such program.
+        """
+        return programs.running(command, {**os.environ, **self.env})
 
     async def apply(self, manifests: Manifests, *, namespace: str = "") -> list[dict[str, Any]]:
         """Apply manifests on the server's side, in their order; returns the objects as they are stored.

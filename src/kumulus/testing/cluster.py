@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 from collections.abc import Callable, Coroutine, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -118,6 +119,10 @@ class Cluster:
     def namespace(self) -> str:
         """See :attr:`AsyncCluster.namespace`."""
         return self._of.namespace
+
+    def run(self, *command: str) -> AbstractContextManager[subprocess.Popen[bytes]]:
+        """See :meth:`AsyncCluster.run`."""
+        return self._of.run(*command)
 
     def apply(self, manifests: Manifests, *, namespace: str = "") -> list[dict[str, Any]]:
         """See :meth:`AsyncCluster.apply`."""

@@ -7,10 +7,12 @@ which fields an API server drops while a feature gate is off). Checked against K
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from kumulus.model.devices import NODE_ALLOCATABLE
+
 DEVICE_API = "resource.k8s.io/v1"
 DEVICE_KINDS = ("DeviceClass", "ResourceSlice")
 CLAIM_KINDS = ("ResourceClaim", "ResourceClaimTemplate")
-# Fields that an API server drops silently while their gate is off, the default up to Kubernetes 1.35.
+# Fields that an API server drops silently while their gate is off, the default up to Kubernetes 1.35 at least.
 _OF_SLICE = {"sharedCounters": "DRAPartitionableDevices", "perDeviceNodeSelection": "DRAPartitionableDevices"}
 _OF_DEVICE = {
     "consumesCounters": "DRAPartitionableDevices",
@@ -19,6 +21,7 @@ _OF_DEVICE = {
     "bindingConditions": "DRADeviceBindingConditions",
     "bindingFailureConditions": "DRADeviceBindingConditions",
     "allowMultipleAllocations": "DRAConsumableCapacity",
+    "nodeAllocatableResources": NODE_ALLOCATABLE,
 }
 _OF_REQUEST = {
     "tolerations": "DRADeviceTaints",

@@ -2,11 +2,10 @@
 
 Sources: the plugins of kube-scheduler (NodeAffinity, TaintToleration, NodeResourcesFit, NodePorts,
 PodTopologySpread, InterPodAffinity, VolumeBinding, VolumeZone, NodeVolumeLimits, DynamicResources, SchedulingGates,
-DefaultPreemption, GangScheduling, TopologyPlacement), k8s.io/dynamic-resource-allocation (structured), and the API
-references of Kueue (kueue.x-k8s.io) and Volcano (scheduling.volcano.sh).
+DefaultPreemption, GangScheduling, TopologyPlacement, NodeDeclaredFeatures), k8s.io/dynamic-resource-allocation
+(structured), and the API references of Kueue (kueue.x-k8s.io) and Volcano (scheduling.volcano.sh).
 
-Checked against Kubernetes 1.35 to 1.37. What 1.37 decides by besides is not kept yet: a node's `declaredFeatures`,
-and the `nodeAllocatableResources` of devices, which nodes have to declare.
+Checked against Kubernetes 1.35 to 1.37.
 """
 
 from kumulus.extras.capture.grammar import Each, Form, Leaf, Selecting
@@ -124,6 +123,10 @@ _CAPACITY: Form = {
         "validRange": {"min": QUANTITY, "max": QUANTITY, "step": QUANTITY},
     },
 }
+_TAKEN: Form = {
+    "mapping": {"capacityKey": Leaf.ATTRIBUTE, "capacityMultiplier": QUANTITY, "deviceMultiplier": QUANTITY},
+    "overhead": {"perPod": QUANTITY, "perContainer": QUANTITY},
+}
 DEVICE: dict[str, Form] = {
     "name": NAME,
     "attributes": Each(
@@ -139,6 +142,7 @@ DEVICE: dict[str, Form] = {
     "bindingConditions": [KEY],
     "bindingFailureConditions": [KEY],
     "allowMultipleAllocations": WORD,
+    "nodeAllocatableResources": Each(RESOURCE, _TAKEN),
 }
 _SLICE: Form = {
     "driver": Leaf.DRIVER,
@@ -354,6 +358,7 @@ UNSEEN = {
     "pods that have ended": "they hold nothing",
     "images on nodes": "read only for ImageLocality's score, which is 0 everywhere in a clone",
     "Services' and ReplicaSets' selectors": "read only for the score of the default topology spread",
+    "what their devices take of nodes, in pods' statuses": "the scheduler's; a clone's counts new pods",
     "ResourceClaims made for extended resources": "in a clone their devices are free",
     "configuration and derived attributes in ResourceClaims": "parameters of drivers; an alpha feature",
     "Workloads of scheduling.k8s.io": "templates; kube-scheduler reads the groups that were made of them",

@@ -62,7 +62,10 @@ _API_WORDS = """
     Any LowerPriority LowerOrNewerEqualPriority Borrow TryNextFlavor MayStopSearch Preempt None Hold HoldAndDrain
     IfHealthyBudget AlwaysAllow Pod Container PersistentVolumeClaim Terminating NotTerminating BestEffort NotBestEffort
     PriorityClass CrossNamespacePodAffinity VolumeAttributesClass RollingUpdate Recreate OnDelete OrderedReady Parallel
-    Indexed NonIndexed ExactCount All
+    Indexed NonIndexed ExactCount All RestartAllContainersOnContainerExits ExtendWebSocketsToKubelet
+    GuaranteedQoSPodCPUResize InPlacePodLevelResourcesVerticalScaling InPlacePodVerticalScalingInitContainers
+    InPlacePodVerticalScalingMemoryBackedVolumes UserNamespacesHostNetworkSupport VolumeBindMountOptions
+    DRANodeAllocatableResources DRAOptionalNodeOperations
 """
 _WORDS = frozenset(_API_WORDS.split())
 _MOST_TEXT = 4096

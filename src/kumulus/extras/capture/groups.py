@@ -12,6 +12,7 @@ from kumulus.extras.capture.fields import TAINTS
 from kumulus.extras.capture.grammar import Form, Leaf, reduced
 from kumulus.model.named_nodes import TOPOLOGY_PREFIX
 from kumulus.model.names import NODE_NAME_LENGTH, SYSTEM_GROUP, dns_safe
+from kumulus.model.nodes import features_of
 from kumulus.model.pools import ARCH_LABEL, INSTANCE_TYPE_LABEL, OS_LABEL, REGION_LABEL, ZONE_LABEL
 from kumulus.model.quantity import QuantityError, canonical, parse
 
@@ -19,10 +20,11 @@ HOSTNAME = "kubernetes.io/hostname"
 NODE: dict[str, Form] = {
     "metadata": {"name": Leaf.NAME, "labels": Leaf.LABELS},
     "spec": {"unschedulable": Leaf.WORD, "taints": TAINTS},
-    "status": {"capacity": Leaf.RESOURCES, "allocatable": Leaf.RESOURCES},
+    "status": {"capacity": Leaf.RESOURCES, "allocatable": Leaf.RESOURCES, "declaredFeatures": [Leaf.WORD]},
 }
 KEPT: dict[str, Form] = {
     **NODE,
+    "features": [Leaf.WORD],
     "ill": [Leaf.WORD],
     "machine": {"architecture": Leaf.WORD, "operatingSystem": Leaf.WORD},
 }
@@ -71,7 +73,10 @@ def captured_node(raw: Mapping[str, Any]) -> dict[str, Any]:
     else:
         kept.get("spec", {}).pop("taints", None)
     conditions = {str(each.get("type")): str(each.get("status")) for each in status.get("conditions") or ()}
-    return kept | {"ill": _illness(conditions), "machine": _machine(info, labels)}
+    declared = sorted(kept.get("status", {}).pop("declaredFeatures", ()))
+    own = declared != features_of(str(info.get("kubeletVersion", "")))
+    features = {"features": declared} if own else {}
+    return kept | features | {"ill": _illness(conditions), "machine": _machine(info, labels)}
 
 
 def _illness(conditions: Mapping[str, str]) -> list[str]:
@@ -120,7 +125,8 @@ def _own_labels(nodes: Sequence[Mapping[str, Any]]) -> frozenset[str]:
 def _shape(node: Mapping[str, Any], own: frozenset[str]) -> str:
     labels = {key: value for key, value in (node["metadata"].get("labels") or {}).items() if key not in own}
     taints = sorted(node.get("spec", {}).get("taints", ()), key=json.dumps)
-    return json.dumps([labels, taints, node.get("status", {}), node.get("machine", {})], sort_keys=True)
+    rest = [node.get(each) for each in ("status", "machine", "features")]
+    return json.dumps([labels, taints, *rest], sort_keys=True)
 
 
 def _base(node: Mapping[str, Any]) -> str:
@@ -163,6 +169,7 @@ def _group(name: str, nodes: Sequence[Mapping[str, Any]], own: frozenset[str]) -
         "capacity": dict(sorted(capacity.items())),
         **({"allocatable": different} if (different := _different(capacity, allocatable)) else {}),
         **({"nodeInfo": nodes[0]["machine"]} if nodes[0].get("machine") else {}),
+        **({"declaredFeatures": nodes[0]["features"]} if "features" in nodes[0] else {}),
     }
     listed = [_entry(node, labels[index], common) for index, node in enumerate(nodes)]
     placement = {"availabilityZone": zone, "replicas": len(nodes), "nodes": listed}

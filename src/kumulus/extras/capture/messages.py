@@ -72,7 +72,10 @@ STORED = tables_of(
     Device: name 1 string, attributes 2 {}DeviceAttribute, capacity 3 {}DeviceCapacity,
         consumesCounters 4 *DeviceCounterConsumption, nodeName 5 string, nodeSelector 6 NodeSelector, allNodes 7 bool,
         taints 8 *DeviceTaint, bindsToNode 9 bool, bindingConditions 10 *string, bindingFailureConditions 11 *string,
-        allowMultipleAllocations 12 bool
+        allowMultipleAllocations 12 bool, nodeAllocatableResources 14 {}NodeAllocatableResource
+    NodeAllocatableResource: mapping 3 NodeAllocatableMapping, overhead 4 NodeAllocatableOverhead
+    NodeAllocatableMapping: capacityKey 1 string, capacityMultiplier 2 Quantity, deviceMultiplier 3 Quantity
+    NodeAllocatableOverhead: perPod 1 Quantity, perContainer 2 Quantity
     DeviceAttribute: int 2 int64, bool 3 bool, string 4 string, version 5 string
     DeviceCapacity: value 1 Quantity, requestPolicy 2 CapacityRequestPolicy
     CapacityRequestPolicy: default 1 Quantity, validValues 3 *Quantity, validRange 4 CapacityRequestPolicyRange
@@ -127,7 +130,7 @@ STORED = tables_of(
     V1beta1BasicDevice: attributes 1 {}DeviceAttribute, capacity 2 {}DeviceCapacity,
         consumesCounters 3 *DeviceCounterConsumption, nodeName 4 string, nodeSelector 5 NodeSelector, allNodes 6 bool,
         taints 7 *DeviceTaint, bindsToNode 8 bool, bindingConditions 9 *string, bindingFailureConditions 10 *string,
-        allowMultipleAllocations 11 bool
+        allowMultipleAllocations 11 bool, nodeAllocatableResources 14 {}NodeAllocatableResource
     V1beta1ResourceClaim: metadata 1 ObjectMeta, spec 2 V1beta1ResourceClaimSpec, status 3 ResourceClaimStatus
     V1beta1ResourceClaimSpec: devices 1 V1beta1DeviceClaim
     V1beta1DeviceClaim: requests 1 *V1beta1DeviceRequest, constraints 2 *DeviceConstraint
@@ -141,9 +144,10 @@ STORED = tables_of(
     NodeSpec: unschedulable 4 bool, taints 5 *Taint
     Taint: key 1 string, value 2 string, effect 3 string
     Node: metadata 1 ObjectMeta, spec 2 NodeSpec, status 3 NodeStatus
-    NodeStatus: capacity 1 {}Quantity, allocatable 2 {}Quantity, conditions 4 *NodeCondition, nodeInfo 7 NodeSystemInfo
+    NodeStatus: capacity 1 {}Quantity, allocatable 2 {}Quantity, conditions 4 *NodeCondition,
+        nodeInfo 7 NodeSystemInfo, declaredFeatures 14 *string
     NodeCondition: type 1 string, status 2 string
-    NodeSystemInfo: operatingSystem 9 string, architecture 10 string
+    NodeSystemInfo: kubeletVersion 7 string, operatingSystem 9 string, architecture 10 string
     PodSpec: volumes 1 *Volume, containers 2 *Container, nodeSelector 7 {}string, nodeName 10 string,
         hostNetwork 11 bool, affinity 18 Affinity, schedulerName 19 string, initContainers 20 *Container,
         tolerations 22 *Toleration, priorityClassName 24 string, priority 25 int32, runtimeClassName 29 string,

@@ -81,6 +81,7 @@ def node(planted: Planted) -> dict[str, Any]:
             "allocatable": amounts,
             "addresses": [{"type": "Hostname", "address": planted.name()}],
             "conditions": planted.conditions(),
+            "declaredFeatures": [planted.name()],
             "images": [{"names": [planted.name()], "sizeBytes": 1}],
             "nodeInfo": {"architecture": planted.name(), "machineID": planted.name(), "kernelVersion": planted.name()},
             "volumesAttached": [{"name": planted.name(), "devicePath": planted.name()}],
@@ -226,6 +227,9 @@ def devices(planted: Planted) -> Iterator[dict[str, Any]]:
         "consumesCounters": [{"counterSet": planted.name(), "counters": counters}],
         "taints": [{"key": planted.key(), "value": planted.name(), "effect": "NoSchedule"}],
         "bindingConditions": [planted.key()],
+        "nodeAllocatableResources": {
+            planted.key(): {"mapping": {"capacityKey": planted.key(), "deviceMultiplier": planted.name()}},
+        },
     }
     spec = {
         "driver": driver,

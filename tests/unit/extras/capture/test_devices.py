@@ -81,6 +81,10 @@ def test_what_a_scheduler_reads_of_slices_and_classes_is_kept_whole(tmp_path: Pa
         bindsToNode=True,
         bindingConditions=["acme.example/attached"],
         bindingFailureConditions=["acme.example/failed"],
+        nodeAllocatableResources={
+            "cpu": {"mapping": {"capacityKey": "memory", "capacityMultiplier": "1m"}},
+            "memory": {"mapping": {"deviceMultiplier": "1Gi"}, "overhead": {"perPod": "2Gi", "perContainer": "1Mi"}},
+        },
     )
     whole["capacity"]["memory"]["requestPolicy"] = policy
     raws = [
@@ -101,6 +105,7 @@ def test_what_a_scheduler_reads_of_slices_and_classes_is_kept_whole(tmp_path: Pa
         "DRADeviceBindingConditions",
         "DRADeviceTaints",
         "DRAExtendedResource",
+        "DRANodeAllocatableResources",
         "DRAPartitionableDevices",
     ]
     assert "configuration in DeviceClasses" in files["left-out.md"]

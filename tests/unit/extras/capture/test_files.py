@@ -20,6 +20,7 @@ from kumulus.extras.capture.kinds import KINDS, cluster_role
 from kumulus.extras.capture.reading import captured, captured_pod
 from kumulus.extras.capture.spool import AnotherSource, Spool
 from kumulus.extras.capture.words import Words
+from kumulus.model.nodes import features_of
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.load import load
 from kumulus.stackfile.model import ClusterSpec
@@ -115,6 +116,27 @@ def test_nodes_that_differ_are_groups_of_their_own(tmp_path: Path) -> None:
     found = {pool.nodes[0].name: pool for pool in pools(cluster(tmp_path / "out"), "dev")}
     assert found["large"].capacity["cpu"] == "8"
     assert [taint.key for taint in found["tainted"].taints] == ["acme.example/reserved"]
+
+
+def test_features_that_nodes_declare_are_kept_where_their_version_has_others(tmp_path: Path) -> None:
+    def declaring(name: str, *features: str) -> dict[str, Any]:
+        made = node(name)
+        made["status"]["declaredFeatures"] = [*features]
+        made["status"]["nodeInfo"]["kubeletVersion"] = "v1.37.2-gke.1"
+        return made
+
+    usual = features_of("v1.37.2")
+    more = ["DRANodeAllocatableResources", *usual]
+    nodes = [declaring("a", *usual), declaring("b", *reversed(more), "AcmeOwn"), declaring("c"), node("d")]
+    written(tmp_path / "out", *nodes)
+    found = {pool.nodes[0].name: pool for pool in pools(cluster(tmp_path / "out"), "dev")}
+    assert {name: pool.declared_features for name, pool in found.items()} == {
+        "a": None,
+        "b": tuple(sorted(more)),
+        "c": (),
+    }
+    # One of an older version declares none, as "c" does, but in a clone has what its version there has.
+    assert found["a"].node_names() == ["a", "d"]
 
 
 def test_an_anonymised_node_has_only_resources_that_a_stack_file_may_name(tmp_path: Path) -> None:
