@@ -6,7 +6,7 @@ import re
 import sys
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any
 
 from kumulus.model.contents import FAULTS, NODES, POOLS, PREVIEW
@@ -54,7 +54,7 @@ def of_dataclass(
     properties = tuple(
         Property(
             camel(field.name),
-            (known or {}).get(field.name) or _type(hints[field.name]),
+            (known or {}).get(field.name) or type_of(hints[field.name]),
             descriptions[field.name],
             required=_needed(field) and field.name not in optional,
         )
@@ -70,7 +70,7 @@ def of_plain_form(made_from: type) -> tuple[Property, ...]:
     return tuple(
         Property(
             key.name,
-            _type(key.type or _annotation(made_from, field)),
+            type_of(key.type or _annotation(made_from, field)),
             key.doc or descriptions[field.name],
             required=_needed(field),
         )
@@ -106,18 +106,23 @@ def _line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _type(hint: Any) -> Type:
+def type_of(hint: Any) -> Type:
+    """The type of what an annotation describes."""
     if hint in _PLAIN:
         return _PLAIN[hint]
     if dataclasses.is_dataclass(hint):
         return BY_CLASS[hint]
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if origin is tuple:
-        return listing(_type(arguments[0]))
+    if origin is typing.Literal:
+        return STRING
+    if origin in (tuple, list, Sequence):
+        return listing(type_of(arguments[0]))
     if origin in (dict, Mapping):
-        return mapping(_type(arguments[1]))
+        return mapping(type_of(arguments[1]))
     if origin in (types.UnionType, typing.Union):
-        return ANY
+        # For an Input[T] (a T, an awaitable T or an output of T), the T; for several kinds of values, Any.
+        within = [each for each in arguments if typing.get_origin(each) is Awaitable]
+        return type_of(typing.get_args(within[0])[0]) if within else ANY
     raise TypeError(f"no type of a schema is known for {hint}")
 
 

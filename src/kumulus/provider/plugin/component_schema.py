@@ -3,17 +3,15 @@
 import importlib
 import inspect
 import re
-import types
-from collections.abc import Awaitable, Mapping, Sequence
-from typing import Any, Literal, Union, get_args, get_origin
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter
 
 from kumulus.components.arguments import Argument
 from kumulus.components.described_cluster import CLASSES
-from kumulus.provider.object_types import documented
+from kumulus.provider.object_types import documented, type_of
 from kumulus.provider.plugin.components import Kind, is_cluster, is_groups, kinds
-from kumulus.provider.properties import ANY, BOOLEAN, INTEGER, NUMBER, STRING, Type, listing, mapping
 from kumulus.stackfile.schema.document import schema_of
 from kumulus.stackfile.schema.forms import forms
 
@@ -113,7 +111,6 @@ class _Reading:
         return {"type": "object", "additionalProperties": within_all[0] if same else dict(_ANY)}
 
 
-_PLAIN: dict[Any, Type] = {str: STRING, int: INTEGER, float: NUMBER, bool: BOOLEAN, Any: ANY}
 _CLUSTERS = (*(each.__name__ for each in CLASSES), "EmulatedCluster")
 _ROLE = re.compile(r":\w+:`([^`]+)`")
 _CODE = re.compile(r"``([^`]+)``")
@@ -136,7 +133,7 @@ def _component(kind: Kind, sections: SectionTypes) -> dict[str, Any]:
         "requiredInputs": [each.key for each in arguments if each.required],
         "properties": {
             each.key: {
-                **_type(each.type).schema(),
+                **type_of(each.type).schema(),
                 "description": _text(each.doc, names),
                 **({"secret": True} if "a secret" in each.doc else {}),
             }
@@ -165,24 +162,7 @@ def _kind(argument: Argument, sections: SectionTypes) -> dict[str, Any]:
         module, _, name = argument.section.partition(":")
         found = sections.of(getattr(importlib.import_module(module), name), argument.plain)
         return {"type": "array", "items": found} if get_origin(argument.type) is Sequence else found
-    return _type(argument.type).schema()
-
-
-def _type(kind: Any) -> Type:
-    if kind in _PLAIN:
-        return _PLAIN[kind]
-    origin, arguments = get_origin(kind), get_args(kind)
-    if origin is Literal:
-        return STRING
-    if origin in (Mapping, dict):
-        return mapping(_type(arguments[1]))
-    if origin in (Sequence, list):
-        return listing(_type(arguments[0]))
-    if origin in (Union, types.UnionType):
-        # For an Input[T] (a T, an awaitable T or an output of T), the T; for several kinds of values, Any.
-        within = [each for each in arguments if get_origin(each) is Awaitable]
-        return _type(get_args(within[0])[0]) if within else ANY
-    raise TypeError(f"no type of a schema is known for {kind}")
+    return type_of(argument.type).schema()
 
 
 def _choice(kind: Any) -> str:
