@@ -15,19 +15,7 @@ from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.faults import operations, records
 from kumulus.nodes.faults.pods import count_affected
 from kumulus.provider.resources.base import Properties
-from tests.integration.conftest import (
-    JOBS,
-    LEASES,
-    NODES,
-    PODS,
-    Faults,
-    Plane,
-    Pools,
-    conditions,
-    job,
-    operation,
-    pod,
-)
+from tests.integration.conftest import JOBS, LEASES, NODES, PODS, Faults, Plane, Pools, conditions, job, operation, pod
 from tests.support.api import Object
 from tests.support.said import Said
 

@@ -19,14 +19,7 @@ from kumulus.components.inputs import marked
 from kumulus.components.resources import ClusterLike
 from kumulus.host import installation
 from kumulus.model.errors import Where, shown_path
-from kumulus.stackfile.host_commands import (
-    HostCommand,
-    When,
-    digest_of_file,
-    is_archive,
-    load_name,
-    missing_archive,
-)
+from kumulus.stackfile.host_commands import HostCommand, When, digest_of_file, is_archive, load_name, missing_archive
 from kumulus.stackfile.load import Loaded
 from kumulus.stackfile.secrets import Secrets
 

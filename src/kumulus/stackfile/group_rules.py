@@ -12,13 +12,7 @@ from kumulus.model.devices import GATES, NODE_ALLOCATABLE, NVIDIA_DRIVER, extend
 from kumulus.model.errors import Problem, Where, path_text, shown
 from kumulus.model.gfd import GPU_PRODUCT_LABEL
 from kumulus.model.named_nodes import count_problems
-from kumulus.model.names import (
-    SYSTEM_GROUP,
-    collisions,
-    is_dns_subdomain,
-    node_name,
-    pool_name,
-)
+from kumulus.model.names import SYSTEM_GROUP, collisions, is_dns_subdomain, node_name, pool_name
 from kumulus.model.pool_form import allocatable_problems, length_problems
 from kumulus.model.quantity import QuantityError, parse
 from kumulus.nodes.catalog.instances import gpu_products, instance_types, mig_profiles

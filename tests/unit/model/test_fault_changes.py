@@ -7,13 +7,7 @@ import pytest
 
 from kumulus.model.active_faults import ActiveFault
 from kumulus.model.fault_consequences import described, reclaimed
-from kumulus.model.fault_effects import (
-    Interruption,
-    NodeEffects,
-    OfferEffects,
-    node_effects_from,
-    offer_effects_from,
-)
+from kumulus.model.fault_effects import Interruption, NodeEffects, OfferEffects, node_effects_from, offer_effects_from
 from kumulus.model.node_changes import delta
 from kumulus.model.nodes import HOSTNAME_LABEL, boot_id
 from kumulus.model.pools import Pool

@@ -4,14 +4,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
-from kumulus.model.device_checks import (
-    ATTRIBUTE_KINDS,
-    DRIVER_LENGTH,
-    NODE_RESOURCE,
-    NODE_WAYS,
-    VALUE_LENGTH,
-    VERSION,
-)
+from kumulus.model.device_checks import ATTRIBUTE_KINDS, DRIVER_LENGTH, NODE_RESOURCE, NODE_WAYS, VALUE_LENGTH, VERSION
 from kumulus.model.devices import PER_DEVICE
 from kumulus.model.distributions import LARGEST_SIGMA, PARAMETERS
 from kumulus.model.fields import FORM

@@ -10,17 +10,7 @@ from pydantic import ConfigDict, Field, model_validator
 from kumulus.extras.lab.file.fields import MOST_JOBS, Name, Needed, Rate, Requests, Seconds
 from kumulus.model.checks import problem, whole_problems
 from kumulus.model.errors import Problem, Where, shown
-from kumulus.model.fields import (
-    FORM,
-    Annotations,
-    DurationField,
-    Labels,
-    LabelValue,
-    Section,
-    checked,
-    found,
-    whole,
-)
+from kumulus.model.fields import FORM, Annotations, DurationField, Labels, LabelValue, Section, checked, found, whole
 from kumulus.model.names import label_key_mistake, suggest
 from kumulus.model.topology import LEVELS
 
