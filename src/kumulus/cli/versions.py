@@ -1,7 +1,5 @@
 """What `kumulus --version` says: the versions that a report of a fault should name."""
 
-from __future__ import annotations
-
 import platform
 import sys
 from collections.abc import Iterator

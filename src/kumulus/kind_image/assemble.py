@@ -3,8 +3,6 @@
 containerd's store is filled by the very containerd of the node, in a container without network or privileges.
 """
 
-from __future__ import annotations
-
 import hashlib
 import subprocess
 import time

@@ -3,8 +3,6 @@
 They are written as `docker save` would, without Docker: there they would stand under the names of the originals.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -4,8 +4,6 @@ Debian's `debootstrap` makes it, as root. What is mounted for that is mounted in
 the command, however that ends.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

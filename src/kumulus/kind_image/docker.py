@@ -1,7 +1,5 @@
 """The `docker` command, and whether its engine answers."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The node image as a whole: made once, kept as an archive for this user, loaded into Docker when it is not there."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Resources about a Helm release: what they share, its mark, and the wait until it is ready."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from typing import ClassVar
