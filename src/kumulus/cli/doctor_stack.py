@@ -62,7 +62,9 @@ def tools(wanted: needs.Needs) -> list[Finding]:
     for tool in (tool for number, tool in enumerate(chosen) if tool not in chosen[:number]):
         location = locate(known, tool)
         if location.path is not None:
-            findings.append(Finding(tool.name, "ok", location.version, _where(location.source, location.path), ""))
+            findings.append(
+                Finding(tool.name, "ok", location.version, f"{location.source}: {short(location.path)}", "")
+            )
         elif tool.name == plugins.COMMAND and plugins.has_command_plugin(pulumi_home()):
             findings.append(Finding(tool.name, "ok", "-", short(pulumi_home() / "plugins"), tool.purpose))
         else:
@@ -73,10 +75,6 @@ def tools(wanted: needs.Needs) -> list[Finding]:
     if len(due) > 1:
         findings.append(Finding("in all", "note", "-", how(due), ""))
     return findings
-
-
-def _where(source: str, path: Path) -> str:
-    return f"{source}: {short(path)}"
 
 
 def _ports(loaded: Loaded) -> list[Finding]:

@@ -129,7 +129,7 @@ def label_problems(where: Where, raw: object, ours_too: bool = False) -> list[Pr
 
 def annotation_problems(where: Where, raw: object, ours_too: bool = False) -> list[Problem]:
     """Problems of a mapping of annotations; the arguments are those of `label_problems`."""
-    found = _text_map_problems(where, raw, annotation_key_mistake, _any_text)
+    found = _text_map_problems(where, raw, annotation_key_mistake, lambda _: None)
     if not found and isinstance(raw, Mapping):
         size = sum(len(text.encode("utf-8", "replace")) for item in raw.items() for text in item)
         if size > _ANNOTATION_BYTES:
@@ -278,10 +278,6 @@ def _text_map_problems(
         elif mistake := value_mistake(value):
             found.append(problem(here, f"{shown(value)} {mistake.message}", mistake.remedy))
     return found
-
-
-def _any_text(value: str) -> Mistake | None:
-    return None
 
 
 def _own_key_problems(where: Where, raw: object, what: str) -> list[Problem]:

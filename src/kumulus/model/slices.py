@@ -57,7 +57,8 @@ class Part(NamedTuple):
 
 def slice_count(devices: Devices) -> int:
     """The number of slices that a node publishes: one, or more if its GPUs can be divided."""
-    return _device_slices(devices) + _counter_slices(devices)
+    of_counters = -(-devices.count // _MOST_COUNTER_SETS) if devices.mig_profiles else 0
+    return _device_slices(devices) + of_counters
 
 
 def parts_of(ordinals: Iterable[int], devices: Devices) -> Iterator[Part]:
@@ -74,10 +75,6 @@ def slice_name(pool: Pool, devices: Devices, part: Part) -> str:
 
 def _device_slices(devices: Devices) -> int:
     return -(-devices.count // _GPUS_OF_A_SLICE) if devices.mig_profiles else 1
-
-
-def _counter_slices(devices: Devices) -> int:
-    return -(-devices.count // _MOST_COUNTER_SETS) if devices.mig_profiles else 0
 
 
 def device_uuid(cluster: str, node: str, index: int) -> str:

@@ -78,7 +78,8 @@ def _shaped(group: Group) -> Group:
     template = {**template, **_completed(template, kind, name is not None)}
     metadata = template.get("metadata")
     if metadata is None or isinstance(metadata, Mapping):
-        labels = {**_type_labels(kind), **_gpu_labels(template, kind, product)}
+        of_type = {INSTANCE_TYPE_LABEL: kind.name, **kind.labels} if kind else {}
+        labels = {**of_type, **_gpu_labels(template, kind, product)}
         template["metadata"] = {**(metadata or {}), "labels": _under((metadata or {}).get("labels"), labels)}
     return {**group, "nodeTemplate": template}
 
@@ -92,10 +93,6 @@ def _completed(template: Group, kind: InstanceType | None, named: bool) -> dict[
     if kind.architecture == "amd64":
         return capacity
     return {**capacity, "nodeInfo": _under(template.get("nodeInfo"), {"architecture": kind.architecture})}
-
-
-def _type_labels(kind: InstanceType | None) -> dict[str, str]:
-    return {INSTANCE_TYPE_LABEL: kind.name, **kind.labels} if kind else {}
 
 
 def _gpu_labels(template: Group, kind: InstanceType | None, product: object) -> dict[str, str]:

@@ -136,13 +136,10 @@ def _objection(known: Pins, tool: Tool, on_path: Path, version: str | None) -> s
         return f"{on_path} is {normal(version)}, needed is {tool.accepts.removeprefix('==')}"
     companions = [other.name for other in known.tools if other.beside == tool.name]
     # The real pulumi looks next to its own resolved file, a wrapper next to the link.
-    if any(_all_in(folder, companions) for folder in (on_path.resolve().parent, on_path.parent)):
+    folders = on_path.resolve().parent, on_path.parent
+    if any(all((folder / name).exists() for name in companions) for folder in folders):
         return ""
     return f"{on_path} has no {' and '.join(companions)} next to it"
-
-
-def _all_in(folder: Path, names: list[str]) -> bool:
-    return all((folder / name).exists() for name in names)
 
 
 _TIMEOUT_SECONDS = 15

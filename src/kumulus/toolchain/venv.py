@@ -163,16 +163,13 @@ def _create(project: Path) -> None:
         )
     say(f"making .venv with Python {sys.version.split()[0]}")
     shutil.rmtree(project / ".venv", ignore_errors=True)
-    command = [_base_python(), "-m", "venv", str(project / ".venv")]
+    # If we run from the environment that is to be replaced, this is the Python it was made from.
+    base = getattr(sys, "_base_executable", None) or sys.executable
+    command = [base, "-m", "venv", str(project / ".venv")]
     answer = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if answer.returncode != 0:
         output = (answer.stdout + answer.stderr).strip()
         raise ToolchainError(f"python -m venv failed:\n  {output}")
-
-
-def _base_python() -> str:
-    # If we run from the environment that is to be replaced, this is the Python it was made from.
-    return getattr(sys, "_base_executable", None) or sys.executable
 
 
 def _pip(project: Path, arguments: list[str]) -> None:

@@ -218,7 +218,7 @@ async def _existing(client: Client, names: list[str]) -> list[str]:
     """Return those of the names that exist although they did not come with the pool's label."""
     listed = None
     if len(names) > _ASK_SINGLY:
-        listed = await _shared(_listings, client, _all_names)
+        listed = await _shared(_listings, client, lambda client: objects.names(client, NODES))
     elif len(names) > _A_FEW:
         listed = await _shared(_first_pages, client, _first_page)
     if listed is not None:
@@ -232,10 +232,6 @@ async def _existing(client: Client, names: list[str]) -> list[str]:
 
     await for_all(names, ask, workers=16, most_failures=1)
     return sorted(there)
-
-
-async def _all_names(client: Client) -> list[str]:
-    return await objects.names(client, NODES)
 
 
 async def _first_page(client: Client) -> list[str] | None:

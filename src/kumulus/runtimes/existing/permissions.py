@@ -94,10 +94,6 @@ def _devices() -> Iterator[Access]:
     yield from _verbs(_RESOURCE_GROUP, "resourceclaims", "list")
 
 
-def _hypernodes() -> Iterator[Access]:
-    yield from _verbs("topology.volcano.sh", "hypernodes", "get list create patch delete")
-
-
 def _kwok() -> Iterator[Access]:
     yield from _verbs("apiextensions.k8s.io", "customresourcedefinitions", "get list watch create delete")
     yield from _verbs("flowcontrol.apiserver.k8s.io", "flowschemas", "get create patch delete")
@@ -159,7 +155,7 @@ _OF = {
     needs.STAGES: _stages,
     needs.USAGE: _usage,
     needs.DEVICES: _devices,
-    needs.HYPERNODES: _hypernodes,
+    needs.HYPERNODES: lambda: _verbs("topology.volcano.sh", "hypernodes", "get list create patch delete"),
     needs.KWOK: _kwok,
     needs.ADDONS: _addons,
     needs.TENANTS: _tenants,

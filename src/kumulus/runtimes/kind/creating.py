@@ -245,13 +245,9 @@ async def keep_to_real_nodes(client: Client) -> None:
     """Make a new cluster's DaemonSets avoid emulated nodes; one that has a node affinity already is left alone."""
     change = {"spec": {"template": {"spec": {"affinity": nodes.affinity_to_real()}}}}
     for each in (await client.get(_DAEMON_SETS))["items"]:
-        if not _chooses_nodes(each):
+        if not (each["spec"]["template"]["spec"].get("affinity") or {}).get("nodeAffinity"):
             path = f"{_DAEMON_SETS}/{each['metadata']['name']}"
             await client.write("PATCH", path, change, content_type=STRATEGIC_MERGE_PATCH)
-
-
-def _chooses_nodes(daemon_set: dict[str, Any]) -> bool:
-    return bool((daemon_set["spec"]["template"]["spec"].get("affinity") or {}).get("nodeAffinity"))
 
 
 # Make the metrics of a kind cluster's control plane reachable for a Prometheus in the cluster.

@@ -93,7 +93,7 @@ def _changes(reports: Sequence[Report], limits: Sequence[gate.Limit]) -> tuple[l
     """What became of the measures that have limits, or of the main ones, and whether the limits are kept."""
     if len(reports) != _TWO:
         return [], []
-    measures = [each.measure for each in limits] or [name for name in comparison.main_measures() if BETTER[name]]
+    measures = [each.measure for each in limits] or [name for name in comparison.MAIN if BETTER[name]]
     changes = gate.changes((reports[0], reports[1]), list(dict.fromkeys(measures)))
     return changes, gate.checks(limits, reports, changes)
 

@@ -22,7 +22,7 @@ def rule_problems(raw: object) -> list[Problem]:
         return []
     return [
         *_workloads(raw),
-        *_duplicates(raw),
+        *duplicates(items(raw, "workloads"), ("workloads",), "name", "name"),
         *_references(raw),
         *_scheduler(raw),
         *_stopped(raw),
@@ -35,10 +35,6 @@ def rule_problems(raw: object) -> list[Problem]:
 def _workloads(raw: Mapping[str, object]) -> Iterator[Problem]:
     if raw.get("workloads") == []:
         yield problem(("workloads",), "is empty", "write what is created: [{name: training, jobs: 10, workers: 8}]")
-
-
-def _duplicates(raw: Mapping[str, object]) -> Iterator[Problem]:
-    return duplicates(items(raw, "workloads"), ("workloads",), "name", "name")
 
 
 def _why(raw: Mapping[str, object]) -> Iterator[Problem]:

@@ -16,7 +16,7 @@ INCOMPLETE = "incomplete"
 
 _MOST_USERS = 8
 _MOST_CLUSTERS = 20
-_FEW = (
+MAIN = (
     "pods.created", "pods.scheduled", "pods.pending", "pods.preempted", "jobs.admitted", "jobs.partlyAdmitted",
     "groups.admitted", "groups.partlyPlaced", "groups.preempted", "groupTimeToPlacement.p50", "placements.evaluated",
     "jobs.pending", "gpus.freeWhilePending", "allocation.gpu", "allocation.gpuEnd", "fragmentation.end",
@@ -30,16 +30,12 @@ _FEW = (
     "dispatch.ratePeak", "jobTimeToDispatch.p50", "jobTimeToDispatch.p99", "jobTimeToNodes.p50", "jobTimeToRun.p50",
     "jobTimeToRun.p99", "allocation.cpu", "client.stall",
 )  # fmt: skip
+"""What a comparison shows unless everything is asked for."""
 # What a run was compared with, and the file that may have another seed, make no other figures.
 _OTHERS = ("experiment.yaml", KEPT_AS)
 DIGITS = 8
 """How much of a SHA-256 is shown."""
 _Pairs = tuple[tuple[str, str], ...]
-
-
-def main_measures() -> tuple[str, ...]:
-    """What a comparison shows unless everything is asked for."""
-    return _FEW
 
 
 def labels(reports: Sequence[Report]) -> list[str]:
@@ -71,7 +67,7 @@ def table(reports: Sequence[Report], everything: bool = False) -> list[list[str]
         rows.append(["policy", *(each or "-" for each in policies)])
     rows.append(["status", *(each.results.status for each in reports)])
     rows.append(["repetitions", *(str(len(each.results.tests)) for each in reports)])
-    measures = ([name, *(spread(report, name) for report in reports)] for name in (UNITS if everything else _FEW))
+    measures = ([name, *(spread(report, name) for report in reports)] for name in (UNITS if everything else MAIN))
     for name, *cells in chain(measures, _by_cluster(reports), _by_user(reports)):
         if any(cell != "-" for cell in cells):
             rows.append([name, *(_of_whole(report, name, cell) for report, cell in zip(reports, cells, strict=True))])
