@@ -61,7 +61,7 @@ async def looking(plane: Plane) -> AsyncIterator[Live]:
 
 
 def at(observed: Observed) -> Cluster:
-    endpoints = health_endpoints(Path(observed.directory) / "kwok.yaml")
+    endpoints = health_endpoints(Path(observed.directory))
     return Cluster("test", Path(observed.kubeconfig), endpoints=endpoints)
 
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 _PATIENCE = 5.0
-SAVED = "kwok.yaml"
-"""What kwokctl saved of a cluster, next to its kubeconfig."""
 
 # The option in kwokctl's saved configuration with the port of a component's health check, and the scheme to use.
 _HEALTH = {
@@ -63,7 +61,7 @@ def named(args: argparse.Namespace) -> Cluster:
     kubeconfig = found.kubeconfig
     if not kubeconfig.exists():
         raise UserError(f"{found.not_up()}\n  One that is elsewhere: --kubeconfig FILE")
-    endpoints = health_endpoints(kubeconfig.parent / SAVED)
+    endpoints = health_endpoints(kubeconfig.parent)
     return Cluster(found.label, kubeconfig, None, found.stack, found.cluster, endpoints)
 
 
@@ -92,26 +90,11 @@ def restart(stack: str) -> str:
     return f"To start one that is down: {installation.command()} up {stack}" if stack else ""
 
 
-def health_endpoints(file: Path) -> dict[str, str]:
-    """The URLs of the health checks of a local cluster's components, by component.
+def health_endpoints(directory: Path) -> dict[str, str]:
+    """The URLs of the health checks of a local cluster's components, by component; none if it has no such files."""
+    from kumulus.runtimes.kwok.layout import Layout
 
-    Args:
-        file: the configuration that kwokctl saved; the result is empty if it cannot be read.
-    """
-    import yaml
-
-    from kumulus.kube.yaml_limits import FAST_LOADER, check_limits
-
-    try:
-        text = file.read_text()
-        check_limits(text)
-        documents = list(yaml.load_all(text, Loader=FAST_LOADER))
-    except (OSError, ValueError, yaml.YAMLError):
-        return {}
-    saved = [each for each in documents if isinstance(each, dict) and each.get("kind") == "KwokctlConfiguration"]
-    options = saved[0].get("options") if saved else None
-    if not isinstance(options, dict):
-        return {}
+    options = Layout(directory).settings().get("options") or {}
     return {
         component: f"{scheme}://127.0.0.1:{options[key]}/healthz"
         for component, (key, scheme) in _HEALTH.items()

@@ -16,7 +16,7 @@ MOST_TRIED_TWICE = 10_000
 """If libyaml refuses a text after more values than this, PyYAML's own parser, at 40 µs a value, does not try it."""
 
 FAST_LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""The safe loader, libyaml's where PyYAML was built with it."""
+"""The safe loader: libyaml's, ten times as fast, where PyYAML was built with it."""
 
 
 class TooMuch(ValueError):

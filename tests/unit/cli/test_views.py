@@ -89,14 +89,14 @@ def test_a_kubeconfig_that_cannot_be_used_is_told(arguments: list[str], told: st
 
 def test_health_checks_are_found_in_what_kwokctl_saved(tmp_path: Path) -> None:
     file = tmp_path / "kwok.yaml"
-    assert health_endpoints(file) == {}
+    assert health_endpoints(tmp_path) == {}
     file.write_text("{")
-    assert health_endpoints(file) == {}
+    assert health_endpoints(tmp_path) == {}
     file.write_text(
         "kind: Stage\n---\nkind: KwokctlConfiguration\n"
         "options: {kubeSchedulerPort: 7001, kwokControllerPort: 7002, etcdPort: 7003}\n"
     )
-    assert health_endpoints(file) == {
+    assert health_endpoints(tmp_path) == {
         "kube-scheduler": "https://127.0.0.1:7001/healthz",
         "kwok-controller": "http://127.0.0.1:7002/healthz",
     }

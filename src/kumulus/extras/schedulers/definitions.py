@@ -10,9 +10,8 @@ from kumulus import toolchain
 from kumulus.extras.schedulers import registry
 from kumulus.extras.schedulers.errors import SchedulerError
 from kumulus.host import installation
+from kumulus.kube.yaml_limits import FAST_LOADER
 from kumulus.toolchain import pins
-
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def crds(name: str) -> list[dict[str, Any]]:
@@ -71,7 +70,7 @@ def _documents(file: Path) -> list[dict[str, Any]]:
 @functools.lru_cache(maxsize=64)
 def _parsed(file: Path, stamp: int) -> tuple[dict[str, Any], ...]:
     try:
-        return tuple(each for each in yaml.load_all(file.read_text(), Loader=_LOADER) if each)
+        return tuple(each for each in yaml.load_all(file.read_text(), Loader=FAST_LOADER) if each)
     except yaml.YAMLError as error:
         raise SchedulerError(
             f"{file} is damaged: {error}\n  Remove its directory and run {installation.command()} tools again"

@@ -12,14 +12,12 @@ from typing import Any
 
 import yaml
 
+from kumulus.kube.yaml_limits import FAST_LOADER
 from kumulus.model.durations import seconds
 from kumulus.model.fault_effects import Condition, Interruption, NodeEffects, OfferEffects, PodEffects
 from kumulus.model.pools import taints_from
 
 FILE = Path(__file__).with_name("faults.yaml")
-
-# libyaml's parser where PyYAML includes it: ten times as fast.
-_LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ class Kind:
 @cache
 def kinds() -> Mapping[str, Kind]:
     """Every entry of the catalog, by name: faults of nodes first, then those of pods and of offerings."""
-    document = yaml.load(FILE.read_text(), _LOADER)  # noqa: S506 - a safe loader, chosen above
+    document = yaml.load(FILE.read_text(), FAST_LOADER)  # noqa: S506 - a safe loader, chosen above
     cited: dict[str, str] = document["sources"]
     found = {}
     for name, raw in document["nodes"].items():

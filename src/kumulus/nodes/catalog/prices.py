@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from kumulus.kube.yaml_limits import FAST_LOADER
 from kumulus.model.checks import mapping_problems, problem, unknown_key_problems
 from kumulus.model.errors import Problem, SpecError, Where, shown
 from kumulus.model.pools import INSTANCE_TYPE_LABEL, REGION_LABEL
@@ -85,7 +86,8 @@ def spot_labels(cloud: str) -> dict[str, str]:
 @cache
 def catalog() -> Prices:
     """The catalog's own prices."""
-    raw = yaml.load((CATALOG / "prices.yaml").read_text(encoding="utf-8"), Loader=_LOADER)  # noqa: S506 - a safe loader
+    text = (CATALOG / "prices.yaml").read_text(encoding="utf-8")
+    raw = yaml.load(text, Loader=FAST_LOADER)  # noqa: S506 - a safe loader
     return Prices(_table(raw, "prices.yaml"))
 
 
@@ -99,7 +101,7 @@ def with_own(path: Path) -> Prices:
         SpecError: the file cannot be read, or has mistakes; the error has all of them.
     """
     try:
-        raw = yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER)  # noqa: S506 - a safe loader, whichever it is
+        raw = yaml.load(path.read_text(encoding="utf-8"), Loader=FAST_LOADER)  # noqa: S506 - a safe loader
     except OSError as error:
         raise SpecError([Problem("", f"{error.strerror or error}")], str(path)) from None
     # A date that no calendar has is a ValueError of PyYAML's, as is a text in another encoding.
@@ -160,6 +162,3 @@ def _price_problems(where: Where, hourly: object) -> list[Problem]:
     if hourly < 0:
         return [problem(where, f"is {shown(hourly)}, a negative price", remedy)]
     return [problem(where, f"is {shown(hourly)}", remedy)] if hourly > _MOST else []
-
-
-_LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

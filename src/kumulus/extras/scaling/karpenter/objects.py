@@ -11,6 +11,7 @@ import yaml
 from kumulus import toolchain
 from kumulus.extras.scaling.deploying import READ, Rule, granted, user
 from kumulus.extras.scaling.descriptor import Asked, Manifest
+from kumulus.kube.yaml_limits import FAST_LOADER
 from kumulus.kwok.base_stages import node_initialize, node_reclaimed
 
 USER = "karpenter"
@@ -23,7 +24,6 @@ INSTANCES = (
     "/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses",
 )
 _NODE_CLASS = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "default"}
-_LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _SUBJECT = user(USER)
 RULES: tuple[Rule, ...] = (
     ("karpenter.kwok.sh", ("kwoknodeclasses",), READ),
@@ -87,7 +87,7 @@ def definitions() -> list[Manifest]:
     """The CRDs of its kinds, from its Go module."""
     toolchain.find("karpenter")
     found = sorted((toolchain.kept("karpenter") / "crds").glob("*.yaml"))
-    return [yaml.load(file.read_text(), Loader=_LOADER) for file in found]  # noqa: S506 - a safe loader
+    return [yaml.load(file.read_text(), Loader=FAST_LOADER) for file in found]  # noqa: S506 - a safe loader
 
 
 def node_pool(pool: Mapping[str, Any], offered: Sequence[str]) -> Manifest:

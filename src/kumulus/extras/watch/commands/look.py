@@ -58,7 +58,7 @@ async def _seek(found: cluster.Cluster, live: Live, clients: AsyncExitStack, kno
             # It is only half written yet.
             continue
         try:
-            endpoints = cluster.health_endpoints(found.kubeconfig.parent / cluster.SAVED)
+            endpoints = cluster.health_endpoints(found.kubeconfig.parent)
             await live.move(client, places(found), endpoints)
         except (ApiError, Unreachable):
             await client.close()
