@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kumulus.extras.advise.demand import Demand, Shape, Unadvisable, amount
+from kumulus.extras.watch.live.admission import Requirement
 from kumulus.model.names import nearest
 from kumulus.model.pools import (
     CLUSTER_LABEL,
@@ -217,13 +218,10 @@ def _shown(resource: str, much: int) -> str:
     return f"{much / 2**30:g} GiB {resource}" if resource in ("memory", "ephemeral-storage") else f"{much:,} {resource}"
 
 
-# Whether a pod's node selector and required node affinity allow a node, as the scheduler matches them.
-#
-# Source: k8s.io/component-helpers/scheduling/corev1/nodeaffinity. Terms are alternatives; all expressions of one hold.
-
-
 def allowed(spec: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    """Whether a pod may run on a node with these labels.
+    """Whether a pod may run on a node with these labels, as kube-scheduler matches them.
+
+    Source: k8s.io/component-helpers/scheduling/corev1/nodeaffinity. Of the terms one has to hold, with all expressions.
 
     Args:
         spec: its `nodeSelector`, and its required node affinity as `nodeAffinity`.
@@ -241,28 +239,9 @@ def _term(term: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
     # A node that does not exist yet has no name to match, and a term without expressions matches nothing.
     if term.get("matchFields") or not expressions:
         return False
-    return all(_expression(each, labels.get(str(each.get("key")))) for each in expressions)
+    return all(_requirement(each).holds(labels) for each in expressions)
 
 
-def _expression(expression: Mapping[str, Any], value: str | None) -> bool:
-    values = [str(each) for each in expression.get("values") or []]
-    match expression.get("operator"):
-        case "In":
-            return value in values
-        case "NotIn":
-            return value not in values
-        case "Exists":
-            return value is not None
-        case "DoesNotExist":
-            return value is None
-        case "Gt" | "Lt" as operator:
-            return _compared(operator, value, values)
-    return False
-
-
-def _compared(operator: str, value: str | None, values: list[str]) -> bool:
-    try:
-        mine, other = int(value or ""), int(values[0])
-    except (ValueError, IndexError):
-        return False
-    return mine > other if operator == "Gt" else mine < other
+def _requirement(expression: Mapping[str, Any]) -> Requirement:
+    values = tuple(str(each) for each in expression.get("values") or ())
+    return Requirement(str(expression.get("key")), str(expression.get("operator")), values)
