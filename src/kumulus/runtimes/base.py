@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from kumulus.nodes.reporter import Reporter
@@ -108,12 +109,14 @@ class Runtime(ABC):
     name: ClassVar[str]
     replaced_by: ClassVar[frozenset[str]]
     """Options whose change needs a new cluster; the others are applied in place."""
+    files: ClassVar[type[Place]] = Place
+    """How it lays out a cluster's files."""
     on_one_machine: ClassVar[bool] = True
     """Whether the cluster exists only on the machine on which it was made."""
 
-    @abstractmethod
     def place(self, directory: str) -> Place:
         """The files in a cluster's directory, as this runtime lays them out."""
+        return self.files(Path(directory))
 
     @abstractmethod
     def problems(self, options: dict[str, Any]) -> dict[str, str]:
@@ -131,9 +134,9 @@ class Runtime(ABC):
         """Whether a cluster can change from one Kubernetes version to another in place, and keep its contents."""
         return False
 
-    @abstractmethod
     def kubeconfig_path(self, wanted: Wanted) -> str:
         """Where the kubeconfig will be; known before the cluster exists, so that previews can show it."""
+        return str(self.files.of(wanted.home, wanted.name).kubeconfig)
 
     def configuration(self, wanted: Wanted) -> str:
         """Fingerprint of the in-place settings wanted, to compare with :attr:`Observed.configuration`."""

@@ -41,14 +41,8 @@ class Folders(Runtime):
     name: ClassVar[str] = "kwok"
     replaced_by: ClassVar[frozenset[str]] = frozenset({"featureGates"})
 
-    def place(self, directory: str) -> Place:
-        return Place(Path(directory))
-
     def problems(self, options: dict[str, Any]) -> dict[str, str]:
         return {}
-
-    def kubeconfig_path(self, wanted: Wanted) -> str:
-        return str(Place.of(wanted.home, wanted.name).kubeconfig)
 
     def removed(self, directory: str) -> bool:
         return Place(Path(directory)).removed()

@@ -1,6 +1,7 @@
 """The existing runtime: checks a cluster, and refuses it if it is wrong; makes and removes nothing of it."""
 
 import asyncio
+from pathlib import Path
 from typing import Any, ClassVar
 
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
@@ -11,7 +12,7 @@ from kumulus.runtimes import directories
 from kumulus.runtimes.base import Foreseen, Observed, Recorded, Runtime, Wanted
 from kumulus.runtimes.existing import permissions, source
 from kumulus.runtimes.existing.source import CopyPlace, Source
-from kumulus.runtimes.place import same
+from kumulus.runtimes.place import Place, same
 
 _OPTIONS = ("kubeconfig", "context", "needs")
 _API_SERVER = "kube-apiserver"
@@ -26,10 +27,8 @@ class ExistingRuntime(Runtime):
 
     name: ClassVar[str] = "existing"
     replaced_by: ClassVar[frozenset[str]] = frozenset()
+    files: ClassVar[type[Place]] = CopyPlace
     on_one_machine: ClassVar[bool] = False
-
-    def place(self, directory: str) -> CopyPlace:
-        return CopyPlace.of_directory(directory)
 
     def problems(self, options: dict[str, Any]) -> dict[str, str]:
         found = {key: f"unknown option; it takes: {', '.join(_OPTIONS)}" for key in options if key not in _OPTIONS}
@@ -40,9 +39,6 @@ class ExistingRuntime(Runtime):
 
     def version_problem(self, version: str) -> str | None:
         return "an existing cluster has its own Kubernetes version; leave this out"
-
-    def kubeconfig_path(self, wanted: Wanted) -> str:
-        return str(CopyPlace.of(wanted.home, wanted.name).kubeconfig)
 
     async def examine(self, wanted: Wanted, identity: str | None, report: Reporter) -> Foreseen | None:
         """See :meth:`Runtime.examine`: another cluster behind the context, and missing permissions, are refused."""
@@ -65,7 +61,7 @@ class ExistingRuntime(Runtime):
 
     async def read(self, recorded: Recorded, report: Reporter) -> Observed | None:
         """See :meth:`Runtime.read`; this also writes the copy, which a new machine does not have yet."""
-        context, place = _source(recorded), CopyPlace.of_directory(recorded.directory)
+        context, place = _source(recorded), CopyPlace(Path(recorded.directory))
         identity = await self._look(context, {}, recorded.identity)
         _write(place, context, recorded.owner)
         return _observed(place, context, identity)
@@ -79,7 +75,7 @@ class ExistingRuntime(Runtime):
 
     async def delete(self, recorded: Recorded, report: Reporter) -> None:
         """See :meth:`Runtime.delete`: the copy of the kubeconfig, and nothing else."""
-        place = CopyPlace.of_directory(recorded.directory)
+        place = CopyPlace(Path(recorded.directory))
         owner = place.note().get("owner", recorded.owner)
         if not same(owner, recorded.owner):
             report.warn(directories.not_ours(place, owner))

@@ -212,11 +212,6 @@ class CopyPlace(Place):
     FILES: ClassVar[frozenset[str]] = Place.FILES | {KUBECONFIG_FILE}
     MADE_ALONE: ClassVar[frozenset[str]] = unfinished("kumulus.json") | unfinished(KUBECONFIG_FILE)
 
-    @classmethod
-    def of_directory(cls, directory: str) -> CopyPlace:
-        """The place at that directory."""
-        return cls(Path(directory))
-
     @property
     def kubeconfig(self) -> Path:
         """The copy."""

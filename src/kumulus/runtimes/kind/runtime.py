@@ -18,7 +18,7 @@ from kumulus.runtimes.directories import exclusive
 from kumulus.runtimes.kind import creating, failures
 from kumulus.runtimes.kind.containers import Engine, Node, components
 from kumulus.runtimes.kind.place import KindPlace, forget_claim, making_alone
-from kumulus.runtimes.place import same
+from kumulus.runtimes.place import Place, same
 
 _API = "kube-apiserver"
 _LOST = "lost"
@@ -33,9 +33,7 @@ class KindRuntime(Runtime):
 
     name: ClassVar[str] = "kind"
     replaced_by: ClassVar[frozenset[str]] = frozenset({"kindConfig", "nodeImage", "provider"})
-
-    def place(self, directory: str) -> KindPlace:
-        return KindPlace(Path(directory))
+    files: ClassVar[type[Place]] = KindPlace
 
     def problems(self, options: dict[str, Any]) -> dict[str, str]:
         if not options:
@@ -45,9 +43,6 @@ class KindRuntime(Runtime):
         from kumulus.runtimes.section import option_problems
 
         return option_problems(Options, options)
-
-    def kubeconfig_path(self, wanted: Wanted) -> str:
-        return str(KindPlace.of(wanted.home, wanted.name).kubeconfig)
 
     async def examine(self, wanted: Wanted, identity: str | None, report: Reporter) -> Foreseen | None:
         """See :meth:`Runtime.examine`: a new cluster's place has to be free."""

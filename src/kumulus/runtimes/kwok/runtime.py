@@ -33,7 +33,7 @@ from kumulus.runtimes.kwok import (
     upgrade,
 )
 from kumulus.runtimes.kwok.layout import Layout, dump
-from kumulus.runtimes.place import same
+from kumulus.runtimes.place import Place, same
 
 
 class KwokRuntime(Runtime):
@@ -41,9 +41,7 @@ class KwokRuntime(Runtime):
 
     name: ClassVar[str] = "kwok"
     replaced_by: ClassVar[frozenset[str]] = configuration.REPLACED_BY
-
-    def place(self, directory: str) -> Layout:
-        return Layout(Path(directory))
+    files: ClassVar[type[Place]] = Layout
 
     def problems(self, options: dict[str, Any]) -> dict[str, str]:
         if not options:
@@ -65,9 +63,6 @@ class KwokRuntime(Runtime):
 
     def takes_version(self, old: str, new: str) -> bool:
         return upgrade.in_place(old, new)
-
-    def kubeconfig_path(self, wanted: Wanted) -> str:
-        return str(Layout.of(wanted.home, wanted.name).kubeconfig)
 
     def configuration(self, wanted: Wanted) -> str:
         return configuration.fingerprint(wanted.options)
