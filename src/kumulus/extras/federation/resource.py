@@ -53,10 +53,6 @@ class _Member(InCluster[Properties]):
     def id_of(self, inputs: Properties) -> str:
         return f"{known(inputs, 'clusterName')}/{self.role}/{known(inputs, 'queue')}"
 
-    def place_of(self, properties: Properties) -> tuple[object, ...]:
-        """See :meth:`InCluster.place_of`: a cluster has one, which removes what it no longer needs."""
-        return ()
-
     @abstractmethod
     async def wanted(self, inputs: Properties, patience: float, *, whole: bool) -> list[Manifest]:
         """The objects.

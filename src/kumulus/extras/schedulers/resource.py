@@ -78,10 +78,6 @@ class HyperNodes(InCluster[Properties]):
     def id_of(self, inputs: Properties) -> str:
         return f"{known(inputs, 'clusterName')}/hypernodes"
 
-    def place_of(self, properties: Properties) -> tuple[object, ...]:
-        """See :meth:`InCluster.place_of`: a cluster has one of them."""
-        return ()
-
     async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
         await self._refuse_others(op, inputs, recorded_owner(old))
         if old is None:

@@ -124,7 +124,7 @@ class InCluster(Resource, Generic[Wanted]):
         return f"{known(inputs, 'clusterName')}/{known(inputs, 'name')}"
 
     def place_of(self, properties: Properties) -> tuple[object, ...]:
-        """Which thing in its cluster it is: two resources with the same place are about the same objects."""
+        """Which thing in its cluster it is: resources with the same place, or without any name, are about the same."""
         return (properties.get("name"),)
 
     def failed(self, properties: Properties, error: Exception) -> ProviderError:
