@@ -208,7 +208,9 @@ async def _apply_step(
     if each.may_be("gone") and await _bring_back(client, each, now):
         result.created += 1
         return
-    if await _ignoring_404(_apply(client, each.name, changes.of(each))):
+    # If it is not there, its pool creates it, with the faults that are active then.
+    with tolerating(404):
+        await _apply(client, each.name, changes.of(each))
         result.changed += 1
     for before in each.pools.befores:
         await devices.change(client, before, each.pools.after, each.ordinal)
@@ -256,11 +258,3 @@ async def _apply(client: Client, name: str, change: Change) -> None:
         return True
 
     await objects.persist(taint, path, f"node {name}")
-
-
-async def _ignoring_404(request: Any) -> bool:
-    """Whether the node was there. If it was not, its pool creates it, with the faults that are active then."""
-    with tolerating(404):
-        await request
-        return True
-    return False
