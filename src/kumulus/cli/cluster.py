@@ -16,12 +16,8 @@ if TYPE_CHECKING:
 
 _PATIENCE = 5.0
 
-# The option in kwokctl's saved configuration with the port of a component's health check, and the scheme to use.
-_HEALTH = {
-    "kube-scheduler": ("kubeSchedulerPort", "https"),
-    "kube-controller-manager": ("kubeControllerManagerPort", "https"),
-    "kwok-controller": ("kwokControllerPort", "http"),
-}
+# The scheme of each component's health check.
+_HEALTH = {"kube-scheduler": "https", "kube-controller-manager": "https", "kwok-controller": "http"}
 
 
 @dataclass(frozen=True)
@@ -94,9 +90,5 @@ def health_endpoints(directory: Path) -> dict[str, str]:
     """The URLs of the health checks of a local cluster's components, by component; none if it has no such files."""
     from kumulus.runtimes.kwok.layout import Layout
 
-    options = Layout(directory).settings().get("options") or {}
-    return {
-        component: f"{scheme}://127.0.0.1:{options[key]}/healthz"
-        for component, (key, scheme) in _HEALTH.items()
-        if options.get(key)
-    }
+    ports = Layout(directory).ports()
+    return {name: f"{_HEALTH[name]}://127.0.0.1:{ports[name]}/healthz" for name in _HEALTH if name in ports}
