@@ -12,7 +12,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
-from kumulus.kube import Client, load_kubeconfig
+from kumulus.kube import Client, load_kubeconfig, objects
 from kumulus.kube.bulk import for_each
 from kumulus.kube.watch import Events, News, follow
 from kumulus.kwok.usage import SHARERS, selects
@@ -43,9 +43,8 @@ def _annotations(pod: Pod) -> Mapping[str, str]:
 
 
 def _is_ready(pod: Pod) -> bool:
-    status = pod.get("status") or {}
-    ready = any(each["type"] == "Ready" and each["status"] == "True" for each in status.get("conditions") or ())
-    return ready and status.get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]
+    running = (pod.get("status") or {}).get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]
+    return running and objects.holds(pod, "Ready")
 
 
 class Load:

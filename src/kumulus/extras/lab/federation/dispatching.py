@@ -14,6 +14,7 @@ from kumulus.extras.lab.measure.statistics import Between, Measured, Times, know
 from kumulus.extras.lab.measure.views import PodView
 from kumulus.extras.lab.plan.pods import PlannedJob
 from kumulus.extras.schedulers.manifests import expected_pods
+from kumulus.kube.objects import holds
 from kumulus.kube.watch import Event
 
 WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/workloads"
@@ -148,9 +149,7 @@ class Dispatching:
         name, found = event.key, event.item
         if name not in self.workers or found is None or event.kind == "DELETED":
             return None
-        conditions = (found.get("status") or {}).get("conditions") or ()
-        active = any(each.get("type") == "Active" and each.get("status") == "True" for each in conditions)
-        before = self.connected.get(name)
+        before, active = self.connected.get(name), holds(found, "Active")
         self.connected[name] = active
         return None if before in (None, active) else (name, active)
 

@@ -38,8 +38,8 @@ def lost(claims: Iterable[Object], nodes: Iterable[Object]) -> list[str]:
     found = [
         f"{CLAIMS}/{claim['metadata']['name']}"
         for claim in known
-        if _is(claim, "Launched")
-        and not _is(claim, "Registered")
+        if objects.holds(claim, "Launched")
+        and not objects.holds(claim, "Registered")
         and not claim["metadata"].get("deletionTimestamp")
         and claim["status"].get("providerID") not in there
     ]
@@ -70,8 +70,3 @@ async def forget(client: Client) -> int:
     for path in found:
         await objects.remove(client, path)
     return len(found)
-
-
-def _is(claim: Object, condition: str) -> bool:
-    conditions = (claim.get("status") or {}).get("conditions") or ()
-    return any(each["type"] == condition and each["status"] == "True" for each in conditions)
