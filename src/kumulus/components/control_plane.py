@@ -12,7 +12,7 @@ from pulumi.runtime.settings import get_root_resource
 
 from kumulus.components import plugin
 from kumulus.components.required_plugins import require_kubernetes_plugin
-from kumulus.components.resources import Cluster, kubernetes_provider, of_plugin
+from kumulus.components.resources import Cluster, of_plugin
 from kumulus.model.contents import PREVIEW
 from kumulus.runtimes import registry
 
@@ -57,6 +57,13 @@ def stack_identity(cluster: pulumi.Resource, resource_name: str) -> pulumi.Outpu
     if root not in _declared:
         _declared[root] = StackIdentity(_NAME)
     return _declared[root].stack_id
+
+
+# A quarter of the provider's own default: at its start it sends a server two requests, one after the other, and then
+# one for each custom resource, also one after the other. If the server is silent, a preview of the runtime kind, which
+# has some fifteen stages, takes two and a half minutes, and took more than three with 15 s. Watches that run into this
+# timeout are restarted.
+_REQUEST_S = 8
 
 
 class ControlPlane(pulumi.ComponentResource):
@@ -176,8 +183,20 @@ class ControlPlane(pulumi.ComponentResource):
             pulumi.RunError: its plugin is missing, and the engine may not fetch it; says how to get it.
         """
         require_kubernetes_plugin()
-        opts = pulumi.ResourceOptions(parent=self._owner, depends_on=[self.resource])
-        return kubernetes_provider(f"{self._resource_name}-kubernetes", self, opts)
+        # Imported here, as the Kubernetes SDK is slow to import and most stacks do not use it.
+        import pulumi_kubernetes as kubernetes
+
+        return kubernetes.Provider(
+            f"{self._resource_name}-kubernetes",
+            kubeconfig=self.kubeconfig,
+            cluster_identifier=self.identity,
+            # A stopped cluster keeps its objects in the state, since `up --refresh` brings it back; without this, the
+            # refresh fails on it. For a cluster that is not ours to start, the refresh has failed by now; skipped
+            # objects would still be compared, with another request to the silent server for each custom resource.
+            skip_update_unreachable=not registry.get(self.runtime).outlives_stack,
+            kube_client_settings={"timeout": _REQUEST_S},
+            opts=pulumi.ResourceOptions(parent=self._owner, depends_on=[self.resource]),
+        )
 
     def endpoint(self, name: str) -> pulumi.Output[str | None]:
         """Where a further service of the cluster answers, such as ``prometheus``; None where there is none."""

@@ -123,31 +123,6 @@ class ClusterLike(Protocol):
         """Where a further service of the cluster answers, such as ``prometheus``; None where there is none."""
 
 
-# A quarter of the provider's own default: at its start it sends a server two requests, one after the other, and then
-# one for each custom resource, also one after the other. If the server is silent, a preview of the runtime kind, which
-# has some fifteen stages, takes two and a half minutes, and took more than three with 15 s. Watches that run into this
-# timeout are restarted.
-_REQUEST_S = 8
-
-
-def kubernetes_provider(name: str, cluster: ClusterLike, opts: pulumi.ResourceOptions) -> kubernetes.Provider:
-    """Declare a Kubernetes provider of a cluster."""
-    # Imported here, as the Kubernetes SDK is slow to import and most stacks do not use it.
-    import pulumi_kubernetes as kubernetes
-
-    return kubernetes.Provider(
-        name,
-        kubeconfig=cluster.kubeconfig,
-        cluster_identifier=cluster.identity,
-        # A stopped cluster keeps its objects in the state, since `up --refresh` brings it back; without this, the
-        # refresh fails on it. For a cluster that is not ours to start, the refresh has failed by now; skipped
-        # objects would still be compared, with another request to the silent server for each custom resource.
-        skip_update_unreachable=cluster.end is not None,
-        kube_client_settings={"timeout": _REQUEST_S},
-        opts=opts,
-    )
-
-
 def marked(metadata: Mapping[str, Any], cluster: ClusterLike) -> dict[str, Any]:
     """The metadata of another provider's object, with labels that say which stack owns it.
 

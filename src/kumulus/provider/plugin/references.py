@@ -15,7 +15,6 @@ from pulumi.resource import DependencyResource
 from pulumi.runtime.proto import resource_pb2
 from pulumi.runtime.settings import get_monitor
 
-from kumulus.components.resources import kubernetes_provider
 from kumulus.model.pool_form import pool_within
 from kumulus.model.pools import Pool
 from kumulus.model.unknown import UNKNOWN
@@ -65,6 +64,7 @@ class Settled:
 
 
 _CLUSTERS = ("KwokCluster", "KindCluster", "ExistingCluster", "EmulatedCluster")
+_REQUEST_S = 8
 
 
 class _Resource(DependencyResource):
@@ -109,9 +109,17 @@ class RemoteCluster:
     @cached_property
     def kubernetes(self) -> kubernetes.Provider:
         """A Kubernetes provider for the component under construction, declared next to it."""
-        # `protect` is set here, as it cannot be inherited from a parent that is declared elsewhere.
-        opts = pulumi.ResourceOptions(parent=self.opts.parent, depends_on=[self.resource], protect=False)
-        return kubernetes_provider(f"{self.owner}-kubernetes", self, opts)
+        import pulumi_kubernetes as kubernetes
+
+        return kubernetes.Provider(
+            f"{self.owner}-kubernetes",
+            kubeconfig=self.kubeconfig,
+            cluster_identifier=self.identity,
+            skip_update_unreachable=not self.outlives_stack,
+            kube_client_settings={"timeout": _REQUEST_S},
+            # Set here, as it cannot be inherited from a parent that is declared elsewhere.
+            opts=pulumi.ResourceOptions(parent=self.opts.parent, depends_on=[self.resource], protect=False),
+        )
 
     @property
     def stack_id(self) -> pulumi.Output[str]:
