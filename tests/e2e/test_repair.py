@@ -95,6 +95,18 @@ def test_a_folder_that_was_restored_under_running_programs_is_what_runs_afterwar
     shutil.rmtree(project.cluster().with_name("away"))
 
 
+def test_a_cluster_whose_note_alone_is_gone_stays_and_is_given_one(fleet: Fleet) -> None:
+    project = fleet.project
+    before, identity, note = project.node_uids(), project.identity(), project.cluster() / "kumulus.json"
+    note.unlink()
+    [step] = project.foresee().steps
+    assert (step.op, step.type, step.changed) == ("update", CLUSTER, {"configuration": "update"})
+    project.up()
+    assert note.exists()
+    assert (project.identity(), project.node_uids()) == (identity, before)
+    project.preview("--expect-no-changes")
+
+
 @pytest.mark.parametrize("killed", [True, False], ids=["processes-killed", "processes-left"])
 def test_a_cluster_removed_behind_pulumis_back_is_made_again(fleet: Fleet, killed: bool) -> None:
     project = fleet.project

@@ -142,6 +142,9 @@ async def test_a_forced_replacement_that_no_preview_has_shown_is_refused_before_
     assert REFUSED in await refusal(up.plugin.check(old.urn, machine.declared(contents=UPDATE)))
     # Nor is one of a cluster that has another URN now.
     assert REFUSED in await refusal(up.plugin.check(f"{old.urn}-renamed", machine.declared(contents=UPDATE)))
+    # Nor of one whose note alone is gone.
+    (machine.directory / "kumulus.json").unlink()
+    assert REFUSED in await refusal(up.plugin.check(old.urn, machine.declared(contents=UPDATE)))
     assert machine.identity == before
 
 
