@@ -45,11 +45,12 @@ async def ask(plane: Plane, wanted: Probe, **options: Any) -> Answer:
         return await fit(client, wanted, **options)
 
 
-async def nodes(pools: Pools, count: int) -> str:
+async def nodes(pools: Pools, count: int, **more: Any) -> str:
     """Nodes of four CPUs that only pods of theirs select."""
     pool = pools.name()
     labels = {"team": pool, "kumulus.io/group": pool}
-    await pools.create(pools.inputs(count, pool, labels=labels, taints=[], capacity={"cpu": "4", "pods": "110"}))
+    asked = {"labels": labels, "taints": [], "capacity": {"cpu": "4", "pods": "110"}}
+    await pools.create(pools.inputs(count, pool, **asked, **more))
     return pool
 
 
@@ -86,6 +87,16 @@ async def test_what_fits_is_said_as_it_then_happens(plane: Plane, pools: Pools, 
 def real(name: str, like: Probe) -> dict[str, Any]:
     spec = {**like.spec, "containers": [{**like.spec["containers"][0], "image": "x"}]}
     return {"metadata": {"name": name, "labels": dict(like.labels)}, "spec": spec}
+
+
+async def test_nodes_that_would_be_added_declare_what_those_that_are_there_do(plane: Plane, pools: Pools) -> None:
+    pool = await nodes(pools, 1, declaredFeatures=["RestartAllContainersOnContainerExits"])
+    rule = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [42]}}
+    wanted = probe(pool, 6)
+    wanted.spec["containers"][0] |= {"restartPolicy": "Never", "restartPolicyRules": [rule]}
+    answer = await ask(plane, wanted)
+    assert answer.verdict.fitted == 4
+    assert f"1 more node like those of {pool}" in [change.what for change in answer.changes]
 
 
 async def test_a_constraint_that_is_in_the_way_is_found(plane: Plane, pools: Pools) -> None:

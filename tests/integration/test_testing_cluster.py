@@ -258,7 +258,12 @@ async def test_a_cluster_that_has_started_is_ready_in_every_part(cluster: Cluste
     async with AsyncCluster({}) as other:
         await other.client.get("/readyz", patience=0)
         parts = [set(processes.running(one.kubeconfig.parent)) for one in (cluster, other)]
+        metrics: bytes = await other.client.request("GET", "/metrics", accept="text/plain", decode=bytes)
     assert parts[0] == parts[1]
+    # KWOK would wait a second.
+    counted = [line for line in metrics.decode().splitlines() if line.startswith("apiserver_request_total{")]
+    assert any('resource="stages"' in line for line in counted)
+    assert not [line for line in counted if 'resource="stages"' in line and 'code="429"' in line]
 
 
 def test_what_is_kept_of_earlier_clusters_and_does_not_do_is_made_anew(

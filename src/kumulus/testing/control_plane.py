@@ -13,6 +13,7 @@ from kumulus import toolchain
 from kumulus.host import files, ports, processes
 from kumulus.kube import ApiError, Client, Unreachable, objects
 from kumulus.kube.http import Query
+from kumulus.kwok.stages import STAGES
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import apiserver, directories
@@ -135,6 +136,7 @@ async def _from(kept: Template, wanted: Wanted, report: Reporter, claims: ports.
         client = apiserver.client(layout.kubeconfig, patience=SILENT_S)
         try:
             identity = await _ready(layout, client, _NOT_AWAITED)
+            await _warmed(client)
         except BaseException:
             await client.close()
             raise
@@ -142,6 +144,16 @@ async def _from(kept: Template, wanted: Wanted, report: Reporter, claims: ports.
     report.status(f"control plane answers after {time.monotonic() - began:.1f} s", last=True)
     server = f"https://127.0.0.1:{taken['kubeApiserverPort']}"
     return Observed(identity, str(layout.kubeconfig), server, str(layout.directory), {}), client
+
+
+async def _warmed(client: Client) -> None:
+    """Have the API server make ready what kwok-controller watches first, before that has started.
+
+    The first request for objects of a definition makes their storage. A watch that is this request is refused, and
+    repeated after a second (v1.37.2 of k8s.io/apiserver, pkg/storage/cacher/cacher.go, Watch).
+    """
+    with suppress(ApiError, Unreachable):
+        await client.get(STAGES, {"limit": "1"})
 
 
 async def _completed(layout: Layout, client: Client) -> None:

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 _CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 _NODES = "/api/v1/nodes"
 _OURS = ("kumulus.io/", ".kumulus.io/")
+_OF_A_NODE = ("capacity", "allocatable", "conditions", "nodeInfo", "declaredFeatures")
 _HOSTNAME = "kubernetes.io/hostname"
-_LOOK_EVERY = 0.1
-_SECOND_THOUGHT = 5.0
+_LOOK_EVERY, _SECOND_THOUGHT = 0.1, 5.0
 # The beginning of a refusal by the API server, with the name of a dry pod.
 _NAMED = re.compile(r'^pods "[^"]*" is forbidden: ')
 # The highest value of a priority class; higher ones are reserved for the system.
@@ -204,7 +204,7 @@ class Dry:
                     "annotations": {"kwok.x-k8s.io/node": "fake"},
                 },
                 "spec": {"taints": taints},
-                "status": {key: status[key] for key in ("capacity", "allocatable", "conditions", "nodeInfo")},
+                "status": {key: status[key] for key in _OF_A_NODE if key in status},
             }
             await self._client.write("POST", _NODES, body)
 
