@@ -23,10 +23,15 @@ IMAGES = "us-central1-docker.pkg.dev/k8s-staging-images"
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
 JOB_SETS = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets"
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
+LABEL = {"example.com/pool": "gpu"}
 GROUP = {
     "name": "gpu",
     "placement": [{"availabilityZone": "z", "replicas": 4}],
-    "nodeTemplate": {"capacity": {"cpu": "8", "memory": "32Gi", "pods": "110"}, "taints": []},
+    "nodeTemplate": {
+        "metadata": {"labels": LABEL},
+        "capacity": {"cpu": "8", "memory": "32Gi", "pods": "110"},
+        "taints": [],
+    },
 }
 
 
@@ -119,7 +124,7 @@ async def test_jobsets_by_their_chart_are_native_gangs_that_are_placed_whole_or_
             mine = [each["spec"] for each in pods if each["metadata"]["name"].startswith(name)]
             placed[name] = Counter("nodeName" in each for each in mine)
 
-    gang = {"kind": "JobSet", "gang": True, "requests": {"cpu": "5"}}
+    gang = {"kind": "JobSet", "gang": True, "requests": {"cpu": "5"}, "nodeSelector": LABEL}
     workloads = [{"name": "fits", "workers": 3, **gang}, {"name": "never", "workers": 5, **gang}]
     file = tmp_path / "experiment.yaml"
     native = {"name": "native", "scheduler": {"name": "native"}, "workloads": workloads, "settle": "3s"}
