@@ -215,6 +215,21 @@ def test_a_point_is_marked_once_controllers_have_done_what_they_had_to_do(cluste
     cluster.reset()
 
 
+def test_a_point_is_marked_in_a_cluster_that_would_refuse_to_be_asked(cluster: Cluster, api: Api) -> None:
+    quota = {"metadata": {"name": "full"}, "spec": {"hard": {"count/deployments.apps": "1"}}}
+    cluster.apply([deployment(1), {"apiVersion": "v1", "kind": "ResourceQuota", **quota}])
+    quotas = "/api/v1/namespaces/default/resourcequotas"
+    api.until(quotas, lambda found: found["full"]["status"].get("used") == {"count/deployments.apps": "1"})
+
+    cluster.mark("full")
+
+    made = [each["metadata"]["name"] for each in api.list("/apis/apps/v1/deployments")]
+    made += [each["metadata"]["name"] for each in api.list("/apis/apps/v1/replicasets")]
+    assert len(made) == 2
+    assert all(name.startswith("web") for name in made)
+    cluster.reset()
+
+
 def test_what_a_reset_writes_has_a_version_for_each_object(cluster: Cluster) -> None:
     """A watch goes on from the last version that it has seen: of two objects of one version, it may miss the second."""
     maps = "/api/v1/namespaces/default/configmaps"

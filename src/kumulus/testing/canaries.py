@@ -46,7 +46,7 @@ def is_one(key: bytes) -> bool:
     return f"/{NAME}-".encode() in key
 
 
-async def seen(client: Client, kinds: Collection[str], namespace: str = "") -> None:
+async def seen(client: Client, kinds: Collection[str], namespace: str = "", *, refused_for: float = _WITHIN_S) -> None:
     """Wait until the controllers of kinds have seen all that has become of objects of these kinds.
 
     The objects that this makes are left for the caller to remove.
@@ -54,23 +54,27 @@ async def seen(client: Client, kinds: Collection[str], namespace: str = "") -> N
     Args:
         kinds: of :data:`KINDS`.
         namespace: where to make them, if not in `default`.
+        refused_for: how many seconds one is tried again that is refused, as by a webhook that has just gone.
 
     Raises:
+        ApiError: one was refused for so long.
         TimeoutError: the controllers do nothing.
     """
     # Nobody has a CronJob's Jobs before its controller has made one, which it does at a full minute only.
     async with asyncio.timeout(_WITHIN_S):
-        await asyncio.gather(
-            *(_one(client, kind, namespace or "default") for kind in sorted(set(kinds) & _CANARIES.keys()))
-        )
+        known = sorted(set(kinds) & _CANARIES.keys())
+        ones = (_one(client, kind, namespace or "default", refused_for) for kind in known)
+        # Of several, none is still at work when this is over.
+        for failed in filter(None, await asyncio.gather(*ones, return_exceptions=True)):
+            raise failed
 
 
-async def _one(client: Client, kind: str, namespace: str) -> None:
+async def _one(client: Client, kind: str, namespace: str, refused_for: float) -> None:
     where, body = _CANARIES[kind]
     collection = where.format(namespace)
     # Another name each time: a controller remembers those that are gone.
     name = f"{NAME}-{time.monotonic_ns():x}"
-    await _made(client, collection, {"metadata": {"name": name}, **body})
+    await _made(client, collection, {"metadata": {"name": name}, **body}, refused_for)
     if kind == "namespaces":
         await _until(lambda: _there(client, f"{_NAMESPACES}/{name}/serviceaccounts/default"))
         await _until(lambda: _there(client, f"{_NAMESPACES}/{name}/configmaps/kube-root-ca.crt"))
@@ -79,8 +83,8 @@ async def _one(client: Client, kind: str, namespace: str) -> None:
     await _until(lambda: _acted(client, f"{collection}/{name}"))
 
 
-async def _made(client: Client, collection: str, body: Mapping[str, Any]) -> None:
-    ends = time.monotonic() + _WITHIN_S
+async def _made(client: Client, collection: str, body: Mapping[str, Any], refused_for: float) -> None:
+    begun = time.monotonic()
     while True:
         try:
             await client.create(collection, body, patience=0)
@@ -90,7 +94,7 @@ async def _made(client: Client, collection: str, body: Mapping[str, Any]) -> Non
             if isinstance(error, ApiError) and error.status == 409:
                 return
             # The API server may not have seen yet that a webhook, a policy or a quota is gone.
-            if time.monotonic() > ends:
+            if time.monotonic() - begun > (refused_for if isinstance(error, ApiError) else _WITHIN_S):
                 raise
             await asyncio.sleep(_LOOK_EVERY)
 

@@ -11,13 +11,14 @@ import asyncio
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from kumulus.kube import Client
+from kumulus.kube import ApiError, Client
 from kumulus.kube.message_tables import Tables, classes_of
 from kumulus.kube.messages import opened
 from kumulus.model.words import listed
@@ -135,7 +136,9 @@ class Baseline:
             before = self._kept
             if not (kinds := {_kind(key) for key in before} & canaries.KINDS - {"namespaces"}):
                 return
-            await _seen(client, kinds, self._within)
+            # What a webhook, a policy or a quota that stays would refuse is not waited for.
+            with suppress(ApiError):
+                await _seen(client, kinds, self._within, refused_for=0)
             now = await asyncio.to_thread(self._now)
             self._write([(key, None) for key in now if canaries.is_one(key)])
             await self.take()
@@ -272,12 +275,12 @@ class Baseline:
                 done.forced.append(text)
 
 
-async def _seen(client: Client, kinds: set[str], within: str) -> None:
+async def _seen(client: Client, kinds: set[str], within: str, **how: float) -> None:
     try:
-        await canaries.seen(client, kinds, within)
+        await canaries.seen(client, kinds, within, **how)
     except TimeoutError:
         raise ClusterError(
-            "the cluster cannot be reset: its kube-controller-manager does nothing; start another one"
+            "the cluster cannot be reset or marked: its kube-controller-manager does nothing; start another one"
         ) from None
 
 

@@ -143,8 +143,9 @@ class KindRuntime(Runtime):
         self, place: KindPlace, engine: Engine, nodes: Sequence[Node], recorded: Recorded, report: Reporter
     ) -> Observed | None:
         """A cluster whose files are gone; it is ours if it has the identity that is in the state."""
-        if await _identity_by_kind(place, engine) == recorded.identity:
-            return self._observed(place, nodes, recorded.identity, _LOST)
+        found = await _identity_by_kind(place, engine)
+        if found is not None and recorded.identity in ("", found):
+            return self._observed(place, nodes, found, _LOST)
         report.warn(
             f"the files of cluster {place.name} are gone from {place.directory}, and the kind cluster of that name "
             "does not answer as this stack's; it is left alone"

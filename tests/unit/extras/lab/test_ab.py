@@ -210,6 +210,20 @@ def test_b_is_not_better_where_it_does_less_than_a(
     assert [each.holds for each in page.checks_of(found)] == [False, False]
 
 
+def test_a_measure_that_was_not_heard_of_b_says_nothing_of_b(tmp_path: Path) -> None:
+    def make(loaded: Loaded, number: int) -> Report:
+        b = bool(loaded.experiment.description)
+        made = report("B" if b else "A", measures=[{MEASURE: 5.0 if b else 10.0}])
+        if b and number == 3:
+            details = made.results.tests[0].details
+            details.not_measured[MEASURE] = (4.9, 5.8)
+            del details.measures[MEASURE]
+        return made
+
+    found, _ = ran(tmp_path, make, Until(decided=False, pairs=20))
+    assert found.verdict == "better"
+
+
 def test_pods_without_a_node_are_one_of_the_measures_if_they_are_compared(tmp_path: Path) -> None:
     def make(loaded: Loaded, number: int) -> Report:
         b = bool(loaded.experiment.description)

@@ -505,6 +505,8 @@ async def test_a_cluster_whose_files_are_lost_is_known_by_its_identity_and_resto
     found = await bench.read(seen)
     assert found is not None
     assert (found.health, found.components["kubeconfig"]) == ("degraded", "lost")
+    # Before a forced replacement, whose state is not known: it is there, and consent is asked for.
+    assert await KindRuntime().read(replace(bench.recorded(seen), identity=""), bench.said) == found
     assert await bench.repair(seen) == seen
     assert await bench.read(seen) == seen
     for file in bench.directory.iterdir():

@@ -62,7 +62,7 @@ def import_day(
     for request in sorted(filter(counts, _requests(sources, counted)), key=lambda each: each.at):
         day.take(request)
     day.end()
-    if counted.apart:
+    if counted.apart and day.pods.every:
         apart = durations.written(counted.apart)
         what = f"moments between captures: when pods came, got a node and ended is known to {apart} only"
         day.left_out[what] = len(day.pods.every)
