@@ -112,7 +112,9 @@ class Watch:
                     self.found |= {Listener(_name(process.cmdline()), *new[inode]) for inode in mine}
 
     def _is_mine(self, process: psutil.Process) -> bool:
-        return process.cmdline()[0].startswith(f"{self._home}/") or process.environ().get(HOME_VARIABLE) == self._home
+        # One that has just ended has no command any more.
+            ours = any(word.startswith(f"{self._home}/") for word in process.cmdline()[:1])
+            return ours or process.environ().get(HOME_VARIABLE) == self._home
 
 
 @contextmanager
