@@ -113,8 +113,8 @@ class Watch:
 
     def _is_mine(self, process: psutil.Process) -> bool:
         # One that has just ended has no command any more.
-            ours = any(word.startswith(f"{self._home}/") for word in process.cmdline()[:1])
-            return ours or process.environ().get(HOME_VARIABLE) == self._home
+        ours = any(word.startswith(f"{self._home}/") for word in process.cmdline()[:1])
+        return ours or process.environ().get(HOME_VARIABLE) == self._home
 
 
 @contextmanager
