@@ -53,4 +53,9 @@ def refuse_others(files: Mapping[Path, str], of: str = "an import") -> None:
         except OSError as error:
             raise UserError(f"{file}: {error.strerror}") from None
         if not beginning.encode().startswith(there):
-            raise UserError(f"{file} is there already, and not of {of}\n  Name another, or delete it")
+            raise taken(file, of)
+
+
+def taken(file: Path, of: str) -> UserError:
+    """The refusal to overwrite a file that is not what ``of`` would have written."""
+    return UserError(f"{file} is there already, and not of {of}\n  Name another, or delete it")

@@ -6,11 +6,29 @@ running, and stopping would kill a stranger. So the process table is asked inste
 """
 
 import os
+import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import psutil
+
+# man 2 prctl, PR_SET_PDEATHSIG. The process that it is tied to may have ended before it was.
+_TIED = """
+import ctypes, os, sys
+ctypes.CDLL(None).prctl(1, 9)
+if os.getppid() == int(sys.argv[1]):
+    os.execvp(sys.argv[2], sys.argv[2:])
+"""
+
+
+def tied(command: Sequence[str]) -> list[str]:
+    """The command that runs another one which the kernel kills when the thread that starts it ends; on Linux alone.
+
+    A wrapper sets this, since doing so between fork and exec is not safe in a process with threads.
+    """
+    wrapper = [sys.executable, "-I", "-S", "-c", _TIED, str(os.getpid())] if sys.platform == "linux" else []
+    return [*wrapper, *command]
 
 
 def running(directory: Path) -> dict[str, list[int]]:

@@ -275,9 +275,9 @@ class Baseline:
                 done.forced.append(text)
 
 
-async def _seen(client: Client, kinds: set[str], within: str, **how: float) -> None:
+async def _seen(client: Client, kinds: set[str], within: str, refused_for: float = _WITHIN_S) -> None:
     try:
-        await canaries.seen(client, kinds, within, **how)
+        await canaries.seen(client, kinds, within, refused_for=refused_for)
     except TimeoutError:
         raise ClusterError(
             "the cluster cannot be reset or marked: its kube-controller-manager does nothing; start another one"

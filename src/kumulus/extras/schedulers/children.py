@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -20,9 +19,6 @@ _LINES_OF_LOG = 8
 _ENVIRONMENT = {"GOGC": "200"}
 # Variables that would make a program believe that it runs in a pod, or use one of the user's clusters.
 _NOT_INHERITED = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT", "KUBECONFIG", "POD_NAMESPACE", "NAMESPACE")
-# The kernel kills the process when the thread that started it ends (man 2 prctl, PR_SET_PDEATHSIG). A wrapper program
-# sets this, since doing so between fork and exec is not safe in a process with threads.
-_TIED = "import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 9); os.execv(sys.argv[1], sys.argv[1:])"
 
 
 def start(directory: Path, program: Program, output: IO[bytes] | None = None) -> subprocess.Popen[bytes]:
@@ -39,15 +35,12 @@ def start(directory: Path, program: Program, output: IO[bytes] | None = None) ->
     executable.symlink_to(program.binary)
     if not os.access(executable, os.X_OK) or program.binary.is_dir():
         raise SchedulerError(f"{program.binary} is not an executable file\n  Check the scheduler's binary")
-    command = [str(executable), *program.arguments]
-    if sys.platform == "linux":
-        command = [sys.executable, "-I", "-S", "-c", _TIED, *command]
     inherited = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
     with log.open("ab") as file:
         try:
             # In a separate session, so that Ctrl-C reaches only our process, which then ends this one in good order.
             return subprocess.Popen(
-                command,
+                processes.tied([str(executable), *program.arguments]),
                 cwd=directory,
                 env={**inherited, **_ENVIRONMENT, **program.environment},
                 stdin=subprocess.DEVNULL,

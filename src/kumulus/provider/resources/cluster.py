@@ -154,11 +154,12 @@ class Cluster(Resource):
         runtime = self._runtimes.get(str(old_outputs.get("runtime")))
         place = Place(Path(str(old_outputs["directory"])))
         noted = place.note_file.exists()
-        known = [each for each in found if each.replaces or (noted and each.path == "status")]
+        replaced = {each.path for each in found if each.replaces}
         if noted:
-            checked = bool(known) or old_outputs.get("status") != "running"
+            ran = old_outputs.get("status") == "running"
+            checked = bool(replaced) or not ran or any(each.path == "status" for each in found)
         else:
-            checked = any(each.path in ("machine", "status") for each in known)
+            checked = not replaced.isdisjoint(("machine", "status"))
         if runtime is None or not runtime.on_one_machine or checked:
             return []
         seen = await runtime.read(self._recorded(old_outputs), Silent())

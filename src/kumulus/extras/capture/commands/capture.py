@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kumulus.cli import which
-from kumulus.cli.errors import UserError, refuse_others
+from kumulus.cli.errors import UserError, refuse_others, taken
 
 if TYPE_CHECKING:
     from kumulus.extras.capture.spool import Spool
@@ -96,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         refuse_others(writing.first_lines(folder), "a capture")
         if packed and archive.is_others(args.to):
-            raise UserError(f"{args.to} is there already, and not of a capture\n  Name another, or delete it")
+            raise taken(args.to, "a capture")
         table = _table(args)
         words = _words(table) if args.anonymise else None
         spool = _read_files(args, folder) if args.files else _read_cluster(args, folder)
