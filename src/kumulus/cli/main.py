@@ -140,7 +140,7 @@ def _run(name: str, command: Command, arguments: Sequence[str], extra: Extra | N
         if further and not command.passes_on:
             parser.error(f"unrecognized arguments: {' '.join(further)}")
         parsed.passed_on = further
-        if extra is not None:
+        if extra is not None and not command.core_only:
             _require(name, extra)
         return module.run(parsed)
     except (UserError, ToolchainError) as error:

@@ -37,8 +37,9 @@ class Command:
 
     `venv`: it needs the packages that Kumulus needs, so in a checkout it runs in .venv. `parses`: it reads the
     project's files, so it runs in .venv too if there is one. `passes_on`: unknown arguments go to the program that it
-    starts. `checkout`: it makes sense only in a checkout. `group`: where the list has it, one of :data:`GROUPS`; empty
-    for a third party's, which are listed under their extra.
+    starts. `checkout`: it makes sense only in a checkout. `core_only`: it is an extra's, and needs none of the packages
+    that the extra needs. `group`: where the list has it, one of :data:`GROUPS`; empty for a third party's, which are
+    listed under their extra.
     """
 
     module: str
@@ -47,6 +48,7 @@ class Command:
     parses: bool = False
     passes_on: bool = False
     checkout: bool = False
+    core_only: bool = False
     group: str = ""
 
 

@@ -33,7 +33,8 @@ class Extra:
     summary: str
     """What it is for, in a few words."""
     needs: tuple[str, ...] = ()
-    """The modules of other distributions that its commands import. If one is missing, they say what to install."""
+    """The modules of other distributions that its commands import. If one is missing, they say what to install, but for
+    commands that are ``core_only``."""
     commands: Mapping[str, Any] = field(default_factory=dict)
     """Its subcommands, by name: :class:`kumulus.cli.registry.Command`."""
     resources: tuple[str, ...] = ()
