@@ -16,7 +16,7 @@ from kumulus.extras.capture.probe import Probe, Verdict
 from kumulus.extras.lab.report.files import RunDirectory
 from kumulus.extras.snapshots import file as snapshots
 from tests.support.reports import report
-from tests.unit.cli.test_topology import CLUSTER, root, write
+from tests.unit.extras.watch.test_topology import CLUSTER, root, write
 
 __all__ = ["root"]
 CONTAINER = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}

@@ -14,6 +14,13 @@ EXTRA = Extra(
     folders=("prometheus",),
     sections_in_cluster={"observability": "kumulus.extras.watch.prometheus_stack:of_stack"},
     commands={
+        "topology": Command(
+            "kumulus.extras.watch.commands.topology",
+            "show where a stack's nodes are, as a tree or a picture",
+            venv=True,
+            core_only=True,
+            group=STACK,
+        ),
         "watch": Command(
             "kumulus.extras.watch.commands.watch",
             "watch a stack's fleet in the terminal: allocation, pods, control plane",

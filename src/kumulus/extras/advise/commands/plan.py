@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _fleets(args: argparse.Namespace) -> tuple[list[tuple[int, int | None]], str, str]:
     """The number of nodes and the heartbeat factor of each cluster in question, what to call them, and their cost."""
-    from kumulus.cli import price
+    from kumulus.extras.advise.commands import price
     from kumulus.nodes.catalog.costs import fleet_cost
 
     stack = project.chosen(args.stack)

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from kumulus.cli import main
-from kumulus.cli.topology import tree
-from kumulus.cli.topology_svg import picture
+from kumulus.extras.watch.commands.topology import tree
+from kumulus.extras.watch.commands.topology_svg import picture
 from kumulus.model.pools import Pool
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.model import ClusterSpec

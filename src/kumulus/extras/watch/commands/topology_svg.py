@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from kumulus.cli.topology import NAMES, describe
+from kumulus.extras.watch.commands.topology import NAMES, describe
 from kumulus.model.pools import Pool
 from kumulus.model.topology import Level
 from kumulus.model.totals import totals

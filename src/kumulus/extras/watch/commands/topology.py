@@ -33,7 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Show it."""
-    from kumulus.cli import price, topology_svg
+    from kumulus.extras.advise.commands import price
+    from kumulus.extras.watch.commands import topology_svg
     from kumulus.nodes.catalog.costs import fleet_cost
 
     found = which.chosen(project.require_stack(project.chosen(args.stack)), args.cluster)
