@@ -160,6 +160,22 @@ def test_a_command_whose_packages_are_missing_says_what_to_install(
     )
 
 
+CORE_ONLY = {"topology": ("-s", "racks"), "price": ("-s", "racks"), "plan": ("--nodes", "10")}
+
+
+@pytest.mark.parametrize("name", CORE_ONLY)
+def test_a_command_that_needs_the_core_only_runs_without_any_extras_packages(name: str) -> None:
+    packages = [each for extra in extras.every() for each in extra.needs]
+    without = f"import sys; sys.modules |= dict.fromkeys({packages}); {COMMAND}"
+    answer = toy.ask(ROOT / "src", "-c", without, name, *CORE_ONLY[name], cwd=ROOT)
+    assert (answer.returncode, answer.stderr) == (0, "")
+    assert "node" in answer.stdout
+
+
+def test_these_commands_of_extras_with_packages_need_the_core_only() -> None:
+    assert {name for name, each in offered().items() if each.command.core_only} == set(CORE_ONLY)
+
+
 def test_a_checkout_gets_the_packages_of_a_command_by_itself(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
