@@ -15,7 +15,7 @@ import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from kumulus.host import installation
+from kumulus.host import extras, installation
 from kumulus.host.installation import pulumi_home
 from kumulus.host.version import VERSION
 from kumulus.kind_image import image
@@ -82,6 +82,7 @@ def examine() -> list[Finding]:
         *(_tool(location) for location in locations),
         *_other_kubernetes(known),
         _node_image(),
+        *(each() for each in extras.brought("findings")),
         _kubernetes_plugin(known),
         _command_plugin(),
         _disk(known, lacking),

@@ -45,6 +45,8 @@ class Extra:
     """The folders that its additions have in a control plane's directory."""
     runs: tuple[str, ...] = ()
     """Its runs that change a cluster for a while, :class:`kumulus.nodes.runs.Runs`."""
+    findings: tuple[str, ...] = ()
+    """Functions without arguments that return a line of `kumulus doctor`, :class:`kumulus.cli.doctor.Finding`."""
     schedulers: Mapping[str, str] = field(default_factory=dict)
     """Schedulers by name, :class:`kumulus.extras.schedulers.descriptor.Scheduler`."""
     runtimes: Mapping[str, str] = field(default_factory=dict)

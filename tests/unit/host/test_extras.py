@@ -47,7 +47,7 @@ def test_whatever_an_extra_names_is_there() -> None:
             module = import_module(each.module)
             assert callable(module.run), each.module
             assert callable(module.add_arguments), each.module
-    for part in ("resources", "additions", "runs", "files"):
+    for part in ("resources", "additions", "runs", "findings", "files"):
         extras.brought(part)
     for part in ("schedulers", "runtimes", "sections", "sections_in_cluster"):
         assert all(extras.named(part, name) for name in extras.names(part))
