@@ -19,10 +19,10 @@ from benchmarks.control_plane import scale, stock_control_plane
 from benchmarks.fleet import until_ready
 from benchmarks.report import Row
 from kumulus import toolchain
+from kumulus.extras.kind_image import image
 from kumulus.gym import Environment, problems
 from kumulus.gym.problem_file import standard_cluster
 from kumulus.host import processes
-from kumulus.kind_image import image
 from kumulus.kube import objects
 from kumulus.runtimes.kind import commands
 from kumulus.testing import AsyncCluster, Cluster, Pool

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.fidelity.situations import IMAGE, SHAPE, SITUATION, Object, situations
-from kumulus.kind_image import containers, image
+from kumulus.extras.kind_image import containers, image
 from kumulus.runtimes.base import Recorded, Wanted
 from kumulus.runtimes.kind.kind_config import EMPTY
 from kumulus.runtimes.kind.runtime import KindRuntime

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from kumulus import toolchain
+from kumulus.extras.kind_image.debian import SUITE
 from kumulus.host.version import VERSION
-from kumulus.kind_image.debian import SUITE
 from kumulus.model.pools import GROUP_LABEL
 from kumulus.testing.wanted import loaded, tools
 from tests.support import examples, processes, registries, release

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from kumulus import toolchain
-from kumulus.kind_image import containers
+from kumulus.extras.kind_image import containers
 from tests.support import docker, kind
 from tests.support.api import Api
 from tests.support.pods import JOBS, PODS, is_ready, is_running

@@ -15,7 +15,7 @@ import yaml
 
 from kumulus import toolchain
 from kumulus.cli.registry import offered
-from kumulus.kind_image import image
+from kumulus.extras.kind_image import image
 from kumulus.toolchain import ToolMissing
 from tests.support import docker, listeners, processes
 from tests.support.listeners import Watch

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from kumulus.kind_image import image
+from kumulus.extras.kind_image import image
 from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes import apiserver
 from kumulus.runtimes.base import Observed, Recorded, Wanted

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kumulus import toolchain
-from kumulus.kind_image import image
+from kumulus.extras.kind_image import image
 from tests.support import docker
 
 HELLO_CHART = Path(__file__).with_name("hello-chart")

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from kumulus.kind_image import image
+from kumulus.extras.kind_image import image
 from kumulus.runtimes.base import Recorded, Wanted
 from kumulus.runtimes.kind.kind_config import EMPTY
 from kumulus.runtimes.kind.runtime import KindRuntime

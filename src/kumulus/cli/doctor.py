@@ -18,7 +18,6 @@ from pathlib import Path
 from kumulus.host import extras, installation
 from kumulus.host.installation import pulumi_home
 from kumulus.host.version import VERSION
-from kumulus.kind_image import image
 from kumulus.toolchain import build, cache, pins, plugins, supply, venv
 from kumulus.toolchain.locate import Location, is_installed, locate, plugin_directory
 from kumulus.toolchain.pins import Pins, Tool
@@ -81,7 +80,6 @@ def examine() -> list[Finding]:
         _go(known, bool(lacking)),
         *(_tool(location) for location in locations),
         *_other_kubernetes(known),
-        _node_image(),
         *(each() for each in extras.brought("findings")),
         _kubernetes_plugin(known),
         _command_plugin(),
@@ -164,14 +162,6 @@ def _other_kubernetes(known: Pins) -> list[Finding]:
         else:
             findings.append(Finding(name, "absent", "-", "not there (optional)", purpose, remedy, remedy))
     return findings
-
-
-def _node_image() -> Finding:
-    purpose, remedy = "nodes of the runtime kind where no image registry is in reach", "make kind-image"
-    archive = image.archive()
-    if archive.exists():
-        return Finding("kind node image", "ok", image.version(), f"made: {short(archive)}", purpose)
-    return Finding("kind node image", "absent", "-", "not made (optional)", purpose, remedy, remedy)
 
 
 def _kubernetes_plugin(known: Pins) -> Finding:

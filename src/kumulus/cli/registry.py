@@ -73,7 +73,6 @@ _CORE: dict[str, dict[str, Command]] = {
         "doctor": Command("", "list the tools: what is installed, what is missing, how to get it", parses=True),
         "tools": Command("", "fetch missing tools: download or build them, or list them"),
         "kind": Command("", "run kind the way Kumulus does", passes_on=True, venv=True),
-        "kind-image": Command("", "build a node image for kind, for use without a registry"),
         "venv": Command("", "create or update .venv", checkout=True),
         "clean": Command("", "remove .venv and caches", checkout=True),
         "uninstall": Command("", "list what is left of Kumulus on this machine, and remove it", venv=True),

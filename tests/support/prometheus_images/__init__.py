@@ -5,8 +5,8 @@ For kube-state-metrics the project's own version has that name. There is none fo
 
 from pathlib import Path
 
-from kumulus.kind_image import containers
-from kumulus.kind_image.containers import Container
+from kumulus.extras.kind_image import containers
+from kumulus.extras.kind_image.containers import Container
 from kumulus.toolchain import pins, supply
 
 _HERE = Path(__file__).resolve().parent

@@ -72,7 +72,7 @@ class Checkout:
 def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the command needs of this checkout's sources, as compiled as they are here."""
     there = tmp_path_factory.mktemp("sources") / "src"
-    for folder in ("cli", "extras", "gym", "host", "kind_image", "mcp", "model", "runtimes", "testing", "toolchain"):
+    for folder in ("cli", "extras", "gym", "host", "mcp", "model", "runtimes", "testing", "toolchain"):
         shutil.copytree(ROOT / "src" / "kumulus" / folder, there / "kumulus" / folder)
     shutil.copy(ROOT / "src" / "kumulus" / "__init__.py", there / "kumulus")
     return there

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from kumulus.cli.errors import UserError
-from kumulus.kind_image import containers
+from kumulus.extras.kind_image import containers
 from kumulus.toolchain import ToolMissing, find, pins
 
 # Programs that run in a cluster and have no published image, and what their images are called.

@@ -7,7 +7,8 @@ docs/clusters.md says how a stack names it.
 
 import argparse
 
-from kumulus.kind_image import image
+from kumulus.cli.doctor import Finding, short
+from kumulus.extras.kind_image import image
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,3 +24,12 @@ def run(args: argparse.Namespace) -> int:
     if made.archive.exists():
         print(f"for other machines: docker load --input {made.archive}")
     return 0
+
+
+def finding() -> Finding:
+    """Whether the image was made, for `kumulus doctor`."""
+    purpose, remedy = "nodes of the runtime kind where no image registry is in reach", "make kind-image"
+    archive = image.archive()
+    if archive.exists():
+        return Finding("kind node image", "ok", image.version(), f"made: {short(archive)}", purpose)
+    return Finding("kind node image", "absent", "-", "not made (optional)", purpose, remedy, remedy)

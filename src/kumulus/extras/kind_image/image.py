@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kumulus.kind_image import assemble, containers, debian, docker
-from kumulus.kind_image.containers import Container
+from kumulus.extras.kind_image import assemble, containers, debian, docker
+from kumulus.extras.kind_image.containers import Container
 from kumulus.toolchain import cache, lock, pins, running, supply
 from kumulus.toolchain.errors import ToolchainError
 from kumulus.toolchain.progress import Step, say

@@ -8,7 +8,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from kumulus.kind_image import docker
+from kumulus.extras.kind_image import docker
 from kumulus.toolchain.errors import ToolchainError
 from kumulus.toolchain.progress import Step
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from kumulus.kind_image import assemble, containers, debian, docker, image
-from kumulus.kind_image.containers import Container
+from kumulus.extras.kind_image import assemble, containers, debian, docker, image
+from kumulus.extras.kind_image.containers import Container
 from kumulus.toolchain import ToolchainError
 from kumulus.toolchain.progress import Step
 
