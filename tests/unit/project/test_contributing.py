@@ -18,7 +18,7 @@ EXAMPLES = {
     "a property of one of the plugin's resources": "clusterOutlivesStack",
     "a fault of known effects": "xid-48",
     "a panel": "Nodes with a price",
-    "a command": r'[\'"]price[\'"]: Command',
+    "a command": r'[\'"]fault[\'"]: Command',
     "a Kubernetes version": re.escape(toolchain.kubernetes_versions()[1]),
 }
 

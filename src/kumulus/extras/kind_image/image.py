@@ -16,6 +16,8 @@ from kumulus.toolchain.progress import Step, say
 
 _HERE = Path(__file__).resolve().parent
 _LABEL = "kumulus.io/made-from"
+# Files here that have no part in the image.
+_NO_PART = ("command.py", "extra.py")
 # Our own images, by their program; the manifest of the pod network in files/ names its too.
 _OURS = {"cnisync": "kumulus/cnisync:node", "hello": "kumulus/hello:node"}
 _CONTROL_PLANE = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
@@ -58,7 +60,7 @@ def made_from() -> str:
     tools = [tool for each in _TOOLS for tool in known.named(each)]
     digest = hashlib.sha256(" ".join(tool.stamp() for tool in tools).encode())
     files = (file for file in _HERE.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
-    for file in sorted(files):
+    for file in sorted(file for file in files if file.name not in _NO_PART):
         digest.update(f"\0{file.relative_to(_HERE)}\0{file.stat().st_mode & 0o111}\0".encode())
         digest.update(file.read_bytes())
     return digest.hexdigest()[:16]

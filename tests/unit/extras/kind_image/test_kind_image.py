@@ -96,6 +96,8 @@ def test_other_sources_make_another_image(monkeypatch: pytest.MonkeyPatch, tmp_p
     shutil.copytree(image._HERE, copy)
     monkeypatch.setattr(image, "_HERE", copy)
     assert image.made_from() == before
+    (copy / "command.py").write_text("")
+    assert image.made_from() == before
     (copy / "files" / "etc" / "default" / "kubelet").write_text("KUBELET_EXTRA_ARGS=\n")
     assert image.made_from() != before
 
