@@ -9,18 +9,19 @@ from typing import Any
 import pytest
 
 from kumulus import EmulatedCluster
+from kumulus.extras.watch import resource as release
 from kumulus.extras.watch.dashboards import DASHBOARDS
 from kumulus.extras.watch.prometheus_stack import laid_on
+from kumulus.extras.watch.readiness import look
+from kumulus.extras.watch.resource import ReleaseReady
 from kumulus.extras.watch.scraping import scraped
-from kumulus.helm.readiness import look, reason
 from kumulus.kube import ApiError
+from kumulus.kube.pods import reason
 from kumulus.kwok.controllers import Controllers
 from kumulus.model.errors import SpecError
 from kumulus.model.observability import Observability
 from kumulus.nodes.errors import ProviderError
-from kumulus.provider.resources import release
 from kumulus.provider.resources.base import Operation
-from kumulus.provider.resources.release import ReleaseReady
 from kumulus.stackfile.cluster_charts import KwokCharts
 from kumulus.stackfile.load import load
 from kumulus.stackfile.model import ClusterSpec

@@ -18,6 +18,7 @@ from kumulus.extras.scaling.descriptor import Autoscaler as AnyAutoscaler
 from kumulus.extras.scaling.resource import Autoscaler
 from kumulus.extras.schedulers.hypernodes import HYPERNODES
 from kumulus.extras.schedulers.resource import HyperNodes
+from kumulus.extras.watch.resource import ReleaseReady
 from kumulus.helm.history import RECORDED, encoded
 from kumulus.kube.namespaces import NAMESPACES
 from kumulus.model.identity import STACK_ID
@@ -30,7 +31,7 @@ from kumulus.provider.resources.fault import Fault
 from kumulus.provider.resources.kubernetes_object import KubernetesObject
 from kumulus.provider.resources.namespace import Namespace
 from kumulus.provider.resources.node_pool import NodePool
-from kumulus.provider.resources.release import ReleaseMark, ReleaseReady
+from kumulus.provider.resources.release import ReleaseMark
 from kumulus.provider.resources.release_preparation import ReleasePreparation
 from kumulus.provider.resources.state_only import DestroyCheck, Lifetime, StackIdentity
 from kumulus.provider.values import from_struct

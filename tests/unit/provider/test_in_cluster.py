@@ -13,6 +13,7 @@ from aiohttp import web
 from kumulus.extras.federation.resource import FederationHub, FederationWorker
 from kumulus.extras.scaling.resource import Autoscaler
 from kumulus.extras.schedulers.resource import HyperNodes
+from kumulus.extras.watch.resource import ReleaseReady
 from kumulus.kube import Unreachable
 from kumulus.nodes.errors import ProviderError
 from kumulus.provider.connections import Connections
@@ -26,7 +27,7 @@ from kumulus.provider.resources.kubernetes_object import KubernetesObject
 from kumulus.provider.resources.namespace import Namespace
 from kumulus.provider.resources.node_pool import NodePool
 from kumulus.provider.resources.registry import CLASSES
-from kumulus.provider.resources.release import ReleaseMark, ReleaseReady
+from kumulus.provider.resources.release import ReleaseMark
 from kumulus.provider.resources.release_preparation import ReleasePreparation
 from tests.support.apiserver import listening
 from tests.support.object_store import storing

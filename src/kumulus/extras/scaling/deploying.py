@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.extras.scaling import applying
 from kumulus.extras.scaling.descriptor import Autoscaler, Manifest
-from kumulus.helm.readiness import reason
 from kumulus.kube import ApiError, objects
+from kumulus.kube.pods import reason
 from kumulus.kwok.stages import STAGES
 from kumulus.model.identity import Owner
 from kumulus.nodes.errors import ProviderError

@@ -12,6 +12,7 @@ EXTRA = Extra(
     ),
     additions=("kumulus.extras.watch.addition:ADDITION",),
     folders=("prometheus",),
+    resources=("kumulus.extras.watch.resource:ReleaseReady",),
     sections_in_cluster={"observability": "kumulus.extras.watch.prometheus_stack:of_stack"},
     commands={
         "topology": Command(

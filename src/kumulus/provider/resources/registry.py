@@ -14,7 +14,7 @@ from kumulus.provider.resources.in_cluster import InCluster
 from kumulus.provider.resources.kubernetes_object import KubernetesObject
 from kumulus.provider.resources.namespace import Namespace
 from kumulus.provider.resources.node_pool import NodePool
-from kumulus.provider.resources.release import ReleaseMark, ReleaseReady
+from kumulus.provider.resources.release import ReleaseMark
 from kumulus.provider.resources.release_preparation import ReleasePreparation
 from kumulus.provider.resources.state_only import DestroyCheck, Lifetime, StackIdentity
 from kumulus.provider.settings import Settings
@@ -43,7 +43,6 @@ _PLAIN: tuple[type[InCluster[Any]], ...] = (
     ReleasePreparation,
     ChartCrds,
     ReleaseMark,
-    ReleaseReady,
     *extras.brought("resources"),
 )
 CLASSES: tuple[type[Resource], ...] = (StackIdentity, Cluster, NodePool, Lifetime, DestroyCheck, Fault, *_PLAIN)
