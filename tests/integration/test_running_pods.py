@@ -189,6 +189,15 @@ def test_a_pod_whose_init_container_fails_never_starts(plane: Plane) -> None:
 
 
 @pytest.mark.usefixtures("node")
+def test_a_sidecar_ends_with_its_pod_as_by_a_signal(plane: Plane) -> None:
+    side = {"name": "side", "image": "busybox", "restartPolicy": "Always"}
+    plane.api.create(PODS, pod("w", "true", initContainers=[side]))
+    found = seen(plane, "w", lambda found: found["status"]["phase"] == "Succeeded")
+    end = found["status"]["initContainerStatuses"][0]["state"]["terminated"]
+    assert (end["exitCode"], end["reason"]) == (143, "Error")
+
+
+@pytest.mark.usefixtures("node")
 def test_jobs_fail_by_their_back_off_limit_and_their_failure_policy(plane: Plane) -> None:
     rule = {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [3]}}
     validators = "ghcr.io/nvidia/aicr-validators/deployment:v1"
