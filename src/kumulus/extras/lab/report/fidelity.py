@@ -73,7 +73,6 @@ _SIGNS: Mapping[str, Callable[[Spec], bool]] = {
     "references": _refers,
     "several containers": lambda spec: len(spec.get("containers") or ()) > 1 and spec.get("restartPolicy") == "Never",
     "restarts": lambda spec: spec.get("restartPolicy") == "OnFailure",
-    "sidecars": lambda spec: any(each.get("restartPolicy") == "Always" for each in spec.get("initContainers") or ()),
 }
 CONCERNS = tuple(_SIGNS)
 """What a line may concern."""
