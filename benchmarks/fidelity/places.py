@@ -181,4 +181,5 @@ def specification(shapes: Mapping[str, Any]) -> Object:
         for each in situations()
         if each.lifecycle
     ]
-    return {"name": "fidelity", "kwok": {"heartbeatFactor": 1}, "nodeGroups": groups, "podLifecycles": lives}
+    kwok = {"heartbeatFactor": 1, "events": "kubelet"}
+    return {"name": "fidelity", "kwok": kwok, "nodeGroups": groups, "podLifecycles": lives}

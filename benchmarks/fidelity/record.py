@@ -207,7 +207,8 @@ def record(place: Place, times: int, chosen: Sequence[str] = ()) -> dict[str, Ob
             waiting = [
                 pool.submit(_carried_out, place, watched, several, number)
                 for shape, lane in lanes.items()
-                for several in ([[each] for each in lane] if shape == "a" else [lane])
+                # Those that may take longest begin first.
+                for several in ([[each] for each in sorted(lane, key=_longest)] if shape == "a" else [lane])
             ]
             results = [each for one in waiting for each in one.result()]
         results += _carried_out(place, watched, alone, number)
@@ -215,6 +216,10 @@ def record(place: Place, times: int, chosen: Sequence[str] = ()) -> dict[str, Ob
             found.setdefault(name, []).append(seen)
         print(f"{place.name}: attempt {number + 1} of {times}", flush=True)
     return {name: _together(runs) for name, runs in found.items()}
+
+
+def _longest(situation: Situation) -> float:
+    return -situation.within
 
 
 def _together(runs: Sequence[Object]) -> Object:

@@ -123,6 +123,10 @@ def pods_fail(project: Project) -> None:
         PODS, lambda found: all(found[name]["status"]["phase"] == "Failed" for name in ("init", "evict"))
     )
     assert state(failed["init"], of="initContainerStatuses")["state"]["terminated"]["exitCode"] == 1
+    assert state(failed["init"])["state"] == {"waiting": {"reason": "PodInitializing"}}
+    initialized = next(each for each in failed["init"]["status"]["conditions"] if each["type"] == "Initialized")
+    assert initialized["message"] == "containers with incomplete status: [nccl]"
+    assert failed["init"]["status"]["podIP"]
     assert failed["evict"]["status"]["reason"] == "Evicted"
     backed_off = api.until(PODS, lambda found: "ImagePullBackOff" in str(found["pull"]["status"]))
     assert backed_off["pull"]["status"]["phase"] == "Pending"

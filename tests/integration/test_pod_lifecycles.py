@@ -206,6 +206,7 @@ def test_a_pod_pulls_initialises_starts_runs_and_ends_as_a_kubelet_says_it(livin
     assert ran(second["status"]["initContainerStatuses"][0]["state"]["terminated"]) in about(2)
     starting = living.first("steps", lambda found: "running" in main(found)["state"])
     assert (starting["status"]["phase"], main(starting)["ready"]) == ("Running", False)
+    assert main(starting)["started"] is True, "it has no startup probe"
     assert conditions(starting)["Initialized"] == ("True", None)
     assert conditions(starting)["Ready"] == ("False", "ContainersNotReady")
     ready = living.first("steps", lambda found: conditions(found).get("Ready", ("",))[0] == "True")

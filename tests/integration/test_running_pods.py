@@ -189,8 +189,21 @@ def test_a_pod_whose_init_container_fails_never_starts(plane: Plane) -> None:
 
 
 @pytest.mark.usefixtures("node")
+def test_a_sidecar_ends_with_its_pod_as_by_a_signal(plane: Plane) -> None:
+    side = {"name": "side", "image": "busybox", "restartPolicy": "Always"}
+    plane.api.create(PODS, pod("w", "true", initContainers=[side]))
+    found = seen(plane, "w", lambda found: found["status"]["phase"] == "Succeeded")
+    end = found["status"]["initContainerStatuses"][0]["state"]["terminated"]
+    assert (end["exitCode"], end["reason"]) == (143, "Error")
+
+
+@pytest.mark.usefixtures("node")
 def test_jobs_fail_by_their_back_off_limit_and_their_failure_policy(plane: Plane) -> None:
     rule = {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [3]}}
+    validators = "ghcr.io/nvidia/aicr-validators/deployment:v1"
+    checking = pod("x", container={"name": "validator", "image": validators, "args": ["operator-health"]})["spec"]
+    check = {"name": "cuda-validation", "image": "nvcr.io/nvidia/gpu-operator-validator:v25", "command": ["vectorAdd"]}
+    echoing = pod("x", "sh", "-c", "echo validation is successful", initContainers=[check])["spec"]
     specs = {
         "limit": {"backoffLimit": 0, "template": {"spec": pod("x", "false")["spec"]}},
         "policy": {
@@ -204,6 +217,8 @@ def test_jobs_fail_by_their_back_off_limit_and_their_failure_policy(plane: Plane
             "template": {"metadata": {"annotations": {DELAY_ANNOTATION: "1s"}}, "spec": pod("x", "x")["spec"]}
         },
         "gpu-validator": {"backoffLimit": 0, "template": {"spec": pod("x", "python", "x.py")["spec"]}},
+        "aicr-operator-health-0a1b2c3d": {"backoffLimit": 0, "template": {"spec": checking}},
+        "echoes": {"backoffLimit": 0, "template": {"spec": echoing}},
     }
     for name, spec in specs.items():
         plane.api.create(JOBS, {"metadata": {"name": name}, "spec": spec})
@@ -224,12 +239,15 @@ def test_jobs_fail_by_their_back_off_limit_and_their_failure_policy(plane: Plane
         "assumed": complete,
         "annotated": complete,
         "gpu-validator": "BackoffLimitExceeded",
+        "aicr-operator-health-0a1b2c3d": "BackoffLimitExceeded",
+        "echoes": "BackoffLimitExceeded",
     }
     marks = {
         each["metadata"]["labels"]["job-name"]: conditions(each)[EMULATED]["reason"] for each in plane.api.list(PODS)
     }
     assert marks["succeeds"] == marks["annotated"] == "ExitCodeDeclared"
     assert marks["assumed"] == "ExitCodeAssumed"
+    assert marks["echoes"] == marks["aicr-operator-health-0a1b2c3d"] == "MustRun"
 
 
 @pytest.mark.usefixtures("node")

@@ -6,9 +6,12 @@ import os
 from kumulus.cli import beforehand, project, stack, stack_file
 from kumulus.cli.registry import offered
 from kumulus.host import installation
+from kumulus.model.lifecycles import PodSelection
 from kumulus.model.words import aligned
 
 add_arguments = stack.add_arguments
+
+_JOBS = PodSelection(owner_kinds=("Job",))
 
 
 def run(args: argparse.Namespace) -> int:
@@ -42,8 +45,9 @@ def _next(name: str) -> list[str]:
 
 
 def _assumed(name: str) -> list[str]:
-    """What its Jobs do of which nobody has said anything; nothing if its clusters have lifecycles."""
+    """What its Jobs do of which nobody has said anything; nothing if every Job of its clusters has a lifecycle."""
     found = stack_file.described(name)
-    if found is None or all(each.spec.podLifecycles for each in found.clusters.values()):
+    lives = [each.spec.podLifecycles for each in found.clusters.values()] if found else []
+    if all(any(life.selector.selection().covers(_JOBS) for life in of) for of in lives):
         return []
     return ["A Job whose command says no end completes at once, by assumption; podLifecycles say more (docs/pods.md)."]

@@ -5,7 +5,8 @@ command says, and ends as that says, as far as it can be read off it. Understood
 ``tail -f /dev/null``, ``pause``, ``true``, ``false``, and ``exit N`` in a shell's ``-c``, also one after the other with
 ``;`` or ``&&``, and with ``echo`` between them. Any other command is not understood, rather than half of it: then a pod
 of a batch Job completes at once, which is assumed, and every other one stays. Nobody's check passes by that assumption:
-a pod whose name or annotations are in must_run.toml fails instead.
+a pod of which must_run.toml says so fails instead, and likewise where an init container does the checking, whatever the
+containers' commands say then.
 """
 
 import json
@@ -58,12 +59,24 @@ def delay:
     else 0 end;
 """
 
-# `checks`: whether it is there to find out whether something works.
+
+def _any_of(words: list[str]) -> str:
+    """A regular expression of any of these words, as a string of jq."""
+    return json.dumps("|".join(map(re.escape, words)))
+
+
+# `checks`: whether it is there to find out whether something works. `unclear`: whether an init container does something
+# that is not understood.
 _CHECKS = f"""\
 def checks:
-  (.metadata.name | test({json.dumps("|".join(map(re.escape, _MUST_RUN["names"])))}))
+  (.metadata.name | test({_any_of(_MUST_RUN["names"])}))
+  or any(.spec.containers[], .spec.initContainers[]?;
+    "\\(.name) \\(.image // "" | sub("[:@][^/]*$"; ""))" | test({_any_of(_MUST_RUN["containers"])}))
+  or (.metadata.labels // {{}} | to_entries | any({json.dumps(_MUST_RUN["labels"])}[.key] == .value))
   or (.metadata.annotations // {{}} | to_entries
     | any({json.dumps(_MUST_RUN["annotations"])}[.key] as $word | .value | split("[, ]+"; null) | index($word)));
+def unclear:
+  any(.spec.initContainers[]? | select(.restartPolicy != "Always"); life == null);
 """
 
 _NEXT = f"""\
@@ -73,7 +86,8 @@ def ending:
   | [.spec.containers[] | life] as $lives
   | if $delay and any(.metadata.ownerReferences[]?; .kind == "Job") then ["completes", .status.startTime, $delay]
     elif .spec.restartPolicy == "Always" or any($lives[]; . == infinite) then ["stays", .status.startTime, infinite]
-    elif all($lives[]; . != null) then ["exits", {states.CONTAINERS_STARTED}, ($lives | max)]
+    elif all($lives[]; . != null) and (unclear and checks | not)
+      then ["exits", {states.CONTAINERS_STARTED}, ($lives | max)]
     elif {BATCH_JOB.jq()} then [if checks then "refuses" else "completes" end, .status.startTime, 0]
     else ["stays", .status.startTime, infinite] end;
 def next:

@@ -92,13 +92,20 @@ def test_what_comes_next_is_commands_that_there_are(project: Path) -> None:
     assert len(others) == 2
 
 
-def test_a_stack_that_is_up_says_what_its_jobs_do_unless_it_declares_lives(project: Path) -> None:
+def test_a_stack_that_is_up_says_what_its_jobs_do_unless_all_of_them_have_lifecycles(project: Path) -> None:
     file = project / "Pulumi.dev.yaml"
     file.write_text("config: {kumulus:cluster: {}}\n")
     (said,) = up._assumed("dev")
     assert "completes at once, by assumption" in said
-    file.write_text("config: {kumulus:cluster: {podLifecycles: [{name: a, run: 1m}]}}\n")
-    assert up._assumed("dev") == []
+    for selector, some in (
+        ("labels: {app: a}", 1),
+        ("ownerKinds: [JobSet]", 1),
+        ("ownerKinds: [JobSet, Job]", 0),
+        ("", 0),
+    ):
+        life = f"{{name: a, run: 1m, selector: {{{selector}}}}}"
+        file.write_text(f"config: {{kumulus:cluster: {{podLifecycles: [{life}]}}}}\n")
+        assert len(up._assumed("dev")) == some, selector
 
 
 def test_a_fleet_that_was_not_created_leaves_no_file(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

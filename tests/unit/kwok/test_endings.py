@@ -140,6 +140,48 @@ def test_no_check_passes_by_assumption(name: str, annotations: dict[str, str]) -
     assert due(found) == ("pod-complete", "12:00:05.500Z")
 
 
+def aicr() -> dict[str, Any]:
+    """A pod of a Job as NVIDIA's AICR makes it for each of its checks (pkg/validator/job/deployer.go)."""
+    found = pod([], owner=JOB)
+    found["metadata"]["name"] = "aicr-operator-health-0a1b2c3d-x2x7d"
+    found["metadata"]["labels"] = {"app.kubernetes.io/component": "validation"}
+    image = "ghcr.io/nvidia/aicr-validators/deployment:v1.2.0"
+    found["spec"]["containers"] = [{"name": "validator", "image": image, "args": ["operator-health"]}]
+    return found
+
+
+def test_a_check_is_known_by_a_label_a_container_or_an_image() -> None:
+    assert due(aicr()) == ("pod-refuse", "12:00:00.000Z")
+    found = aicr()
+    found["metadata"]["labels"] = {}
+    (container,) = found["spec"]["containers"]
+    container["name"] = "main"
+    assert due(found)[0] == "pod-refuse", "the image is one of validators"
+    container["image"] = "ghcr.io/nvidia/aicr/deployment:v1-validated"
+    assert due(found)[0] == "pod-complete", "a tag says nothing of it"
+    container["name"] = "validator"
+    assert due(found)[0] == "pod-refuse"
+    container["name"] = "main"
+    found["metadata"]["labels"] = {"app.kubernetes.io/component": "validation"}
+    assert due(found)[0] == "pod-refuse"
+
+
+def test_a_check_in_an_init_container_does_not_pass_by_the_command_that_follows_it() -> None:
+    # As the GPU operator has its validations: the container only says that the init container has come to its end.
+    check = {"name": "cuda-validation", "image": "nvcr.io/nvidia/gpu-operator-validator:v25", "command": ["vectorAdd"]}
+    found = pod(["sh", "-c", "echo validation is successful"], owner=JOB, initContainers=[check])
+    assert due(found) == ("pod-refuse", "12:00:00.000Z")
+    assert due({**found, "metadata": {"name": "p"}}) == ("", ""), "a bare pod stays"
+    check["command"] = ["true"]
+    assert due(found)[0] == "pod-exit", "what is declared holds"
+    # A sidecar does not check, and an init container of no check is not asked.
+    check |= {"command": ["vectorAdd"], "restartPolicy": "Always"}
+    assert due(found)[0] == "pod-exit"
+    del check["restartPolicy"]
+    check |= {"name": "wait", "image": "busybox"}
+    assert due(found)[0] == "pod-exit"
+
+
 def test_a_pod_that_is_always_restarted_ends_by_no_command() -> None:
     assert due(pod(["true"], policy="Always")) == ("", "")
 

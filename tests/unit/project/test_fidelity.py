@@ -111,8 +111,9 @@ def test_the_page_has_the_figures_of_the_recording(known: dict[str, Any]) -> Non
     assert json.loads(fidelity.REPLAYS.read_text()) == page.replays(known), "so does it with replay_errors.json"
 
 
-def test_what_a_line_concerns_can_be_told_of_a_pod() -> None:
+def test_what_a_line_concerns_can_be_told_of_a_pod_and_such_lines_are_on_the_page(known: dict[str, Any]) -> None:
     assert {rule.concerns for rule in fidelity.rules()} == {"", *fidelity.CONCERNS}
+    assert {line.rule.concerns for line in page.ledger(page.compared(known))} == {"", *fidelity.CONCERNS}
 
 
 def test_upstreams_suites_pass_nearly_whole_and_the_page_has_their_figures() -> None:

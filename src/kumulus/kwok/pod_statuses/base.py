@@ -21,13 +21,10 @@ from kumulus.kwok.pod_statuses.fragments import (
     REFUSES,
     RUNNING,
     SANDBOX,
-    WAITING,
-    condition,
     conditions,
-    uninitialized,
 )
 from kumulus.kwok.pod_statuses.fragments import READY as IS_READY
-from kumulus.kwok.pod_statuses.lifecycle import ending_as, made_ready, over, restarted
+from kumulus.kwok.pod_statuses.lifecycle import INIT_FAILED_REST, ending_as, made_ready, over, restarted
 from kumulus.model.lifecycles import DELAY_ANNOTATION, Failure
 
 # Of a container in the spec: how long after its start its probes begin.
@@ -51,7 +48,7 @@ READY = (
 INIT_FAILED = (
     NOW
     + """
-{{ $never := eq (or .spec.restartPolicy "Always") "Never" }}
+{{ $ends := eq (or .spec.restartPolicy "Always") "Never" }}
 {{ $failed := false }}{{ $incomplete := list }}
 initContainerStatuses:
 {{ range $container := .spec.initContainers }}
@@ -88,24 +85,8 @@ initContainerStatuses:
 {{ end }}
 {{ if $failed }}{{ $incomplete = append $incomplete .name }}{{ end }}
 {{ end }}
-{{ if not .status.startTime }}
 """
-    + PLACE
-    + "{{ end }}\n"
-    + WAITING % "PodInitializing"
-    + conditions(
-        uninitialized('[{{ join " " $incomplete }}]')
-        + "{{ if $never }}\n"
-        + NO_SANDBOX
-        + DECLARED
-        + condition("Ready", "False", "PodFailed")
-        + condition("ContainersReady", "False", "PodFailed")
-        + "{{ else }}\n"
-        + SANDBOX
-        + NOT_READY
-        + "{{ end }}\n"
-    )
-    + "phase: {{ if $never }}Failed{{ else }}Pending{{ end }}\n"
+    + INIT_FAILED_REST
 )
 MADE_READY = made_ready()
 # A Job's pod that completes is over, also one of another kind of Job that Kubernetes would let restart for ever.

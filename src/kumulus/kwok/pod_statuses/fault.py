@@ -17,15 +17,15 @@ from kumulus.kwok.pod_statuses.fragments import (
     conditions,
 )
 from kumulus.kwok.pod_statuses.fragments import READY as IS_READY
+from kumulus.kwok.pod_statuses.lifecycle import INIT_FAILED_REST
 from kumulus.model.fault_effects import PodEffects
 
 
-def _filled(template: str, effects: PodEffects, init: bool = False, **more: str) -> str:
+def _filled(template: str, effects: PodEffects, **more: str) -> str:
     """A template with the fault's own values, quoted so that none can end a string or begin a template.
 
     Args:
         template: has the values' words in their places.
-        init: whether it hits init containers.
         more: further values by their words.
     """
     hit = "eq $index 0"
@@ -34,8 +34,6 @@ def _filled(template: str, effects: PodEffects, init: bool = False, **more: str)
     elif effects.images:
         hit = f"regexMatch {json.dumps(effects.image_pattern)} .image"
     words = {
-        "STATUSES": "initContainerStatuses" if init else "containerStatuses",
-        "CONTAINERS": "initContainers" if init else "containers",
         "EXIT_CODE": str(effects.exit_code),
         "REASON": _text(effects.reason or "Error"),
         "MESSAGE": _text(effects.message),
@@ -72,6 +70,25 @@ _NOT_READY = """
 # The beginning of the status of a container that does not run.
 _DOWN = f"{CONTAINER}  ready: false\n  started: false\n"
 
+# How the container that is hit ends; $ends says whether its pod does, and $count how often it was restarted before.
+_ENDED = """
+  {{ if $ends }}
+  restartCount: {{ $count }}
+  state:
+  {{ else }}
+  restartCount: {{ add1 $count }}
+  state: {waiting: {reason: CrashLoopBackOff, message: back-off restarting failed container}}
+  lastState:
+  {{ end }}
+    terminated:
+      exitCode: EXIT_CODE
+      reason: REASON
+      message: MESSAGE
+      startedAt: {{ or $root.status.startTime $now | Quote }}
+      finishedAt: {{ $now | Quote }}
+"""
+
+# A container of a pod that has begun.
 _FAILED = (
     _BEGIN
     + """
@@ -88,29 +105,19 @@ conditions:
     + DECLARED
     + """
 {{ end }}
-STATUSES:
-{{ range $index, $container := .spec.CONTAINERS }}
+containerStatuses:
+{{ range $index, $container := .spec.containers }}
 {{ $count := 0 }}
-{{ range $root.status.STATUSES }}{{ if eq .name $container.name }}{{ $count = .restartCount }}{{ end }}{{ end }}
+{{ range $root.status.containerStatuses }}
+{{ if eq .name $container.name }}{{ $count = .restartCount }}{{ end }}
+{{ end }}
 {{ with $container }}
 """
     + _DOWN
     + """  {{ if HIT }}
-  {{ if $ends }}
-  restartCount: {{ $count }}
-  state:
-  {{ else }}
-  restartCount: {{ add1 $count }}
-  state: {waiting: {reason: CrashLoopBackOff, message: back-off restarting failed container}}
-  lastState:
-  {{ end }}
-    terminated:
-      exitCode: EXIT_CODE
-      reason: REASON
-      message: MESSAGE
-      startedAt: {{ or $root.status.startTime $now | Quote }}
-      finishedAt: {{ $now | Quote }}
-  {{ else }}
+"""
+    + _ENDED
+    + """  {{ else }}
   restartCount: {{ $count }}
   {{ if $ends }}
   state: {terminated: {exitCode: 143, reason: Error, finishedAt: {{ $now | Quote }}}}
@@ -123,13 +130,64 @@ STATUSES:
 """
 )
 
+# Those before it have succeeded, sidecars run, and whatever comes after it waits.
+_INIT_FAILED = (
+    _BEGIN
+    + """
+{{ $ends := eq .spec.restartPolicy "Never" }}
+{{ $failed := false }}{{ $incomplete := list }}
+initContainerStatuses:
+{{ range $index, $container := .spec.initContainers }}
+{{ $was := dict }}
+{{ range $root.status.initContainerStatuses }}{{ if eq .name $container.name }}{{ $was = . }}{{ end }}{{ end }}
+{{ $count := printf "%v" (or $was.restartCount 0) | int }}
+{{ $since := dig "state" "running" "startedAt" $now $was }}
+"""
+    + CONTAINER
+    + """
+{{ if $failed }}
+  ready: false
+  started: false
+  restartCount: 0
+  state: {waiting: {reason: PodInitializing}}
+{{ else if HIT }}
+  {{ $failed = true }}
+  ready: false
+  started: false
+"""
+    + _ENDED
+    + """
+{{ else if ne (or .restartPolicy "") "Always" }}
+  {{ $end := dict "exitCode" 0 "reason" "Completed" "startedAt" $since "finishedAt" $now }}
+  ready: true
+  started: false
+  restartCount: {{ $count }}
+  state: {terminated: {{ dig "state" "terminated" $end $was | toJson }}}
+{{ else }}
+  ready: {{ not $ends }}
+  started: {{ not $ends }}
+  restartCount: {{ $count }}
+  {{ if $ends }}
+  state: {terminated: {exitCode: 143, reason: Error, startedAt: {{ $since | Quote }}, finishedAt: {{ $now | Quote }}}}
+  {{ else }}
+  state: {running: {startedAt: {{ $since | Quote }}}}
+  {{ end }}
+{{ end }}
+{{ if $failed }}{{ $incomplete = append $incomplete .name }}{{ end }}
+{{ end }}
+"""
+    + INIT_FAILED_REST
+)
+
 _RESTARTED = (
     _BEGIN
     + """
 STATUSES:
 {{ range .status.STATUSES }}
+{{ if RESTARTS }}
 {{ $_ := set . "state" (dict "running" (dict "startedAt" $now)) }}
 {{ $_ := set (set . "ready" READY) "started" true }}
+{{ end }}
 - {{ . | toJson }}
 {{ end }}
 """
@@ -189,13 +247,15 @@ containerStatuses:
 
 def failed(effects: PodEffects, init: bool) -> str:
     """A container has ended with an error; it is restarted later if the pod's restart policy says so."""
-    return _filled(_FAILED, effects, init)
+    return _filled(_INIT_FAILED if init else _FAILED, effects)
 
 
 def restarted(effects: PodEffects, init: bool) -> str:
     """The containers run again; a pod whose init container runs is not ready yet."""
-    template = _RESTARTED + ("" if init else _READY_AGAIN)
-    return _filled(template.replace("READY", "false" if init else "true"), effects, init)
+    waits = 'eq (dig "state" "waiting" "reason" "" .) "CrashLoopBackOff"'
+    if init:
+        return _filled(_RESTARTED, effects, STATUSES="initContainerStatuses", READY="false", RESTARTS=waits)
+    return _filled(_RESTARTED + _READY_AGAIN, effects, STATUSES="containerStatuses", READY="true", RESTARTS="true")
 
 
 def evicted(effects: PodEffects) -> str:

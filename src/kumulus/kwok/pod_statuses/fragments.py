@@ -48,14 +48,14 @@ READY_BY_GATES = (
 )
 READY = GATES + READY_BY_GATES + condition("ContainersReady", "True")
 # The scheduler's condition, which a kubelet observes too, is there with it.
-_SCHEDULED = """\
+SCHEDULED = """\
 {{ range .status.conditions }}
 {{ if eq .type "PodScheduled" }}
 - {type: PodScheduled, OBSERVED}
 {{ end }}
 {{ end }}
 """.replace("OBSERVED", OBSERVED)
-SANDBOX = condition("PodReadyToStartContainers", "True") + _SCHEDULED
+SANDBOX = condition("PodReadyToStartContainers", "True") + SCHEDULED
 NO_SANDBOX = condition("PodReadyToStartContainers", "False", "PodSandboxNotReady", "pod sandbox is not ready")
 
 
@@ -257,7 +257,7 @@ initContainerStatuses:
 {{ range . }}
 {{ $since := dig "state" "running" "startedAt" "" . }}
 {{ if $since }}
-{{ $end := dict "exitCode" 0 "reason" "Completed" "startedAt" $since "finishedAt" $now }}
+{{ $end := dict "exitCode" 143 "reason" "Error" "startedAt" $since "finishedAt" $now }}
 {{ $_ := set (set . "state" (dict "terminated" $end)) "ready" false }}
 {{ end }}
 - {{ set . "started" false | toJson }}
@@ -276,7 +276,7 @@ containerStatuses:
 {{ $_ := set . "restartCount" (add1 (printf "%%v" .restartCount | int)) }}
 {{ $_ := set . "state" (dict "running" (dict "startedAt" $now)) }}
 {{ $_ := set . "lastState" (dict "terminated" $end) }}
-{{ $_ := set (set . "ready" %(ready)s) "started" %(ready)s }}
+{{ $_ := set (set . "ready" %(ready)s) "started" %(started)s }}
 {{ else }}
 {{ $_ := set (set . "ready" false) "started" false }}
 {{ end }}

@@ -23,13 +23,44 @@ from kumulus.kwok.pod_statuses.fragments import (
     RESTARTING,
     RUNNING,
     SANDBOX,
+    SCHEDULED,
     UNINITIALIZED,
     WAITING,
     condition,
     conditions,
     marked,
+    uninitialized,
 )
 from kumulus.model.lifecycles import Failure
+
+_PROBED = """
+{{ $probed := list }}
+{{ range .spec.containers }}{{ if .startupProbe }}{{ $probed = append $probed .name }}{{ end }}{{ end }}
+"""
+
+
+INIT_FAILED_REST = (
+    "{{ if not .status.startTime }}\n"
+    + PLACE
+    + "{{ end }}\n"
+    + WAITING % "PodInitializing"
+    + conditions(
+        uninitialized('[{{ join " " $incomplete }}]')
+        + "{{ if $ends }}\n"
+        + NO_SANDBOX
+        + SCHEDULED
+        + DECLARED
+        + condition("Ready", "False", "PodFailed")
+        + condition("ContainersReady", "False", "PodFailed")
+        + "{{ else }}\n"
+        + SANDBOX
+        + NOT_READY
+        + "{{ end }}\n"
+    )
+    + "phase: {{ if $ends }}Failed{{ else }}Pending{{ end }}\n"
+)
+"""What follows the init containers where one has failed: ``$ends`` tells whether the pod ends with it, and
+``$incomplete`` has the names from it on."""
 
 
 def beginning(mark: str, lifecycle: str, must_run: bool = False) -> str:
@@ -62,7 +93,10 @@ def started(*, first: tuple[str, str] | None, init: bool, start_up: bool) -> str
         start_up: the containers run, but are not ready yet.
     """
     known, place = (marked(*first) + SANDBOX, PLACE) if first else ("", "")
-    running = RUNNING % dict.fromkeys(("ready", "started"), "false" if start_up else "true")
+    # Without a startup probe, a kubelet says of a container that it has started as soon as it runs.
+    running = RUNNING % (
+        {"ready": "false", "started": "{{ not .startupProbe }}"} if start_up else {"ready": "true", "started": "true"}
+    )
     if first:
         running += conditions(known + INITIALIZED + (NOT_READY if start_up else READY))
     elif start_up:
@@ -126,7 +160,7 @@ def over(failure: str, mark: str) -> str:
 def restarted(*, start_up: bool) -> str:
     """The status when the ended containers run again."""
     if start_up:
-        return NOW + RESTARTING % {"ready": "false"}
+        return NOW + _PROBED + RESTARTING % {"ready": "false", "started": "(not (has .name $probed))"}
     # With restartPolicy OnFailure, a container that has succeeded keeps its pod from being ready again.
     all_again = '{{ if or (eq (or .spec.restartPolicy "Always") "Always") (eq (len .spec.containers) 1) }}\n'
-    return NOW + all_again + conditions(READY) + "{{ end }}\n" + RESTARTING % {"ready": "true"}
+    return NOW + all_again + conditions(READY) + "{{ end }}\n" + RESTARTING % {"ready": "true", "started": "true"}

@@ -35,14 +35,19 @@ def said(folder: Path, container: dict[str, Any], spec: dict[str, Any]) -> str:
         ({}, {"nodeName": "n"}, "bound without a scheduler"),
         ({}, {"containers": [{"name": name, "image": "x"} for name in "ab"]}, "pods of several containers"),
         ({}, {"restartPolicy": "OnFailure"}, "recover by a restart"),
-        ({}, {"initContainers": [{"name": "s", "image": "x", "restartPolicy": "Always"}]}, "sidecars"),
-        ({}, {"readinessGates": [{"conditionType": "a/b"}]}, "readiness gates"),
     ],
 )
 def test_a_run_names_what_concerns_it(
     container: dict[str, Any], spec: dict[str, Any], words: str, tmp_path: Path
 ) -> None:
     assert said(tmp_path, {}, {}) == ""
+    sidecar = {"name": "s", "image": "x", "restartPolicy": "Always"}
+    emulated = {
+        "readinessGates": [{"conditionType": "a/b"}],
+        "activeDeadlineSeconds": 3,
+        "initContainers": [sidecar],
+    }
+    assert said(tmp_path, {}, emulated) == "", "these are emulated as a kubelet has them"
     assert words in said(tmp_path, container, spec)
 
 

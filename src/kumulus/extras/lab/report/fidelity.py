@@ -64,9 +64,7 @@ def _probed(spec: Spec) -> bool:
 
 def _refers(spec: Spec) -> bool:
     words = json.dumps([spec.get("volumes"), *_containers(spec)])
-    return any(f'"{kind}' in words for kind in ("configMap", "secret")) or bool(
-        spec.get("activeDeadlineSeconds") or spec.get("nodeName")
-    )
+    return any(f'"{kind}' in words for kind in ("configMap", "secret")) or bool(spec.get("nodeName"))
 
 
 # By the word that a line has as `concerns`: which pods it concerns.
@@ -75,8 +73,6 @@ _SIGNS: Mapping[str, Callable[[Spec], bool]] = {
     "references": _refers,
     "several containers": lambda spec: len(spec.get("containers") or ()) > 1 and spec.get("restartPolicy") == "Never",
     "restarts": lambda spec: spec.get("restartPolicy") == "OnFailure",
-    "sidecars": lambda spec: any(each.get("restartPolicy") == "Always" for each in spec.get("initContainers") or ()),
-    "gates": lambda spec: bool(spec.get("readinessGates")),
 }
 CONCERNS = tuple(_SIGNS)
 """What a line may concern."""
