@@ -21,6 +21,7 @@ from kumulus.cli.registry import offered
 from kumulus.extras.policy import command as policy
 from kumulus.host import installation, pulumi_project
 from kumulus.host.version import VERSION
+from kumulus.toolchain import venv
 
 
 @pytest.fixture
@@ -324,6 +325,21 @@ def test_the_code_for_a_shell_names_the_command(shell: str, capsys: pytest.Captu
     assert "kumulus" in said
     if shell == "bash":
         subprocess.run(["bash", "-n"], input=said, text=True, check=True)
+
+
+def test_a_checkout_gets_the_package_for_completion_by_itself(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # As after `make up`, whose environment has the packages of the core alone.
+    monkeypatch.setitem(sys.modules, "argcomplete", None)
+    asked: list[object] = []
+    monkeypatch.setattr(venv, "ensure", lambda *given: asked.append(given))
+    assert main(["completion", "bash"]) == 1
+    assert asked == [(installation.checkout(), ["completion"])]
+    assert capsys.readouterr().err.startswith("error: completion needs the package argcomplete\n  To get it: ")
+    monkeypatch.setattr(venv, "ensure", lambda *_: monkeypatch.delitem(sys.modules, "argcomplete"))
+    assert main(["completion", "bash"]) == 0
+    assert "_ARGCOMPLETE" in capsys.readouterr().out
 
 
 def test_a_stack_file_is_read_once_for_all_who_ask_and_anew_once_it_is_written(
