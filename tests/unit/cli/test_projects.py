@@ -20,7 +20,7 @@ from kumulus.cli.main import main
 from kumulus.cli.registry import offered
 from kumulus.extras.policy import command as policy
 from kumulus.host import installation, pulumi_project
-from kumulus.host.version import VERSION
+from kumulus.host.version import REPOSITORY, VERSION
 from kumulus.toolchain import venv
 
 
@@ -58,7 +58,10 @@ def test_a_new_project_is_a_pulumi_project_with_thirty_nodes(
     assert yaml.safe_load((made / "Pulumi.yaml").read_text())["name"] == "my-fleet"
     assert not any(str(folder) in path.read_text() for path in made.iterdir()), "another machine has other paths"
     assert len((made / "__main__.py").read_text().splitlines()) <= 5
-    assert (made / "requirements.txt").read_text() == f"kumulus~={VERSION}\n"
+    # The tests' own is installed from a directory, which others do not have.
+    *remarks, address, required = (made / "requirements.txt").read_text().splitlines()
+    assert f"no package index has kumulus {VERSION}: " in remarks[0]
+    assert (address, required) == (f"# kumulus @ git+{REPOSITORY}", f"kumulus~={VERSION}")
     text = (made / "Pulumi.dev.yaml").read_text()
     assert text.startswith("# yaml-language-server: $schema=stack.schema.json\n")
     jsonschema.validate(yaml.safe_load(text), json.loads((made / "stack.schema.json").read_text()))
@@ -67,7 +70,7 @@ def test_a_new_project_is_a_pulumi_project_with_thirty_nodes(
     assert (loaded.cluster_name, sum(pool.replicas for pool in loaded.pools)) == ("dev", 30)
 
 
-def test_a_new_project_names_the_commit_that_pip_had_kumulus_from(
+def test_a_new_project_names_the_commit_that_pip_had_kumulus_from_or_the_version_of_an_index(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     about = folder / "site" / "kumulus-0.1.0.dist-info"
@@ -79,6 +82,9 @@ def test_a_new_project_names_the_commit_that_pip_had_kumulus_from(
     assert main(["new", "fleet"]) == 0
     required = (folder / "fleet" / "requirements.txt").read_text()
     assert required == "kumulus @ git+https://git.example.com/kumulus@0123abc\n"
+    (about / "direct_url.json").unlink()
+    assert main(["new", "other"]) == 0
+    assert (folder / "other" / "requirements.txt").read_text() == f"kumulus~={VERSION}\n"
 
 
 def test_a_new_project_may_have_a_program_of_its_own(
