@@ -85,7 +85,11 @@ def test_what_is_looked_at_before_a_stack_is_touched_and_said_when_it_goes(proje
     assert "note: dev has a cluster in " in said
     code, out, said = run(project, "down", "dev")
     assert code == 0, out + said
-    assert out.splitlines()[-1] == "The stack dev is removed as well."
+    *_, advice, last = out.splitlines()
+    assert last == "The stack dev is removed as well."
+    # Pulumi's advice needs no following here, which the page says under the same words.
+    row = f'| `down` prints Pulumi\'s "{advice.replace(" dev`.", "`")}" | nothing: '
+    assert row in (ROOT / "docs" / "start.md").read_text()
     assert not file.exists(), "which pulumi made for its salt"
     assert project.processes() == {}
 

@@ -12,7 +12,9 @@ from pathlib import Path
 from kumulus.cli import backend, needs, project, stack_file, which
 from kumulus.cli.errors import UserError
 from kumulus.cli.needs import Needs
+from kumulus.host import installation
 from kumulus.model.words import listed
+from kumulus.toolchain import environment, pins, releases, supply
 
 # Pulumi's own pattern; its error message shows other letters wrongly.
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
@@ -21,13 +23,14 @@ _GROUPS_SHOWN = 20
 
 
 def check_stack(stack: str) -> None:
-    """Before any command on a stack: its name, its file, and whether pulumi can read its state.
+    """Before any command on a stack: its name, its file, its program's language, and whether pulumi can read its state.
 
     Raises:
-        UserError: pulumi does not accept the stack's name, the file is not YAML, or a state file is half written; says
-            where.
+        UserError: pulumi does not accept the stack's name, the file is not YAML, pulumi cannot run the program's
+            language, or a state file is half written; says where.
     """
     check_name(stack, f"Rename {project.current().shown(project.current().stack_file(stack))}")
+    check_language()
     stack_file.read(stack)
     check_state()
 
@@ -52,7 +55,11 @@ def check_state() -> None:
 
 
 def check_declared(stack: str) -> Needs:
-    """Before any tool is fetched: the stack's file, and the kubeconfigs that it names; returns what the stack needs."""
+    """Before any tool is fetched: the stack's file, its kubeconfigs, and the host of its program's language.
+
+    Returns:
+        What the stack needs.
+    """
     from kumulus.model.errors import Problem, SpecError
     from kumulus.runtimes.existing import source
     from kumulus.stackfile.secrets import HIDDEN, left_out
@@ -69,7 +76,21 @@ def check_declared(stack: str) -> Needs:
             problems += [Problem(f"existing.{key}", message) for key, message in wrong.items()]
     if problems:
         raise UserError(str(SpecError(problems, file.shown)))
+    known = pins.load()
+    # A pulumi that is downloaded brings the hosts of all languages.
+    if releases.mode() == "build" or not supply.missing(known, [known.tool("pulumi")]):
+        check_language()
     return found
+
+
+def check_language() -> None:
+    """Before pulumi runs a program in another language than Python: its host, which pulumi would only call missing."""
+    runtime = project.current().runtime
+    if host := environment.missing_host(runtime):
+        raise UserError(
+            f"this project's runtime is {runtime}, and its host {host} is neither on PATH nor next to pulumi\n"
+            f"  To get it: {installation.command()} tools --with languages"
+        )
 
 
 def check_unlocked(stack: str) -> None:

@@ -6,7 +6,9 @@ kumulus completion fish > ~/.config/fish/completions/kumulus.fish
 """
 
 import argparse
+import importlib
 import os
+from importlib.util import find_spec
 from typing import NoReturn
 
 from kumulus.cli import project, which
@@ -14,6 +16,7 @@ from kumulus.cli.errors import UserError
 from kumulus.cli.main import parser_of
 from kumulus.cli.registry import offered
 from kumulus.host import installation
+from kumulus.toolchain import venv
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -25,11 +28,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print it."""
-    try:
-        from argcomplete.shell_integration import shellcode
-    except ImportError:
+    checkout = installation.checkout()
+    if find_spec("argcomplete") is None and checkout is not None:
+        venv.ensure(checkout, ["completion"])
+        importlib.invalidate_caches()
+    if find_spec("argcomplete") is None:
         way = installation.way_to_add("completion")
-        raise UserError(f"completion needs the package argcomplete\n  To get it: {way}") from None
+        raise UserError(f"completion needs the package argcomplete\n  To get it: {way}")
+    from argcomplete.shell_integration import shellcode
 
     print(shellcode(["kumulus"], shell=args.shell))
     return 0

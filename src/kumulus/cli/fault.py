@@ -12,6 +12,9 @@
 `kumulus fault kinds` lists the kinds; docs/faults.md has what each does, with its sources. With --for, the fault ends
 by itself: a small process waits for the time and clears it, or the next operation on the cluster does, if that process
 was killed.
+
+A fault of pods, such as container-fails, takes `kwok: {stageObjects: true}` in the stack's file and an `up`, unless the
+file declares such a fault or podLifecycles.
 """
 
 import argparse

@@ -19,12 +19,16 @@ from pathlib import Path
 from kumulus.cli import project
 from kumulus.cli.errors import UserError
 from kumulus.host import installation
-from kumulus.host.version import VERSION
+from kumulus.host.version import REPOSITORY, VERSION
 
 _TEMPLATES = Path(__file__).with_name("new_project")
 _CALLED = {"gitignore": ".gitignore"}
 # Named by the first line of the stack's file, for editors.
 _SCHEMA = "stack.schema.json"
+_UNRELEASED = (
+    f"# As long as no package index has kumulus {VERSION}: install it from its repository by this line, or from a\n"
+    f"# checkout, by `pip install PATH`:\n# kumulus @ git+{REPOSITORY}"
+)
 # Pulumi's own pattern.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
@@ -73,11 +77,15 @@ def _write(directory: Path, name: str, *, program: bool) -> None:
 
 def _requirement() -> str:
     """What whoever gets the project installs: from the address that pip had it from, or from an index."""
+    released = f"kumulus~={VERSION}"
     with suppress(metadata.PackageNotFoundError):
         origin = json.loads(metadata.distribution("kumulus").read_text("direct_url.json") or "{}")
         if source := origin.get("vcs_info"):
             return f"kumulus @ {source['vcs']}+{origin['url']}@{source['commit_id']}"
-    return f"kumulus~={VERSION}"
+        if origin:
+            # From a directory or a file, whose path is of no use to others.
+            return f"{_UNRELEASED}\n{released}"
+    return released
 
 
 def _command(directory: Path) -> str:

@@ -33,6 +33,8 @@ class PulumiProject:
     """The URL of its backend; "" if the file names none."""
     plugin: Path | None
     """The directory of Kumulus' provider plugin that the file names; None if the engine looks for it."""
+    runtime: str = ""
+    """What runs its program, such as `python` or `nodejs`; "" if the file does not say."""
 
     @property
     def root(self) -> Path:
@@ -108,6 +110,7 @@ def read(file: Path) -> PulumiProject:
     fields = _fields(file)
     backend = fields.get("backend")
     url = backend.get("url") if isinstance(backend, dict) else None
+    runtime = fields.get("runtime")
     plugins = fields.get("plugins")
     providers = plugins.get("providers") if isinstance(plugins, dict) else None
     paths = [
@@ -121,6 +124,7 @@ def read(file: Path) -> PulumiProject:
         file.parent / str(fields.get("stackConfigDir") or "."),
         str(url or ""),
         file.parent / str(paths[0]) if paths and paths[0] else None,
+        str((runtime.get("name") if isinstance(runtime, dict) else runtime) or ""),
     )
 
 

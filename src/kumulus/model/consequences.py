@@ -1,10 +1,11 @@
 """What a change of a pool means, in one line: nodes, GPUs, CPUs and memory gained or lost. Pure functions."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from kumulus.model.gfd import GPU_RESOURCE
-from kumulus.model.pools import Pool
+from kumulus.model.pools import INSTANCE_TYPE_LABEL, Pool
 from kumulus.model.quantity import ZERO, Quantity, human, parse
 from kumulus.model.topology import LEVELS, moved
 from kumulus.model.totals import pool_resources, resource_order
@@ -13,7 +14,9 @@ from kumulus.model.words import counted, listed
 MINUS = "\N{MINUS SIGN}"
 ARROW = "\N{RIGHTWARDS ARROW}"
 Hourly = Callable[[Pool], float | None]
-"""What one of a pool's nodes costs per hour, in US dollars; None when no price is known."""
+"""What one of a pool's nodes costs per hour, in US dollars; NaN where a machine is known and its price is not, None for
+nodes that are no machine of any cloud.
+"""
 # Every node has these and nobody counts them: mentioned only when their amount per node changes.
 _QUIET = ("pods", "ephemeral-storage")
 # A GPU product alone sets 26 labels.
@@ -45,7 +48,7 @@ class Consequence:
     devices: Mapping[str, int] | None = None
     """The same for the devices in ResourceSlices, by driver."""
     cost: float | None = None
-    """The change in US dollars per hour; None when a price is not known."""
+    """The change in US dollars per hour; NaN or None when a price is not known, as :data:`Hourly` has it."""
 
     def __bool__(self) -> bool:
         """Whether anything changes at all."""
@@ -170,7 +173,13 @@ def _gained_cost(old: Pool | None, new: Pool | None, hourly: Hourly) -> float | 
             if price is None:
                 return None
             total += sign * pool.count * price
+    if math.isnan(total) and old and new and (old.count, _machine(old)) == (new.count, _machine(new)):
+        return 0.0
     return round(total, 6)
+
+
+def _machine(pool: Pool) -> str | None:
+    return pool.labels.get(INSTANCE_TYPE_LABEL)
 
 
 def _published(pool: Pool | None) -> dict[str, int]:
@@ -189,6 +198,8 @@ def _amount(name: str, amount: Quantity) -> str:
 
 
 def _money(hourly: float) -> str:
+    if math.isnan(hourly):
+        return "price not known"
     return f"{MINUS if hourly < 0 else '+'}${abs(hourly):,.2f}/h"
 
 

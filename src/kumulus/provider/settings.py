@@ -2,6 +2,7 @@
 
 import functools
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,8 +10,9 @@ from typing import Any
 
 from kumulus.host import machine, version
 from kumulus.model.errors import SpecError
-from kumulus.model.pools import Pool
+from kumulus.model.pools import INSTANCE_TYPE_LABEL, Pool
 from kumulus.nodes.catalog import prices
+from kumulus.nodes.catalog.instances import instance_types
 from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes.whereabouts import Here
 
@@ -99,14 +101,20 @@ class Settings:
         self.place.take(configuration)
 
     def hourly(self, pool: Pool) -> float | None:
-        """The price of one of a pool's nodes per hour, in US dollars; None if no price is known."""
+        """The price of one of a pool's nodes per hour, in US dollars.
+
+        Returns:
+            NaN for a machine of the catalog that has no price there; None for any other without one.
+        """
         try:
             known = prices.with_own(Path(self.prices)) if self.prices else prices.catalog()
         except SpecError:
             # The program reports errors in the file when it reads it; a removal needs no price.
             known = prices.catalog()
         found = known.of_node(pool.labels)
-        return found.hourly if found else None
+        if found is not None:
+            return found.hourly
+        return math.nan if pool.labels.get(INSTANCE_TYPE_LABEL) in instance_types() else None
 
     @staticmethod
     def changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:

@@ -1,12 +1,14 @@
 """The variables a shell or a child process needs to run the tools as plain `pulumi` and `kubectl`."""
 
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 from kumulus.host import installation
 from kumulus.host.installation import pulumi_home
 from kumulus.toolchain import cache, pins, plugins
+from kumulus.toolchain.locate import locate
 
 _LANGUAGES = "languages"
 _PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
@@ -63,6 +65,24 @@ def directories() -> list[str]:
         str(cache.tools(known) / "bin"),
         *(str(home / tool.folder) for home, tool in hosts if cache.is_current(home, tool)),
     ]
+
+
+def missing_host(runtime: str) -> str:
+    """The language host of a project's programs if Pulumi would look for it in vain and it is one of ours; or "".
+
+    Args:
+        runtime: the project's, such as nodejs.
+    """
+    known, host = pins.load(), f"pulumi-language-{runtime}"
+    if host not in known.sets.get(_LANGUAGES, ()):
+        return ""
+    # Pulumi looks on PATH, next to itself, and among its plugins.
+    path = search_path(os.environ.get("PATH", os.defpath))
+    engine = locate(known, known.tool("pulumi")).path
+    if engine is not None:
+        path = os.pathsep.join([path, str(engine.resolve().parent)])
+    installed = any((pulumi_home() / "plugins").glob(f"language-{runtime}-v*"))
+    return "" if installed or shutil.which(host, path=path) else host
 
 
 def complete(environment: Mapping[str, str]) -> dict[str, str]:

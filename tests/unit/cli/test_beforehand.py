@@ -210,6 +210,34 @@ def test_a_kubeconfig_that_is_not_there_is_refused_before_any_tool_is_fetched(
     assert told.startswith(f"1 problem in stacks/Pulumi.dev.yaml\n  {said}")
 
 
+@pytest.mark.parametrize("runtime", ["nodejs", "{name: go}", "yaml", "dotnet"])
+def test_a_language_that_nothing_here_runs_is_told_with_what_gets_it(
+    fleet: Path, monkeypatch: pytest.MonkeyPatch, runtime: str
+) -> None:
+    home, folder = fleet / "home", fleet / "bin"
+    folder.mkdir()
+    for name, value in {"PATH": folder, "PULUMI_HOME": home, "XDG_CACHE_HOME": fleet / "cache"}.items():
+        monkeypatch.setenv(name, str(value))
+    (fleet / "Pulumi.yaml").write_text(f"name: x\nruntime: {runtime}\nstackConfigDir: stacks\n")
+    write(fleet, "config: {}\n")
+    checks = beforehand.check_declared, beforehand.check_stack
+    # A pulumi that is downloaded brings the hosts; so before that nothing is known.
+    monkeypatch.setenv("KUMULUS_TOOLS", "auto")
+    beforehand.check_declared("dev")
+    monkeypatch.setenv("KUMULUS_TOOLS", "build")
+    for check in () if runtime == "dotnet" else checks:
+        said = refused(check, "dev")
+        assert said.endswith("kumulus tools --with languages")
+        host = folder / said.partition("its host ")[2].split()[0]
+        assert host.name in ("pulumi-language-nodejs", "pulumi-language-go", "pulumi-language-yaml")
+        host.touch(0o755)
+        check("dev")
+        host.unlink()
+    (home / "plugins" / f"language-{runtime.strip('{}').split()[-1]}-v1.0.0").mkdir(parents=True)
+    for check in checks:
+        check("dev")
+
+
 def test_what_the_teams_have_is_named_with_both_ways_on() -> None:
     said = tenants_refusal("platform", {"research": [f"Job j{n}" for n in range(5)], "search": ["Service web"]})
     assert said.splitlines() == [

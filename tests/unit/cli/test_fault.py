@@ -182,6 +182,12 @@ def test_the_kinds_are_listed_without_a_cluster_also_for_programs(capsys: pytest
     assert [each["kind"] for each in listed] == list(kinds())
 
 
+def test_what_a_fault_of_pods_takes_is_in_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["fault", "-h"])
+    assert "container-fails, takes `kwok: {stageObjects: true}` in the stack's file" in capsys.readouterr().out
+
+
 def test_xid_79_is_the_gpu_that_fell_off_the_bus() -> None:
     args = parsed("--kind", "xid-79", "--group", "a100")
     args.stack = "dev"

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -77,6 +78,17 @@ def test_what_is_left_is_listed_and_removed_and_nothing_else(machine: Path, caps
     assert (machine / "pulumi" / "plugins" / "resource-random-v1").is_dir()
     assert main(["uninstall"]) == 0
     assert "nothing of Kumulus is left" in capsys.readouterr().out
+
+
+def test_what_plots_leave_in_a_home_is_removed_with_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("MPLCONFIGDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "PULUMI_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(ls, "clusters", list)
+    subprocess.run([sys.executable, "-c", "from kumulus.extras.lab.report import picture, plots"], check=True)
+    assert [each.name for each in tmp_path.glob(".cache/kumulus/matplotlib/fontlist*")]
+    assert main(["uninstall", "--yes"]) == 0
+    assert [each for each in tmp_path.rglob("*") if each != tmp_path / ".cache"] == []
 
 
 @pytest.mark.parametrize(("answer", "code"), [("n", 1), ("", 1), ("y", 0)])

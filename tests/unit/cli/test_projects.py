@@ -20,7 +20,8 @@ from kumulus.cli.main import main
 from kumulus.cli.registry import offered
 from kumulus.extras.policy import command as policy
 from kumulus.host import installation, pulumi_project
-from kumulus.host.version import VERSION
+from kumulus.host.version import REPOSITORY, VERSION
+from kumulus.toolchain import venv
 
 
 @pytest.fixture
@@ -57,7 +58,10 @@ def test_a_new_project_is_a_pulumi_project_with_thirty_nodes(
     assert yaml.safe_load((made / "Pulumi.yaml").read_text())["name"] == "my-fleet"
     assert not any(str(folder) in path.read_text() for path in made.iterdir()), "another machine has other paths"
     assert len((made / "__main__.py").read_text().splitlines()) <= 5
-    assert (made / "requirements.txt").read_text() == f"kumulus~={VERSION}\n"
+    # The tests' own is installed from a directory, which others do not have.
+    *remarks, address, required = (made / "requirements.txt").read_text().splitlines()
+    assert f"no package index has kumulus {VERSION}: " in remarks[0]
+    assert (address, required) == (f"# kumulus @ git+{REPOSITORY}", f"kumulus~={VERSION}")
     text = (made / "Pulumi.dev.yaml").read_text()
     assert text.startswith("# yaml-language-server: $schema=stack.schema.json\n")
     jsonschema.validate(yaml.safe_load(text), json.loads((made / "stack.schema.json").read_text()))
@@ -66,7 +70,7 @@ def test_a_new_project_is_a_pulumi_project_with_thirty_nodes(
     assert (loaded.cluster_name, sum(pool.replicas for pool in loaded.pools)) == ("dev", 30)
 
 
-def test_a_new_project_names_the_commit_that_pip_had_kumulus_from(
+def test_a_new_project_names_the_commit_that_pip_had_kumulus_from_or_the_version_of_an_index(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     about = folder / "site" / "kumulus-0.1.0.dist-info"
@@ -78,6 +82,9 @@ def test_a_new_project_names_the_commit_that_pip_had_kumulus_from(
     assert main(["new", "fleet"]) == 0
     required = (folder / "fleet" / "requirements.txt").read_text()
     assert required == "kumulus @ git+https://git.example.com/kumulus@0123abc\n"
+    (about / "direct_url.json").unlink()
+    assert main(["new", "other"]) == 0
+    assert (folder / "other" / "requirements.txt").read_text() == f"kumulus~={VERSION}\n"
 
 
 def test_a_new_project_may_have_a_program_of_its_own(
@@ -324,6 +331,21 @@ def test_the_code_for_a_shell_names_the_command(shell: str, capsys: pytest.Captu
     assert "kumulus" in said
     if shell == "bash":
         subprocess.run(["bash", "-n"], input=said, text=True, check=True)
+
+
+def test_a_checkout_gets_the_package_for_completion_by_itself(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # As after `make up`, whose environment has the packages of the core alone.
+    monkeypatch.setitem(sys.modules, "argcomplete", None)
+    asked: list[object] = []
+    monkeypatch.setattr(venv, "ensure", lambda *given: asked.append(given))
+    assert main(["completion", "bash"]) == 1
+    assert asked == [(installation.checkout(), ["completion"])]
+    assert capsys.readouterr().err.startswith("error: completion needs the package argcomplete\n  To get it: ")
+    monkeypatch.setattr(venv, "ensure", lambda *_: monkeypatch.delitem(sys.modules, "argcomplete"))
+    assert main(["completion", "bash"]) == 0
+    assert "_ARGCOMPLETE" in capsys.readouterr().out
 
 
 def test_a_stack_file_is_read_once_for_all_who_ask_and_anew_once_it_is_written(

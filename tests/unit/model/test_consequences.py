@@ -1,11 +1,12 @@
 """What a change of a pool means, in one line."""
 
+import math
 from dataclasses import replace
 
 import pytest
 
 from kumulus.model.consequences import consequences
-from kumulus.model.pools import NodeInfo, Pool, Taint
+from kumulus.model.pools import INSTANCE_TYPE_LABEL, NodeInfo, Pool, Taint
 
 CAPACITY = {"cpu": "96", "memory": "1360Gi", "ephemeral-storage": "3Ti", "pods": "110", "nvidia.com/gpu": "8"}
 OLD = Pool("a100-use1", "a100", "use1", "", 5, {"team": "a"}, {}, (), CAPACITY, CAPACITY)
@@ -122,6 +123,17 @@ def test_what_a_resize_costs_is_told_where_the_price_is_known() -> None:
     assert told_at(OLD, None, 2.5).endswith(", \N{MINUS SIGN}$12.50/h")
     for silent in (told_at(OLD, replace(OLD, replicas=8), None), told_at(OLD, replace(OLD, labels={}), 2.5)):
         assert "$" not in silent
+
+
+def test_a_machine_whose_price_nobody_knows_says_so_where_it_comes_goes_or_changes() -> None:
+    def told_at(old: Pool | None, new: Pool | None) -> str:
+        return consequences(old, new, hourly=lambda _: math.nan).describe()
+
+    other = replace(OLD, labels={INSTANCE_TYPE_LABEL: "other"})
+    for old, new in ((None, OLD), (OLD, None), (OLD, replace(OLD, replicas=8)), (OLD, other)):
+        assert "price not known" in told_at(old, new), (old, new)
+    assert "price" not in told_at(OLD, replace(OLD, labels={"team": "a"}))
+    assert "price" not in told_at(None, replace(OLD, replicas=0))
 
 
 def test_another_machine_costs_the_difference() -> None:

@@ -1,6 +1,7 @@
 """What the user says to the plugin as a whole."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,11 @@ def test_nodes_cost_what_the_catalog_says_until_the_user_says_otherwise(tmp_path
     assert settings.hourly(POOL) == 0.192
     settings.take({})
     assert settings.hourly(Pool("a-z", "a", "z", "", 3, {})) is None
+    # A machine that is sold has a price, which may not be known here; one of nobody's has none.
+    elsewhere = {**LABELS, "topology.kubernetes.io/region": "europe-west4"}
+    assert math.isnan(settings.hourly(Pool("a-z", "a", "z", "europe-west4", 3, elsewhere)) or 0.0)
+    made_up = {**LABELS, "node.kubernetes.io/instance-type": "mine"}
+    assert settings.hourly(Pool("a-z", "a", "z", "us-east-1", 3, made_up)) is None
 
 
 def test_another_file_of_prices_is_another_configuration() -> None:

@@ -76,6 +76,23 @@ def test_a_run_is_found_by_its_label_the_latest_of_several(tmp_path: Path) -> No
     assert compare.table([main, report()])[0] == ["", f"main ({main.metadata.run_id})", report().metadata.run_id]
 
 
+@pytest.mark.parametrize(
+    ("end", "most", "mean", "said"),
+    [
+        (0.269, 0.688, 0.254, "26.9 % (most 68.8 %, mean 25.4 %)"),
+        (1.0, 1.0, 0.5, "100.0 % (mean 50.0 %)"),
+        (0.4, 0.4, 0.4, "40.0 %"),
+        (0.4, 0.4, None, "40.0 %"),
+    ],
+)
+def test_gpus_of_the_end_have_the_most_and_the_mean_with_them_where_these_differ(
+    end: float, most: float, mean: float | None, said: str
+) -> None:
+    measures = {"duration": 9.0, "allocation.gpuEnd": end, "allocation.gpu": most}
+    found = report(measures=[measures if mean is None else {**measures, "allocation.gpuMean": mean}])
+    assert f"  allocation.gpuEnd   {said}" in list(lines(found))
+
+
 def test_a_run_that_is_under_way_is_running_and_not_the_latest(tmp_path: Path) -> None:
     first, second = report("20261122-1"), report("20261122-2")
     second.metadata.timestamp = "2027-01-01T00:00:00Z"

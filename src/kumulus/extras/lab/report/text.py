@@ -59,7 +59,7 @@ def _test(test: Test) -> Iterator[str]:
     width = max(19, *map(len, names), 0)
     yield f"  {'pods scheduled':<{width}} {scheduled} of {created}, {pending} pending, in {lasted}"
     for name in names:
-        yield f"  {name:<{width}} {value(test, name)}"
+        yield f"  {name:<{width}} {value(test, name)}{_meanwhile(test, name)}"
     for what in unheard([test]):
         yield f"  {'not heard':<{width}} {what}"
     for what in assumed([test]):
@@ -77,6 +77,14 @@ def _test(test: Test) -> Iterator[str]:
     held = "so far " if test.status == "partial" else "reached"
     for each in test.thresholds:
         yield f"  {held if each.holds else 'MISSED '} {each.expected}: {each.found}"
+
+
+def _meanwhile(test: Test, name: str) -> str:
+    """The most and the mean of a measure of the end that says something else: a run's end is often an empty cluster."""
+    most_and_mean = {"most": "allocation.gpu", "mean": "allocation.gpuMean"} if name == "allocation.gpuEnd" else {}
+    found = {word: value(test, other) for word, other in most_and_mean.items() if other in test.details.measures}
+    other = [f"{word} {read}" for word, read in found.items() if read != value(test, name)]
+    return f" ({', '.join(other)})" if other else ""
 
 
 def _clusters(found: ByCluster | None) -> Iterator[str]:
