@@ -88,6 +88,7 @@ async def source(plane: Plane, pools: Pools) -> AsyncIterator[None]:
         await clear(plane)
 
 
+@pytest.mark.every_version
 async def test_pods_of_a_clone_have_their_devices_and_others_get_the_free_ones(
     plane: Plane, source: None, tmp_path: Path
 ) -> None:

@@ -108,6 +108,7 @@ async def test_a_workload_is_scheduled_measured_and_gone(lab: Lab) -> None:
     measures = report.results.tests[0].details.measures
     assert (measures["jobs.admitted"], measures["gpus.allocated"], measures["pods.scheduled"]) == (2, 64, 8)
     assert measures["bindings.counted"] == measures["pods.scheduled"], "the API server counts what we see"
+    assert measures["events.written"] >= 8, "kube-scheduler says of each pod that it is Scheduled"
     assert report.results.tests[0].details.bindings[0] == [0, 0, 0], "it is asked first when the clock starts"
     assert 0 <= measures["timeToSchedule.min"] <= measures["timeToRun.min"]
     assert measures["timeToSchedule.max"] > 0

@@ -125,6 +125,7 @@ REQUIRES: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.every_version
 async def test_a_pod_goes_only_where_the_page_says_that_it_may(plane: Plane, pools: Pools, workloads: Any) -> None:
     taint = {"key": "own", "value": "", "effect": "NoSchedule"}
     found = [pools.inputs(1, labels={"speed": speed}) for speed in ("1", "2")]

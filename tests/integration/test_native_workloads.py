@@ -33,6 +33,7 @@ pytestmark = pytest.mark.integration
 ZONE = "topology.kubernetes.io/zone"
 GROUPS = "/apis/scheduling.k8s.io/v1beta1/podgroups"
 OWN_GROUPS = "/apis/scheduling.k8s.io/v1beta1/namespaces/default/podgroups"
+OWN_WORKLOADS = "/apis/scheduling.k8s.io/v1beta1/namespaces/default/workloads"
 ONE_PER_NODE = {"cpu": "1", "pods": "110"}
 GANG = {"gang": True, "requests": {"cpu": "1"}, "topology": {"required": "zone"}, "disruption": "all"}
 
@@ -71,6 +72,10 @@ async def share(plane: Plane, pools: Pools, workloads: Callable[[str, Object], O
         PODS, lambda found: [each["status"]["phase"] for each in found.values()] == ["Running"] * 3, timeout=60
     )
     return name
+
+
+def named_specs(plane: Plane, path: str) -> dict[str, Object]:
+    return {each["metadata"]["name"]: each["spec"] for each in plane.api.list(path)}
 
 
 def zones_of_pods(plane: Plane) -> tuple[dict[str, Counter[str]], Callable[[object], None]]:
@@ -320,10 +325,14 @@ class TestWithNativeWorkloads:
         groups, pods = OWN_GROUPS, PODS
 
         def gang(name: str, least: int) -> None:
-            plane.api.create(groups, {"metadata": {"name": name}, "spec": {
+            spec = {
                 "schedulingPolicy": {"gang": {"minCount": least}}, "disruptionMode": {"all": {}},
                 "schedulingConstraints": {"topology": [{"key": ZONE}]},
-            }})  # fmt: skip
+            }  # fmt: skip
+            templates = {"podGroupTemplates": [{"name": "all", **spec}]}
+            plane.api.create(OWN_WORKLOADS, {"metadata": {"name": name}, "spec": templates})
+            reference = {"workloadRef": {"workloadName": name, "templateName": "all"}}
+            plane.api.create(groups, {"metadata": {"name": name}, "spec": {**spec, **reference}})
             for number in range(least):
                 container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "1"}}}
                 spec = {"containers": [container], "schedulingGroup": {"podGroupName": name}}
@@ -339,20 +348,21 @@ class TestWithNativeWorkloads:
         async with Client(load_kubeconfig(plane.observed.kubeconfig)) as client:
             await Reader(client, spool, 1000, lambda kind, count: None).read()
             writing.write(spool, tmp_path, None)
-            before, specs = nodes(), {each["metadata"]["name"]: each["spec"] for each in plane.api.list(groups)}
-            for path, names in ((pods, before), (groups, specs)):
+            before, (specs, templates) = nodes(), (named_specs(plane, each) for each in (groups, OWN_WORKLOADS))
+            for path, names in ((pods, before), (groups, specs), (OWN_WORKLOADS, templates)):
                 for name in names:
                     plane.api.delete(f"{path}/{name}")
                 plane.api.until(path, lambda found: not found)
             done = await putting.put(client, tmp_path / "workload.yaml", lambda kind, count: None)
         try:
-            assert (done.made["PodGroup"], done.made["Pod"], done.refused) == (2, 5, {})
-            assert {each["metadata"]["name"]: each["spec"] for each in plane.api.list(groups)} == specs
+            assert (done.made["Workload"], done.made["PodGroup"], done.made["Pod"], done.refused) == (2, 2, 5, {})
+            assert named_specs(plane, groups) == specs
+            assert named_specs(plane, OWN_WORKLOADS) == templates
             assert nodes() == before
             named = {each["spec"]["schedulingGroup"]["podGroupName"] for each in plane.api.list(pods)}
             assert named == {"runs", "waits"}
         finally:
-            for path in (pods, groups):
+            for path in (pods, groups, OWN_WORKLOADS):
                 for each in plane.api.list(path):
                     plane.api.delete(f"{path}/{each['metadata']['name']}")
 

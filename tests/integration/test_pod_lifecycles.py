@@ -123,7 +123,7 @@ def living(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Living]:
         after = processes.components(home)
         assert {name for name in before if before[name] != after[name]} == {"test/kwok-controller"}
         plane = Living(runtime, changed, observed, api, api.version(PODS))
-        for stage in stage_objects(lifecycles()):
+        for stage in stage_objects(lifecycles(), events=True):
             body = {"apiVersion": API_VERSION, "kind": "Stage", "metadata": stage.metadata, "spec": stage.spec}
             api.create(STAGES, body)
         plane.begin()
@@ -176,6 +176,19 @@ def conditions(found: Object) -> dict[str, tuple[str, str | None]]:
     return {each["type"]: (each["status"], each.get("reason")) for each in listed}
 
 
+def events_of(plane: Plane, name: str, there: Callable[[dict[str, Object]], bool]) -> dict[str, Object]:
+    """The events of a pod by their reasons, once they are as wanted."""
+
+    def by_reason(found: Mapping[str, Object]) -> dict[str, Object]:
+        return {each["reason"]: each for each in found.values()}
+
+    path = f"{PODS.rpartition('/')[0]}/events"
+    found = plane.api.until(
+        path, lambda found: there(by_reason(found)), 120, fieldSelector=f"involvedObject.name={name}"
+    )
+    return by_reason(found)
+
+
 def about(duration: int) -> range:
     """A whole number of seconds and no less, or as many more as KWOK may be late."""
     return range(duration, duration + LATE)
@@ -185,16 +198,25 @@ def has_ended(found: Object) -> bool:
     return found["status"].get("phase") in ("Succeeded", "Failed")
 
 
-def test_a_pod_gets_the_events_of_a_kubelet_where_they_are_asked_for(living: Living) -> None:
-    living.api.create(PODS, pod("told"))
-    living.api.until(PODS, lambda found: found["told"]["status"].get("phase") == "Running")
-    living.api.delete(f"{PODS}/told")
+@pytest.mark.parametrize(("life", "pulled"), [("", "already present"), ("forever", "Successfully pulled")])
+def test_a_pod_gets_the_events_of_a_kubelet_where_they_are_asked_for(living: Living, life: str, pulled: str) -> None:
+    name = f"told{life}"
+    living.api.create(PODS, pod(name, life))
+    living.api.until(PODS, lambda found: found[name]["status"].get("phase") == "Running")
+    living.api.delete(f"{PODS}/{name}")
     wanted = {"Scheduled", "Pulled", "Created", "Started", "Killing"}
-    living.api.until(
-        f"{PODS.rpartition('/')[0]}/events",
-        lambda found: {each["reason"] for each in found.values()} == wanted,
-        fieldSelector="involvedObject.name=told",
+    events = events_of(living, name, lambda found: found.keys() == wanted)
+    assert pulled in events["Pulled"]["message"]
+    assert events["Started"]["source"]["component"] == "kubelet"
+
+
+def test_a_restarted_container_is_pulled_created_and_started_once_more(living: Living) -> None:
+    reasons = ("Pulled", "Created", "Started")
+    found = events_of(
+        living, "crash-always", lambda found: all(found.get(each, {}).get("count", 0) > 2 for each in reasons)
     )
+    assert found["Started"]["firstTimestamp"] < found["Started"]["lastTimestamp"]
+    assert "Killing" not in found
 
 
 def test_a_pod_pulls_initialises_starts_runs_and_ends_as_a_kubelet_says_it(living: Living) -> None:

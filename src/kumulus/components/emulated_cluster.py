@@ -314,6 +314,7 @@ class EmulatedCluster(pulumi.ComponentResource):
             lifecycles=loaded.spec.podLifecycles,
             usages=loaded.spec.podUsage,
             cluster=self.cluster,
+            events=loaded.spec.kwok.events == "kubelet",
             depends_on=[self.kwok] if self.kwok else [],
             opts=pulumi.ResourceOptions(parent=self),
         )

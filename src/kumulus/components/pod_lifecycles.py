@@ -23,6 +23,7 @@ class PodLifecycles(pulumi.ComponentResource):
         usages: as in its ``podUsage``.
         cluster: the cluster component they are for, with the options of
             :func:`kumulus.stackfile.kwok_options.cluster_options`.
+        events: whether pods get the events that a kubelet writes, as in the cluster's ``events``.
         depends_on: what has to be there first: KWOK's kinds, where the cluster does not have them from its beginning.
     """
 
@@ -33,6 +34,7 @@ class PodLifecycles(pulumi.ComponentResource):
         lifecycles: Sequence[PodLifecycle],
         usages: Sequence[PodUsage],
         cluster: ClusterLike,
+        events: bool = False,
         depends_on: Sequence[pulumi.Resource] = (),
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
@@ -47,7 +49,7 @@ class PodLifecycles(pulumi.ComponentResource):
                 after=[cluster.resource, *depends_on],
             )
 
-        stages = stage_objects([each.lifecycle() for each in lifecycles])
+        stages = stage_objects([each.lifecycle() for each in lifecycles], events=events)
         self.stages = [declare("Stage", stage.metadata, stage.spec) for stage in stages]
         used = usage.resource_usage([each.usage() for each in usages])
         self.usage = declare("ClusterResourceUsage", {"name": usage.NAME}, used) if usages else None

@@ -4,6 +4,7 @@ As a kubelet writes them (k8s.io/kubernetes pkg/kubelet/events), but for the con
 write one for each container. KWOK's own way of writing events would name KWOK as their source.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 _EVENT = """
@@ -25,25 +26,40 @@ firstTimestamp: {{ $now | Quote }}
 lastTimestamp: {{ $now | Quote }}
 count: 1
 """
-_EVENTS = {
-    "pod-ready": {
-        "Pulled": "Container image already present on machine",
-        "Created": "Container created",
-        "Started": "Container started",
-    },
-    "pod-terminate": {"Killing": "Stopping container"},
+# The template has the pod as it was before its stage: started once more often than restarted.
+_AGAIN = _EVENT.replace("count: 1", "count: {{ add 2 (index .status.containerStatuses 0).restartCount }}").replace(
+    "firstTimestamp: {{ $now | Quote }}", "firstTimestamp: {{ .status.startTime | Quote }}"
+)
+STARTS = {
+    "Pulled": "Container image already present on machine",
+    "Created": "Container created",
+    "Started": "Container started",
 }
+"""What is written when a container starts, by reason."""
+STARTS_PULLED = {**STARTS, "Pulled": "Successfully pulled image"}
+"""Likewise, of an image that was not there."""
+_EVENTS = {"pod-ready": STARTS, "pod-terminate": {"Killing": "Stopping container"}}
 
 
 def with_events(made: dict[str, Any]) -> dict[str, Any]:
-    """A stage that writes its events, if it has any, once its patch is accepted, which comes first."""
-    events = _EVENTS.get(made["metadata"]["name"])
-    if events is None:
-        return made
-    spec = dict(made["spec"])
+    """One of the cluster's own stages that writes its events, if it has any."""
+    return {**made, "spec": writing(made["spec"], _EVENTS.get(made["metadata"]["name"], {}))}
+
+
+def writing(spec: dict[str, Any], events: Mapping[str, str], again: bool = False) -> dict[str, Any]:
+    """The spec of a stage that writes events once its patch is accepted, which comes first.
+
+    Args:
+        events: messages by reason; the spec is as it was without any.
+        again: whether the stage restarts containers, of which the same events count on.
+    """
+    if not events:
+        return spec
+    spec = dict(spec)
     first, *rest = spec.get("steps") or [{"patch": each} for each in spec.pop("next")["patches"]]
+    template = _AGAIN if again else _EVENT
     written = [
-        {"apply": {"template": _EVENT.replace("REASON", reason).replace("MESSAGE", text)}}
+        {"apply": {"template": template.replace("REASON", reason).replace("MESSAGE", text)}}
         for reason, text in events.items()
     ]
-    return {**made, "spec": {**spec, "steps": [first, *written, *rest]}}
+    return {**spec, "steps": [first, *written, *rest]}

@@ -23,6 +23,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from kumulus.kwok import kubelet_events
 from kumulus.kwok import lifecycle_states as states
 from kumulus.kwok import stages as kwok_stages
 from kumulus.kwok.pod_statuses import lifecycle as templates
@@ -68,9 +69,13 @@ class StageObject:
         return {"name": self.name, "labels": labels, "annotations": annotations}
 
 
-def stage_objects(lifecycles: Sequence[Lifecycle]) -> list[StageObject]:
-    """The stages of a stack's lifecycles, in the order of the file."""
-    return [stage for index in range(len(lifecycles)) for stage in _Stages(lifecycles, index).all()]
+def stage_objects(lifecycles: Sequence[Lifecycle], *, events: bool = False) -> list[StageObject]:
+    """The stages of a stack's lifecycles, in the order of the file.
+
+    Args:
+        events: whether pods get the events that a kubelet writes.
+    """
+    return [stage for index in range(len(lifecycles)) for stage in _Stages(lifecycles, index, events).all()]
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,7 @@ class _Stages:
 
     lifecycles: Sequence[Lifecycle]
     index: int
+    events: bool
 
     @property
     def life(self) -> Lifecycle:
@@ -111,18 +117,21 @@ class _Stages:
         mark = (states.CONDITION, self.life.name)
         pending = self.life.must_run == "pending"
         template = templates.beginning(*mark, pending) if self.life.image_pull else self._started(first=mark)
-        return self._stage("create", "at once", selector, template)
+        starts = {} if self.life.image_pull else kubelet_events.STARTS
+        return self._stage("create", "at once", selector, template, events=starts)
 
     def _start(self, pull: Distribution) -> StageObject:
         delay = self._delay(states.STARTED, (pull, "image pull"))
         about = "never, as nothing can run" if self.life.must_run else f"image pull: {pull}"
-        return self._stage("start", about, self._in("pulling"), self._started(), delay)
+        starts = kubelet_events.STARTS_PULLED
+        return self._stage("start", about, self._in("pulling"), self._started(), delay, starts)
 
     def _init(self, init: Distribution) -> StageObject:
         # Each init container has a duration of its own.
         draw = seconds(init, f'("init " + {states.INIT_NAME})')
         delay = states.delay(definitions(self.life.seed), states.INIT_STARTED, draw)
-        return self._stage("init", f"init: {init}", self._in("initializing"), self._started(), delay)
+        about, starts = f"init: {init}", kubelet_events.STARTS
+        return self._stage("init", about, self._in("initializing"), self._started(), delay, starts)
 
     def _ready(self, start_up: Distribution) -> StageObject:
         delay = self._delay(states.CONTAINERS_STARTED, (start_up, "start-up"))
@@ -165,7 +174,8 @@ class _Stages:
     def _restart(self) -> StageObject:
         delay = states.delay("", states.CONTAINERS_ENDED, states.BACK_OFF)
         template = templates.restarted(start_up=self.life.start_up is not None)
-        return self._stage("restart", "the kubelet's back-off", self._in("ended"), template, delay)
+        about, starts = "the kubelet's back-off", kubelet_events.STARTS
+        return self._stage("restart", about, self._in("ended"), template, delay, starts, again=True)
 
     def _started(self, first: tuple[str, str] | None = None) -> str:
         return templates.started(first=first, init=self.life.init is not None, start_up=self.life.start_up is not None)
@@ -185,9 +195,13 @@ class _Stages:
         selector: dict[str, Any],
         template: str,
         delay: dict[str, Any] | None = None,
+        events: Mapping[str, str] = {},
+        again: bool = False,
     ) -> StageObject:
         rest = {"weight": 1, **({"delay": delay} if delay else {}), **kwok_stages.pod_status(template)}
         spec = kwok_stages.spec("Pod", selector, rest)
+        if self.events:
+            spec = kubelet_events.writing(spec, events, again)
         return StageObject(f"{self.life.name}.{step}", self.life.name, about, spec)
 
 

@@ -230,9 +230,10 @@ def _options(loaded: Loaded) -> dict[str, Any]:
 async def _declared(plane: Plane) -> None:
     """Put into effect what the spec declares besides nodes."""
     spec = plane.loaded.spec
+    lifecycles, events = [each.lifecycle() for each in spec.podLifecycles], spec.kwok.events == "kubelet"
     objects = [
         {"apiVersion": API_VERSION, "kind": "Stage", "metadata": each.metadata, "spec": dict(each.spec)}
-        for each in stage_objects([each.lifecycle() for each in spec.podLifecycles])
+        for each in stage_objects(lifecycles, events=events)
     ]
     if spec.podUsage:
         used = usage.resource_usage([each.usage() for each in spec.podUsage])

@@ -1,6 +1,7 @@
 """podLifecycles and podUsage in a stack file: what is taken, and what is said of every mistake."""
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -130,6 +131,27 @@ def test_a_stack_without_lives_asks_nothing_of_its_cluster() -> None:
 def stages_of(*lifecycles: dict[str, Any]) -> list[StageObject]:
     spec = ClusterSpec.checked({"podLifecycles": list(lifecycles)})
     return stage_objects([each.lifecycle() for each in spec.podLifecycles])
+
+
+def test_a_stage_in_which_containers_start_writes_a_kubelets_events_where_they_are_asked_for() -> None:
+    def written(**fields: Any) -> dict[str, list[str]]:
+        spec = ClusterSpec.checked({"podLifecycles": [{"name": "a", **fields}]})
+        lives = [each.lifecycle() for each in spec.podLifecycles]
+        made = {stage.name.partition(".")[2]: dict(stage.spec) for stage in stage_objects(lives, events=True)}
+        for without in stage_objects(lives):
+            steps = made[without.name.partition(".")[2]].get("steps") or [{"patch": without.spec["next"]["patches"][0]}]
+            assert [steps[0]["patch"]] == without.spec["next"]["patches"], "the status comes first, as without events"
+        return {
+            step: re.findall("message: (.*)", "".join(each["apply"]["template"] for each in spec["steps"][1:]))
+            for step, spec in made.items()
+            if "steps" in spec
+        }
+
+    created, started = "Container created", "Container started"
+    there = ["Container image already present on machine", created, started]
+    assert written(run="1s") == {"create": there, "restart": there}
+    pulled = ["Successfully pulled image", created, started]
+    assert written(imagePull="1s", init="1s", startUp="1s") == {"start": pulled, "init": there}
 
 
 def test_stages_that_are_not_needed_are_not_there() -> None:

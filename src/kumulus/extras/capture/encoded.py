@@ -17,7 +17,8 @@ _ALWAYS = """
     CELDeviceSelector.expression CSIDriverSpec.attachRequired CSIDriverSpec.storageCapacity CSINodeDriver.name
     CSINodeDriver.nodeID CSINodeDriver.topologyKeys CSIPersistentVolumeSource.driver
     CSIStorageCapacity.storageClassName CompositeGangSchedulingPolicy.minGroupCount
-    CompositePodGroupSpec.parentCompositePodGroupName CompositePodGroupSpec.preemptionPolicy Container.name
+    CompositePodGroupSpec.parentCompositePodGroupName CompositePodGroupSpec.preemptionPolicy
+    CompositePodGroupTemplate.name CompositePodGroupTemplate.preemptionPolicy Container.name
     Container.restartPolicy ContainerClaim.name ContainerPort.containerPort CounterSet.name Device.allNodes
     Device.allowMultipleAllocations Device.bindsToNode Device.name Device.nodeName DeviceAttribute.bool
     DeviceAttribute.int DeviceAttribute.string DeviceAttribute.version DeviceClassSpec.extendedResourceName
@@ -33,8 +34,8 @@ _ALWAYS = """
     PersistentVolumeClaimVolumeSource.claimName PersistentVolumeSpec.volumeMode PodAffinityTerm.topologyKey
     PodDisruptionBudgetSpec.unhealthyPodEvictionPolicy PodGroupSpec.parentCompositePodGroupName
     PodGroupResourceClaim.name PodGroupResourceClaim.resourceClaimName
-    PodGroupResourceClaim.resourceClaimTemplateName PodGroupSpec.preemptionPolicy PodResourceClaim.name
-    PodResourceClaim.resourceClaimName
+    PodGroupResourceClaim.resourceClaimTemplateName PodGroupSpec.preemptionPolicy PodGroupTemplate.name
+    PodGroupTemplate.preemptionPolicy PodResourceClaim.name PodResourceClaim.resourceClaimName
     PodResourceClaim.resourceClaimTemplateName PodSchedulingGate.name PodSchedulingGroup.podGroupName
     PodSpec.preemptionPolicy PodSpec.priority PodSpec.runtimeClassName PreferredSchedulingTerm.weight
     PriorityClass.preemptionPolicy PriorityClass.value ResourcePool.generation ResourcePool.name

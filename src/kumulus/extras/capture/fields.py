@@ -193,20 +193,28 @@ _DEVICES_GIVEN: Form = {
 }
 
 # Without its policy, no group would be stored; a mode is chosen by its name alone.
-_OF_GROUPS: dict[str, Form] = {
-    "parentCompositePodGroupName": NAME,
-    "workloadRef": {"workloadName": NAME, "templateName": NAME},
+_OF_TEMPLATES: dict[str, Form] = {
     "schedulingConstraints": {"topology": [{"key": KEY}]},
     "disruptionMode": {"single": Selecting({}), "all": Selecting({})},
     "priorityClassName": NAME,
     "preemptionPolicy": WORD,
 }
-POD_GROUP: dict[str, Form] = {
-    **_OF_GROUPS,
+_OF_GROUPS: dict[str, Form] = {
+    "parentCompositePodGroupName": NAME,
+    "workloadRef": {"workloadName": NAME, "templateName": NAME},
+    **_OF_TEMPLATES,
+}
+_OF_PODS: dict[str, Form] = {
     "schedulingPolicy": {"basic": Selecting({}), "gang": {"minCount": WORD}},
     "resourceClaims": [{"name": NAME, "resourceClaimName": NAME, "resourceClaimTemplateName": NAME}],
 }
+POD_GROUP: dict[str, Form] = {**_OF_GROUPS, **_OF_PODS}
 """The spec of a PodGroup of Kubernetes' own; one of Volcano has other fields."""
+_COMPOSITE: dict[str, Form] = {"schedulingPolicy": {"basic": Selecting({}), "gang": {"minGroupCount": WORD}}}
+_WORKLOAD: dict[str, Form] = {"podGroupTemplates": [{"name": NAME, **_OF_TEMPLATES, **_OF_PODS}]}
+# A tree of groups has four levels at most.
+for _ in range(4):
+    _WORKLOAD |= {"compositePodGroupTemplates": [{"name": NAME, **_OF_TEMPLATES, **_COMPOSITE, **_WORKLOAD}]}
 
 META: Form = {"name": NAME, "namespace": NAME, "labels": LABELS}
 BARE: Form = {"name": NAME, "namespace": NAME}
@@ -303,10 +311,8 @@ OBJECTS: dict[str, dict[str, Form]] = {
             "parent": NAME,
         },
     },
-    "CompositePodGroup": {
-        "metadata": BARE,
-        "spec": {**_OF_GROUPS, "schedulingPolicy": {"basic": Selecting({}), "gang": {"minGroupCount": WORD}}},
-    },
+    "Workload": {"metadata": BARE, "spec": _WORKLOAD},
+    "CompositePodGroup": {"metadata": BARE, "spec": {**_OF_GROUPS, **_COMPOSITE}},
     "PodGroup": {
         "metadata": BARE,
         "spec": {**POD_GROUP, "minMember": WORD, "minResources": RESOURCES, "queue": NAME},
@@ -361,7 +367,7 @@ UNSEEN = {
     "what their devices take of nodes, in pods' statuses": "the scheduler's; a clone's counts new pods",
     "ResourceClaims made for extended resources": "in a clone their devices are free",
     "configuration and derived attributes in ResourceClaims": "parameters of drivers; an alpha feature",
-    "Workloads of scheduling.k8s.io": "templates; kube-scheduler reads the groups that were made of them",
+    "whose Workloads of scheduling.k8s.io are": "a link for tools; their owners' own objects are not kept",
     "configuration in DeviceClasses": "parameters of drivers; no scheduler reads them",
     "when a device was tainted": "read to evict later only; a clone's begin again",
     "start times of pods": "read only to choose among equal victims of a preemption",

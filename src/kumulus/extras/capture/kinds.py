@@ -70,6 +70,7 @@ KINDS = (
     Kind("Topology", "topologies", KUEUE, _KUEUE_VERSIONS),
     Kind("Queue", "queues", VOLCANO, ("v1beta1",)),
     Kind("PodGroup", "podgroups", VOLCANO, ("v1beta1",)),
+    Kind("Workload", "workloads", SCHEDULING, ("v1beta1",)),
     Kind("CompositePodGroup", "compositepodgroups", SCHEDULING, ("v1alpha3",)),
     Kind("PodGroup", "podgroups", SCHEDULING, ("v1beta1",), pages=f"PodGroup.{SCHEDULING}"),
     Kind("PodDisruptionBudget", "poddisruptionbudgets", "policy"),

@@ -119,6 +119,15 @@ STORED = tables_of(
         disruptionMode 5 DisruptionMode, priorityClassName 6 string, preemptionPolicy 8 string
     CompositePodGroupSchedulingPolicy: basic 1 Empty, gang 2 CompositeGangSchedulingPolicy
     CompositeGangSchedulingPolicy: minGroupCount 1 int32
+    Workload: metadata 1 ObjectMeta, spec 2 WorkloadSpec
+    WorkloadSpec: podGroupTemplates 2 *PodGroupTemplate, compositePodGroupTemplates 3 *CompositePodGroupTemplate
+    PodGroupTemplate: name 1 string, schedulingPolicy 2 PodGroupSchedulingPolicy,
+        schedulingConstraints 3 GroupSchedulingConstraints, resourceClaims 4 *PodGroupResourceClaim,
+        disruptionMode 5 DisruptionMode, priorityClassName 6 string, preemptionPolicy 8 string
+    CompositePodGroupTemplate: name 1 string, schedulingPolicy 2 CompositePodGroupSchedulingPolicy,
+        schedulingConstraints 3 GroupSchedulingConstraints, disruptionMode 4 DisruptionMode,
+        priorityClassName 5 string, preemptionPolicy 7 string, podGroupTemplates 8 *PodGroupTemplate,
+        compositePodGroupTemplates 9 *CompositePodGroupTemplate
     PodDisruptionBudget: metadata 1 ObjectMeta, spec 2 PodDisruptionBudgetSpec
     PodDisruptionBudgetSpec: minAvailable 1 IntOrString, selector 2 LabelSelector, maxUnavailable 3 IntOrString,
         unhealthyPodEvictionPolicy 4 string

@@ -65,7 +65,8 @@ def write(spool: Spool, directory: Path, words: Words | None) -> Written:
     nodes = list(_items(spool, "Node", words))
     done.counts["Node"] = len(nodes)
     done.gates = gates(item for kind in (*DEVICE_KINDS, *CLAIM_KINDS) for item in _items(spool, kind, words, []))
-    groups = any(item["apiVersion"].startswith(SCHEDULING) for item in _items(spool, "PodGroup", words))
+    of_groups = (item for kind in ("Workload", "PodGroup") for item in _items(spool, kind, words))
+    groups = any(item["apiVersion"].startswith(SCHEDULING) for item in of_groups)
     kwok = {**({"workloads": "native"} if groups else {}), **({"featureGates": done.gates} if done.gates else {})}
     cluster = {**({"kwok": kwok} if kwok else {}), **stack(nodes)}
     done.groups = len(cluster["nodeGroups"])

@@ -62,8 +62,8 @@ class Kwok(RuntimeSection):
     """Whether KWOK takes its stages from objects of the cluster. Faults of pods need it that the file does not declare,
     but `kumulus fault inject` or an experiment."""
     events: Literal["kubelet"] | None = Field(default=None, examples=["kubelet"])
-    """`kubelet`: pods without a lifecycle get the events that a kubelet writes: Pulled, Created, Started, Killing. Four
-    more objects for each pod."""
+    """`kubelet`: pods get the events that a kubelet writes: Pulled, Created, Started, Killing. Four more objects for
+    each pod."""
     deviceBindings: dict[DriverName, DeviceBinding] = Field(
         default_factory=dict, examples=["{gpu.nvidia.com: {after: 20s, failures: 0.1}}"]
     )

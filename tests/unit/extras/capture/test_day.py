@@ -149,24 +149,36 @@ def test_a_gang_is_one_again_and_the_groups_that_a_job_makes_are_the_jobs(tmp_pa
     scheduling = {"schedulingPolicy": {"gang": {"minCount": 3}}, "disruptionMode": {"all": {}}}
     gang = thing("Job", "train", parallelism=3, scheduling=scheduling)
 
-    def group(name: str, owner: tuple[str, str] | None = None) -> dict[str, Any]:
-        made = thing("PodGroup", name, owner)
-        made["spec"] = {"schedulingPolicy": {"gang": {"minCount": 3}}}
-        asked = event("create", "podgroups", name, 1.0, body={**made, "apiVersion": "scheduling.k8s.io/v1beta1"})
-        asked["objectRef"] |= {"apiGroup": "scheduling.k8s.io", "apiVersion": "v1beta1"}
-        return asked
+    policy: dict[str, Any] = {"schedulingPolicy": {"gang": {"minCount": 3}}}
 
-    steps = day_of(
-        tmp_path, [event("create", "jobs", "train", body=gang), group("train-1", ("Job", "train")), group("g")]
-    )
-    made = [step.what["object"] for step in steps.steps]
-    assert [(each["kind"], each["metadata"]["name"]) for each in made] == [("Job", "train"), ("PodGroup", "g")]
-    assert made[0]["spec"]["scheduling"] == scheduling
-    assert made[1] == {
+    def asked(kind: str, name: str, spec: dict[str, Any], owner: tuple[str, str] | None = None) -> dict[str, Any]:
+        made = {**thing(kind, name, owner), "spec": spec, "apiVersion": "scheduling.k8s.io/v1beta1"}
+        found = event("create", f"{kind.lower()}s", name, 1.0, body=made)
+        found["objectRef"] |= {"apiGroup": "scheduling.k8s.io", "apiVersion": "v1beta1"}
+        return found
+
+    def group(name: str, workload: str, owner: tuple[str, str] | None = None) -> dict[str, Any]:
+        return asked(
+            "PodGroup", name, {**policy, "workloadRef": {"workloadName": workload, "templateName": "t"}}, owner
+        )
+
+    templates = {"podGroupTemplates": [{"name": "t", **policy}]}
+    log = [
+        event("create", "jobs", "train", body=gang),
+        asked("Workload", "train", templates, ("Job", "train")),
+        group("train-1", "train", ("Job", "train")),
+        asked("Workload", "w", {"controllerRef": {"kind": "Training", "name": "w"}, **templates}),
+        group("g", "w"),
+    ]
+    made = {step.job: step.what["object"] for step in day_of(tmp_path, log).steps}
+    assert made.keys() == {"Job/shop/train", "Workload/shop/w", "PodGroup/shop/g"}
+    assert made["Job/shop/train"]["spec"]["scheduling"] == scheduling
+    assert made["Workload/shop/w"]["spec"] == templates
+    assert made["PodGroup/shop/g"] == {
         "apiVersion": "scheduling.k8s.io/v1beta1",
         "kind": "PodGroup",
         "metadata": {"name": "g", "namespace": "shop"},
-        "spec": {"schedulingPolicy": {"gang": {"minCount": 3}}},
+        "spec": {**policy, "workloadRef": {"workloadName": "w", "templateName": "t"}},
     }
 
 
@@ -216,18 +228,19 @@ def test_claims_are_asked_for_again_with_the_pods_and_groups_that_name_them(tmp_
 def test_claims_and_groups_that_were_there_before_the_log_are_left_out_of_what_names_them(tmp_path: Path) -> None:
     container = {**SPEC["containers"][0], "resources": {"claims": [{"name": "gpu"}, {"name": "nic"}]}}
     body = thing("Pod", "a", containers=[container], resourceClaims=CLAIMS, schedulingGroup={"podGroupName": "old"})
-    group = event("create", "podgroups", "g", 1.0, body=thing("PodGroup", "g", parentCompositePodGroupName="all"))
+    names = {"parentCompositePodGroupName": "all", "workloadRef": {"workloadName": "w", "templateName": "t"}}
+    group = event("create", "podgroups", "g", 1.0, body=thing("PodGroup", "g", **names))
     group["objectRef"] |= {"apiGroup": "scheduling.k8s.io", "apiVersion": "v1beta1"}
     log = [event("create", "pods", "a", body=body), claim("resourceclaims", "nic"), group]
     found = import_day([logged(tmp_path, log)], tmp_path / "day.yaml", "mine")
-    assert "parentCompositePodGroupName" not in found.day.steps[2].what["object"]["spec"]
+    assert not names.keys() & found.day.steps[2].what["object"]["spec"].keys()
     spec = found.day.steps[0].what["object"]["spec"]
     assert spec["resourceClaims"] == CLAIMS[1:]
     assert spec["containers"][0]["resources"]["claims"] == [{"name": "nic"}]
     assert "schedulingGroup" not in spec
     assert found.day.left_out == {
         f"{what} that were there before the log: what names them is replayed without": 1
-        for what in ("groups", "groups of groups", "resource claims")
+        for what in ("groups", "groups of groups", "groups' workloads", "resource claims")
     }
 
 

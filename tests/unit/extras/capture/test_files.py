@@ -226,9 +226,15 @@ def test_kubernetes_own_groups_are_kept_and_the_clone_serves_them(tmp_path: Path
 
     of_volcano = {**group("PodGroup", "v1beta1", {}), "apiVersion": "scheduling.volcano.sh/v1beta1"}
     of_volcano |= {"metadata": {"name": "v", "namespace": "shop"}, "spec": {"minMember": 3}}
+    slices = {"name": "s", "schedulingPolicy": {"gang": {"minCount": 4}}, "disruptionMode": {"all": {}}}
+    whole = {"name": "t", "schedulingPolicy": {"gang": {"minGroupCount": 2}}, "podGroupTemplates": [slices]}
+    made_for = {"apiGroup": "acme.example", "kind": "Training", "name": "secret"}
+    templates = {"controllerRef": made_for, "podGroupTemplates": None, "compositePodGroupTemplates": [whole]}
+    workloads = {"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "Workload", "spec": templates}
     spool = spooled(
         tmp_path / "spool",
         node("n0"),
+        {**workloads, "metadata": {"name": "w", "namespace": "shop"}},
         group(
             "CompositePodGroup",
             "v1alpha3",
@@ -246,6 +252,14 @@ def test_kubernetes_own_groups_are_kept_and_the_clone_serves_them(tmp_path: Path
     found = list(putting.read(tmp_path / "workload.yaml"))
     (composite,) = (each for each in found if each["kind"] == "CompositePodGroup")
     assert composite["spec"]["schedulingPolicy"] == {"gang": {"minGroupCount": 2}}
+    assert [each["kind"] for each in found[:2]] == ["Workload", "CompositePodGroup"], "in the order of their creation"
+    kept, reference = found[0], composite["spec"]["workloadRef"]
+    (template,) = kept["spec"].pop("compositePodGroupTemplates")
+    assert kept["spec"] == {}
+    assert reference == {"workloadName": kept["metadata"]["name"], "templateName": template["name"]}
+    assert template == {**whole, "name": template["name"], "podGroupTemplates": template["podGroupTemplates"]}
+    assert template["podGroupTemplates"] == [{**slices, "name": template["podGroupTemplates"][0]["name"]}]
+    assert putting.path_of("Workload", kept).endswith(f"/namespaces/{kept['metadata']['namespace']}/workloads")
     volcano, native = sorted(
         (each for each in found if each["kind"] == "PodGroup"), key=lambda each: "k8s.io" in each["apiVersion"]
     )

@@ -13,7 +13,7 @@ from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.measure import summary
 from kumulus.extras.lab.measure.allocation import Allocation, Share
 from kumulus.extras.lab.measure.records import Records, victims
-from kumulus.extras.lab.measure.sampler import MOST_SAMPLES, Counted, Sampler, Series, bindings
+from kumulus.extras.lab.measure.sampler import MOST_SAMPLES, Counted, Sampler, Series, bindings, events
 from kumulus.extras.lab.measure.statistics import Between, most_in_a_second, percentile, spread
 from kumulus.extras.lab.measure.summary import by_reason, plain
 from kumulus.extras.lab.measure.verdicts import verdicts
@@ -460,32 +460,45 @@ def test_the_api_servers_counter_is_read_from_its_metrics() -> None:
     assert bindings(metrics) == 2550
 
 
+def test_the_events_that_were_written_are_counted_whoever_writes_them_and_however() -> None:
+    def line(code: int, group: str, verb: str, count: int, resource: str = "events") -> str:
+        labels = f'dry_run="",group="{group}",resource="{resource}",scope="resource",subresource="",verb="{verb}"'
+        return f'apiserver_request_total{{code="{code}",component="apiserver",{labels},version="v1"}} {count}\n'
+
+    written = line(201, "events.k8s.io", "POST", 2000) + line(200, "events.k8s.io", "PATCH", 300)
+    written += line(201, "", "POST", 40) + line(201, "", "APPLY", 5)
+    others = line(403, "", "POST", 7) + line(200, "", "LIST", 8) + line(200, "", "WATCH", 9)
+    assert events(written + others + line(201, "", "POST", 11, "pods")) == 2345
+
+
 @pytest.mark.parametrize(
     ("counted", "found"),
     [
-        ([(10, 0), (60, 50)], {"bindings.counted": 50, "bindings.difference": 0}),
-        ([(10, 0), (110, 50)], {"bindings.counted": 100, "bindings.difference": 0.5}),
-        ([(10, 0), (10, 0)], {"bindings.counted": 0}),
+        ([(10, 0, 4), (60, 50, 64)], {"bindings.counted": 50, "events.written": 60, "bindings.difference": 0}),
+        ([(10, 0), (110, 50)], {"bindings.counted": 100, "events.written": 0, "bindings.difference": 0.5}),
+        ([(10, 0), (10, 0)], {"bindings.counted": 0, "events.written": 0}),
+        ([(0, 0, 9), (0, 0, 3)], {}),
         ([(10, 0), (60, 50), (3, 53)], {}),
         ([(10, 0), (5, 40), (60, 95)], {}),
         ([(10, 0)], {}),
     ],
 )
 def test_a_count_that_began_anew_with_the_api_server_measures_nothing(
-    counted: list[tuple[int, int]], found: dict[str, float]
+    counted: list[tuple[int, ...]], found: dict[str, float]
 ) -> None:
-    samples = [Counted(float(at), theirs, ours) for at, (theirs, ours) in enumerate(counted)]
+    samples = [Counted(float(at), *each) for at, each in enumerate(counted)]
     assert summary._counter(samples) == found
 
 
 async def test_the_first_count_is_of_the_start_of_the_clock(tmp_path: Path) -> None:
     """The clock counts from earlier on before the run starts."""
-    counted = 'apiserver_request_total{code="201",resource="pods",subresource="binding",verb="POST"} 7'
+    counted = 'apiserver_request_total{code="201",resource="pods",subresource="binding",verb="POST"} 7\n'
+    counted += 'apiserver_request_total{code="201",resource="events",subresource="",verb="POST"} 3\n'
     async with listening(text(200, counted)) as address, Client(Connection(address, "test"), patience=1) as client:
         sampler = Sampler(records(), Components(tmp_path), client, lambda: 30.0)
         await sampler.start()
         await sampler.count()
-    assert sampler.counted == [Counted(0, 7, 0), Counted(30, 7, 0)]
+    assert sampler.counted == [Counted(0, 7, 0, 3), Counted(30, 7, 0, 3)]
 
 
 def test_what_is_used_after_the_last_sample_is_of_no_measure(tmp_path: Path) -> None:

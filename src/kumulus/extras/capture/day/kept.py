@@ -45,6 +45,7 @@ GROUPS = {
     ("", "limitranges"): "LimitRange",
     ("kueue.x-k8s.io", "localqueues"): "LocalQueue",
     ("scheduling.volcano.sh", "podgroups"): "PodGroup",
+    ("scheduling.k8s.io", "workloads"): "Workload",
     ("scheduling.k8s.io", "podgroups"): "PodGroup",
     ("scheduling.k8s.io", "compositepodgroups"): "CompositePodGroup",
     ("resource.k8s.io", "resourceclaims"): "ResourceClaim",
@@ -155,7 +156,7 @@ def without_unknown(made: dict[str, Any], namespace: str, known: Set[tuple[str, 
     """Take out of an object the claims and groups that are not there, for which pods would wait; returns what that was.
 
     Args:
-        known: the kind, namespace and name of each claim, template of claims and group that is there.
+        known: the kind, namespace and name of each claim, template of claims, group and its Workload that is there.
     """
 
     def has(kind: str, name: str) -> bool:
@@ -169,6 +170,9 @@ def without_unknown(made: dict[str, Any], namespace: str, known: Set[tuple[str, 
         if (parent := spec.get(_PARENT)) and not has("CompositePodGroup", parent):
             del spec[_PARENT]
             lost.add("groups of groups")
+        if (of := spec.get("workloadRef")) and not has("Workload", of.get("workloadName", "")):
+            del spec["workloadRef"]
+            lost.add("groups' workloads")
         claims = spec.get("resourceClaims") or []
         kept = [each for each in claims if any(has(kind, each.get(key, "")) for key, kind in _NAMED_BY.items())]
         if len(kept) == len(claims):

@@ -154,6 +154,7 @@ _SINGLE: dict[str, tuple[Unit, Better, str]] = {
         "lower",
         "pods on nodes where no GPU has enough free for them, without a policy to count GPU by GPU",
     ),
+    "events.written": ("count", "lower", "events that the API server wrote, new or recurring, by its counter"),
     "bindings.counted": ("count", "", "bindings by the API server's own counter"),
     "bindings.difference": ("share", "lower", "how far the API server's binding rate is from the one measured"),
 }

@@ -23,8 +23,8 @@ KINDS = frozenset(
         ("apps/v1", "DaemonSet"), ("batch/v1", "Job"), ("policy/v1", "PodDisruptionBudget"), ("v1", "ResourceQuota"),
         ("v1", "LimitRange"), ("kueue.x-k8s.io/v1beta1", "LocalQueue"), ("kueue.x-k8s.io/v1beta2", "LocalQueue"),
         ("scheduling.volcano.sh/v1beta1", "PodGroup"), ("scheduling.k8s.io/v1beta1", "PodGroup"),
-        ("scheduling.k8s.io/v1alpha3", "CompositePodGroup"), ("resource.k8s.io/v1", "ResourceClaim"),
-        ("resource.k8s.io/v1", "ResourceClaimTemplate"),
+        ("scheduling.k8s.io/v1alpha3", "CompositePodGroup"), ("scheduling.k8s.io/v1beta1", "Workload"),
+        ("resource.k8s.io/v1", "ResourceClaim"), ("resource.k8s.io/v1", "ResourceClaimTemplate"),
     )
 )  # fmt: skip
 """What a recording may create; anything else in it is refused."""

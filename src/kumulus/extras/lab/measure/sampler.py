@@ -29,6 +29,11 @@ _BINDINGS = re.compile(
     r'^apiserver_request_total\{code="2\d\d",[^}]*resource="pods",[^}]*subresource="binding",[^}]*\} (\S+)$',
     re.MULTILINE,
 )
+# A scheduler creates events and patches them when they recur; KWOK applies them.
+_EVENTS = re.compile(
+    r'^apiserver_request_total\{code="2\d\d",[^}]*resource="events",[^}]*verb="(?:POST|PUT|PATCH|APPLY)"[^}]*\} (\S+)$',
+    re.MULTILINE,
+)
 
 
 @dataclass
@@ -62,11 +67,12 @@ class Series:
 
 @dataclass
 class Counted:
-    """The API server's count and ours at one time: seconds, its count, ours."""
+    """The API server's count of bindings and ours at one time: seconds, its count, ours; and its count of events."""
 
     at: float
     counted: int
     seen: int
+    events: int = 0
 
 
 @dataclass
@@ -120,17 +126,17 @@ class Sampler:
             await asyncio.sleep(max(0.05, self.series.every - self.now() % self.series.every))
 
     async def count(self, patience: float | None = None) -> None:
-        """Ask the API server how many bindings it has counted."""
+        """Ask the API server how many bindings and written events it has counted."""
         found = await count(self.client, patience) if self.client is not None else None
         if found is not None:
             self._bound = self.records.counts["bound"]
-            self.counted.append(Counted(self.now(), found, self._bound))
+            self.counted.append(Counted(self.now(), found[0], self._bound, found[1]))
 
     async def count_placements(self) -> None:
         """Ask the cluster's own kube-scheduler how many placements of groups it has evaluated."""
         metrics = await self.components.metrics(SCHEDULER) if self.scheduler == SCHEDULER else ""
         if metrics:
-            self.placements.append(round(sum(float(count) for count in _PLACEMENTS.findall(metrics))))
+            self.placements.append(_sum(_PLACEMENTS, metrics))
 
     def sample(self) -> None:
         """Take one sample."""
@@ -189,16 +195,26 @@ class Sampler:
 
 def bindings(metrics: str) -> int:
     """How many pods were bound since the API server's start, according to its metrics."""
-    return round(sum(float(count) for count in _BINDINGS.findall(metrics)))
+    return _sum(_BINDINGS, metrics)
 
 
-async def count(client: Client, patience: float | None = None) -> int | None:
-    """Ask the API server; None if it does not give us its metrics.
+def events(metrics: str) -> int:
+    """How many events it has written since then, as new ones or once more."""
+    return _sum(_EVENTS, metrics)
+
+
+def _sum(series: re.Pattern[str], metrics: str) -> int:
+    return round(sum(float(count) for count in series.findall(metrics)))
+
+
+async def count(client: Client, patience: float | None = None) -> tuple[int, int] | None:
+    """Ask the API server for its bindings and events; None if it does not give us its metrics.
 
     Args:
         patience: seconds to wait for its answer; the client's own when None.
     """
     try:
-        return bindings(await client.get("/metrics", patience=patience))
+        metrics = await client.get("/metrics", patience=patience)
     except (ApiError, Unreachable):
         return None
+    return bindings(metrics), events(metrics)

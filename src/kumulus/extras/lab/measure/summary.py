@@ -189,17 +189,21 @@ def _usage(sampler: Sampler) -> dict[str, float]:
 
 
 def _counter(counted: Sequence[Counted]) -> dict[str, float]:
-    """The API server's count over the whole measurement, and how much ours differs from it.
+    """The API server's counts over the whole measurement, and how much our count of bindings differs from its own.
 
     Nothing if the API server was restarted, since it counts from its start.
     """
-    if len(counted) < 2 or any(after.counted < before.counted for before, after in pairwise(counted)):
+    if len(counted) < 2 or any(_anew(*each) for each in pairwise(counted)):
         return {}
     bindings, seen = counted[-1].counted - counted[0].counted, counted[-1].seen - counted[0].seen
-    found: dict[str, float] = {"bindings.counted": bindings}
+    found: dict[str, float] = {"bindings.counted": bindings, "events.written": counted[-1].events - counted[0].events}
     if bindings:
         found["bindings.difference"] = abs(bindings - seen) / bindings
     return found
+
+
+def _anew(before: Counted, after: Counted) -> bool:
+    return after.counted < before.counted or after.events < before.events
 
 
 def _named(name: str, parts: Mapping[str, Measured]) -> dict[str, Measured]:
