@@ -7,12 +7,14 @@ import pytest
 
 from kumulus.extras.lab.file.load import Loaded, loaded_from
 from kumulus.extras.lab.measure.placement import Placement
+from kumulus.extras.lab.measure.views import pod_view
 from kumulus.extras.lab.plan.plan import make
-from kumulus.extras.lab.plan.pods import PlannedJob
+from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL, PlannedJob
 from kumulus.extras.lab.plan.scheduling import queues, waiting
 from kumulus.extras.watch.history.moment import moment
 from kumulus.extras.watch.live.node import NOWHERE
 from kumulus.kube.watch import Event
+from tests.support.messages import pod_message
 
 CLUSTER_QUEUES = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues"
 WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/workloads"
@@ -81,6 +83,19 @@ def test_the_slices_of_a_gang_speak_for_it() -> None:
     item = {"metadata": metadata, "spec": spec, "status": {"conditions": [condition]}}
     placement.collections["/apis/scheduling.k8s.io/v1beta1/podgroups"](Event("MODIFIED", "run/train-0", item))
     assert moment(placement.history, 0).jobs["work/Job/train"].says == "Unschedulable: full"
+
+
+def test_a_placeholder_with_the_label_of_a_job_is_no_pod_of_it() -> None:
+    placement = Placement({"title": "run"}, NOWHERE, lambda: 0.0, {})
+    placement.job(PlannedJob("train", "work", 0.0, 1, ({"kind": "Job"},)))
+    whole = {JOB_LABEL: "train", WORKLOAD_LABEL: "work"}
+    # What a scheduler gives a pod that holds a job's place: the label by which the job's pods stay together.
+    for name, labels in (("train-0", whole), ("holds-its-place", {JOB_LABEL: "train"})):
+        message = pod_message(name, node="n", metadata={"labels": labels, "uid": name})
+        placement.pod(f"run/{name}", message, gone=False)
+        assert pod_view(message)[1:3] == (("work", "train") if labels == whole else ("", ""))
+    jobs = moment(placement.history, 0).jobs
+    assert (jobs["work/Job/train"].held, len(jobs)) == (1, 2)
 
 
 def test_a_job_that_is_scaled_wants_as_many_pods_from_then_on() -> None:

@@ -254,6 +254,31 @@ def test_yunikorn_has_task_groups_in_annotations() -> None:
     assert template["spec"]["schedulerName"] == "yunikorn"
 
 
+def test_a_placeholder_of_yunikorn_has_the_labels_by_which_its_gangs_pods_look_for_each_other() -> None:
+    selectors = [{"matchLabels": {"app": "train"}}, {"matchExpressions": [{"key": "tier", "operator": "Exists"}]}]
+    near, apart = ({"labelSelector": each, "topologyKey": "zone"} for each in selectors)
+    affinity = {
+        "podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [near]},
+        "podAntiAffinity": {
+            "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "podAffinityTerm": apart}]
+        },
+    }
+    spread = [{"labelSelector": {"matchLabels": {"set": "one", "app": "other"}}, "topologyKey": "rack"}]
+    for spec, sought in (
+        ({"affinity": affinity}, {"app": "train", "tier": "1"}),
+        ({"topologySpreadConstraints": spread}, {"app": "train", "set": "one"}),
+        ({}, {}),
+    ):
+        together = job()
+        together["spec"]["template"]["metadata"]["labels"] |= {"tier": "1", "set": "one", "user": "someone"}
+        together["spec"]["template"]["spec"] |= spec
+        (made,) = workloads.gang("yunikorn", [together], "train")
+        annotations = made["spec"]["template"]["metadata"]["annotations"]
+        (group,) = json.loads(annotations["yunikorn.apache.org/task-groups"])
+        assert group.get("labels", {}) == sought
+        assert spec.items() <= group.items()
+
+
 def test_a_gang_of_several_templates_counts_the_pods_of_all() -> None:
     jobset = {
         "apiVersion": "jobset.x-k8s.io/v1alpha2",

@@ -5,8 +5,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from kumulus.extras.lab.measure.views import in_cluster
-from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL, PlannedJob
+from kumulus.extras.lab.measure.views import in_cluster, labelled
+from kumulus.extras.lab.plan.pods import PlannedJob
 from kumulus.extras.watch.history.document import History
 from kumulus.extras.watch.history.queues import Queues
 from kumulus.extras.watch.history.recorder import Facts, JobKey, Recorder
@@ -82,9 +82,9 @@ class Placement:
         """
         at, key = self._now(), in_cluster(cluster, key)
         if message is not None:
-            labels, pod = message.metadata.labels, pod_from(message)
+            pod = pod_from(message)
             pod = replace(pod, node=in_cluster(cluster, pod.node)) if cluster else pod
-            job = self._job_of(labels.get(WORKLOAD_LABEL, ""), labels.get(JOB_LABEL, ""), pod, at)
+            job = self._job_of(*labelled(message.metadata.labels), pod, at)
             self._recorder.pod(key, pod, job, at)
         if gone:
             self._recorder.pod(key, None, JobKey("", "", ""), at)

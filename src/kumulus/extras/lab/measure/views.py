@@ -84,6 +84,15 @@ def in_cluster(cluster: str, name: str) -> str:
     return f"{cluster}/{name}" if cluster and name else name
 
 
+def labelled(labels: Mapping[str, str]) -> tuple[str, str]:
+    """The workload and the job that a pod is of, by its labels; both empty if either label is missing.
+
+    A placeholder of YuniKorn's has the one by which a gang's pods stay together, and is no pod of the job.
+    """
+    workload, job = labels.get(WORKLOAD_LABEL, ""), labels.get(JOB_LABEL, "")
+    return (workload, job) if workload and job else ("", "")
+
+
 def pod_view(message: Any, known: Mapping[str, Demand] = MappingProxyType({})) -> PodView:
     """Look at a pod.
 
@@ -109,8 +118,7 @@ def pod_view(message: Any, known: Mapping[str, Demand] = MappingProxyType({})) -
             assumed = condition.reason == EXIT_CODE_ASSUMED
     return PodView(
         metadata.uid,
-        metadata.labels.get(WORKLOAD_LABEL, ""),
-        metadata.labels.get(JOB_LABEL, ""),
+        *labelled(metadata.labels),
         spec.nodeName,
         "Deleted" if status.phase == "Failed" and metadata.HasField("deletionTimestamp") else status.phase or "Pending",
         waits,

@@ -6,7 +6,7 @@ Source: yunikorn.apache.org/docs/user_guide/gang_scheduling and …/labels_and_a
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kumulus.extras.schedulers import templates
@@ -16,6 +16,8 @@ from kumulus.kube import yaml_writing
 SCHEDULER_NAME = "yunikorn"
 DEFAULT_QUEUE = "root.default"
 _PREFIX = "yunikorn.apache.org"
+_LOOK_FOR_PODS = ("affinity", "topologySpreadConstraints")
+"""The fields of a pod's spec that look for other pods, by their labels."""
 _PLACEHOLDER_TIMEOUT_SECONDS = 86400
 """Until a gang that does not fit fails: longer than any experiment, since gangs of other schedulers wait forever."""
 
@@ -80,11 +82,26 @@ def _task_group(name: str, members: int, template: Manifest) -> dict[str, Any]:
         "minMember": members,
         "minResource": templates.written(templates.requests(template)),
     }
-    # A placeholder must fit on the same nodes as the real pod.
-    for field in ("nodeSelector", "tolerations", "affinity", "topologySpreadConstraints"):
+    # A placeholder must fit on the same nodes as the real pod, and be found by those that look for its gang.
+    for field in ("nodeSelector", "tolerations", *_LOOK_FOR_PODS):
         if spec.get(field):
             group[field] = spec[field]
+    sought = set(_selected([spec.get(field) for field in _LOOK_FOR_PODS]))
+    own = (template.get("metadata") or {}).get("labels") or {}
+    if found := {key: own[key] for key in own if key in sought}:
+        group["labels"] = found
     return group
+
+
+def _selected(part: object) -> Iterator[str]:
+    """The keys of labels in the selectors within a part of a pod's spec."""
+    if isinstance(part, list):
+        for each in part:
+            yield from _selected(each)
+    elif isinstance(part, dict):
+        yield from part.get("matchLabels") or ()
+        for key, each in part.items():
+            yield from [str(each)] if key == "key" else _selected(each)
 
 
 def _belong(template: Manifest, application: str, queue: str) -> None:
