@@ -65,9 +65,12 @@ def with_components(text: str) -> str:
 
 
 def with_rooms(text: str) -> str:
-    """The page of the architecture with the picture of which room imports which."""
-    arrows = [f"  {source} --> {target}" for source, target in needed(imports())]
-    return with_part(text, "rooms", "\n".join(["```mermaid", "flowchart TB", *arrows, "```", ""]))
+    """The page of the architecture with the pictures of which room imports which, of the core and of the extras."""
+    graph = grimp.build_graph("kumulus", cache_dir=None)
+    rooms = {room for row in layers() for room in row}
+    extras = {name.rpartition(".")[2] for name in graph.find_children("kumulus.extras")}
+    text = with_part(text, "rooms", _picture(imports(graph, "kumulus", rooms), rooms))
+    return with_part(text, "extras", _picture(imports(graph, "kumulus.extras", extras), extras))
 
 
 def layers() -> list[list[str]]:
@@ -77,16 +80,23 @@ def layers() -> list[list[str]]:
     return [[room.strip() for room in layer.replace(":", "|").split("|")] for layer in contract["layers"]]
 
 
-def imports() -> set[tuple[str, str]]:
-    """Which room imports which, directly."""
-    graph, rooms = grimp.build_graph("kumulus", cache_dir=None), {room for row in layers() for room in row}
+def imports(graph: grimp.ImportGraph, package: str, rooms: set[str]) -> set[tuple[str, str]]:
+    """Which room of a package imports which, directly; commands and registrations may know every extra."""
     found = set()
-    for module in graph.modules:
+    for module in graph.find_descendants(package):
+        if package != "kumulus" and {"commands", "extra"} & set(module.split(".")):
+            continue
         for imported in graph.find_modules_directly_imported_by(module):
-            pair = module.split(".")[1:2], imported.split(".")[1:2]
-            if pair[0] != pair[1] and all(rooms.intersection(each) for each in pair):
-                found.add((pair[0][0], pair[1][0]))
+            source, target = (each.removeprefix(f"{package}.").split(".")[0] for each in (module, imported))
+            if source != target and {source, target} <= rooms and imported.startswith(f"{package}."):
+                found.add((source, target))
     return found
+
+
+def _picture(arrows: set[tuple[str, str]], rooms: set[str]) -> str:
+    lines = [f"  {source} --> {target}" for source, target in needed(arrows)]
+    lines += [f"  {room}" for room in sorted(rooms.difference(*arrows))]
+    return "\n".join(["```mermaid", "flowchart TB", *lines, "```", ""])
 
 
 def needed(arrows: set[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -40,7 +40,7 @@ expect:
 
 @pytest.fixture
 def environment(archives: tuple[Path, Path], tmp_path: Path) -> Environment:
-    made = Environment.make(tmp_path / "env")
+    made = Environment.make(tmp_path / "env", extras=True)
     made.install(archives[1])
     return made
 

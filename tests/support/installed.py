@@ -9,7 +9,9 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tomllib
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import psutil
@@ -56,12 +58,22 @@ class Environment:
     """Its directory."""
 
     @classmethod
-    def make(cls, prefix: Path) -> Environment:
-        """Make an environment without Kumulus."""
+    def make(cls, prefix: Path, *, extras: bool = False) -> Environment:
+        """Make an environment without Kumulus.
+
+        Args:
+            extras: whether packages that only extras need can be imported.
+        """
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(prefix)], check=True, timeout=120)
         made = cls(prefix)
         # .pth files in a directory added by a .pth file are not read, so its editable installation is not found.
         (made.packages / "needed.pth").write_text(sysconfig.get_path("purelib") + "\n")
+        if extras:
+            return made
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+        theirs = chain(*project["optional-dependencies"].values())
+        names = sorted({re.split(r"[^\w-]", each)[0] for each in theirs} - {"kumulus"})
+        (made.packages / "sitecustomize.py").write_text(f"import sys\n\nsys.modules.update(dict.fromkeys({names}))\n")
         return made
 
     @property

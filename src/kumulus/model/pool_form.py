@@ -83,6 +83,11 @@ def pool_from_properties(raw: Mapping[str, Any]) -> Pool:
     if problems := pool_problems(raw):
         name = raw.get("name")
         raise SpecError(problems, f"node pool {name}" if isinstance(name, str) else "a node pool")
+    return checked_pool(raw)
+
+
+def checked_pool(raw: Mapping[str, Any]) -> Pool:
+    """A pool from its plain form, of which `pool_problems` is empty; otherwise as :func:`pool_from_properties`."""
     read: dict[str, Any] = {
         field: key.read(raw[key.name]) for field, key in _KEYS if key.read and raw.get(key.name) is not None
     }

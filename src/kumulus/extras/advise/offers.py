@@ -17,14 +17,11 @@ from kumulus.model.pools import (
     Pool,
 )
 from kumulus.model.quantity import parse
-from kumulus.nodes.catalog.instances import InstanceType, instance_types
+from kumulus.nodes.catalog.instances import InstanceType, clouds, instance_types
 from kumulus.nodes.catalog.prices import Prices, is_spot, spot_labels
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.groups import region_of
 from kumulus.stackfile.model import ClusterSpec
-
-DEFAULT_ZONES = {"aws": "us-east-1a", "gcp": "us-central1-a", "azure": "eastus-1"}
-"""The default zone of machines: one of each cloud, in a region that the catalog has prices for."""
 
 OWN_LABELS = (CLUSTER_LABEL, GROUP_LABEL, POOL_LABEL, ZONE_LABEL, REGION_LABEL)
 """Labels that come from a node group's placement, not from its template."""
@@ -79,7 +76,7 @@ def of_catalog(types: Sequence[str], zones: Sequence[str], prices: Prices, *, sp
                 + (f"Write {' or '.join(near)}" if near else "docs/fleets.md lists them")
             )
     chosen = [known[kind] for kind in dict.fromkeys(types)]
-    zones = list(dict.fromkeys(zones)) or [DEFAULT_ZONES[chosen[0].cloud if chosen else "gcp"]]
+    zones = list(dict.fromkeys(zones)) or [clouds()[chosen[0].cloud if chosen else "gcp"].zone]
     found, unpriced = [], []
     for zone in zones:
         region = region_of(zone) or zone

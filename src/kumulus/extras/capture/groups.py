@@ -15,6 +15,7 @@ from kumulus.model.names import NODE_NAME_LENGTH, SYSTEM_GROUP, dns_safe
 from kumulus.model.nodes import features_of
 from kumulus.model.pools import ARCH_LABEL, INSTANCE_TYPE_LABEL, OS_LABEL, REGION_LABEL, ZONE_LABEL
 from kumulus.model.quantity import QuantityError, canonical, parse
+from kumulus.nodes.catalog.instances import clouds
 
 HOSTNAME = "kubernetes.io/hostname"
 NODE: dict[str, Form] = {
@@ -41,14 +42,6 @@ _FOLLOWING = frozenset(
         "pid-pressure",
         "network-unavailable",
     )
-)
-# A node's group is named after the first of these labels that the node has.
-_POOL_LABELS = (
-    "cloud.google.com/gke-nodepool",
-    "eks.amazonaws.com/nodegroup",
-    "karpenter.sh/nodepool",
-    "kubernetes.azure.com/agentpool",
-    INSTANCE_TYPE_LABEL,
 )
 _PRESSURES = ("MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")
 _ARCHITECTURES = frozenset(("amd64", "arm64", "arm", "ppc64le", "s390x", "riscv64", "386"))
@@ -131,7 +124,9 @@ def _shape(node: Mapping[str, Any], own: frozenset[str]) -> str:
 
 def _base(node: Mapping[str, Any]) -> str:
     labels = node["metadata"].get("labels") or {}
-    label = next((labels[key] for key in _POOL_LABELS if labels.get(key)), "")
+    # Karpenter's before the clouds' own, which its nodes lack or share.
+    keys = ("karpenter.sh/nodepool", *(cloud.node_pool for cloud in clouds().values()), INSTANCE_TYPE_LABEL)
+    label = next((labels[key] for key in keys if labels.get(key)), "")
     base = dns_safe(label, _GROUP_NAME) or "nodes"
     return base if base != SYSTEM_GROUP else f"{base}-nodes"
 

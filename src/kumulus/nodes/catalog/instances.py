@@ -16,9 +16,20 @@ from kumulus.kube.yaml_limits import FAST_LOADER
 from kumulus.model.gfd import GPU_RESOURCE, GpuProduct
 
 CATALOG = Path(__file__).parent
-CLOUDS = ("gcp", "aws", "azure")
 PODS = "110"
 """The kubelet's default limit, which a cloud's Kubernetes may raise; `nodeTemplate.capacity.pods` does so here."""
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """What the catalog says of a cloud besides its machines."""
+
+    zone: str
+    """A zone of it, in a region that the catalog has prices for."""
+    spot: tuple[str, str]
+    """The label of a spot machine, as the cloud's Kubernetes sets it."""
+    node_pool: str
+    """The key of the label that names a node's pool."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +39,7 @@ class InstanceType:
     name: str
     """As the cloud calls it, a3-highgpu-8g."""
     cloud: str
-    """`gcp`, `aws` or `azure`."""
+    """The name of the cloud's file."""
     capacity: Mapping[str, str]
     """Resource names to quantities, `pods` and all GPUs included."""
     product: str
@@ -44,11 +55,18 @@ class InstanceType:
 
 
 @cache
+def clouds() -> Mapping[str, Cloud]:
+    """Every cloud of the catalog, by the name of its file."""
+    return {
+        name: Cloud(raw["zone"], next(iter(raw["spot"].items())), raw["nodePool"]) for name, raw in _clouds().items()
+    }
+
+
+@cache
 def instance_types() -> Mapping[str, InstanceType]:
     """Every instance type of the catalog, by name."""
     found: dict[str, InstanceType] = {}
-    for cloud in CLOUDS:
-        raw = _read(cloud)
+    for cloud, raw in _clouds().items():
         for family in raw["families"]:
             for name, entry in family["types"].items():
                 found[name] = _instance_type(name, cloud, raw["machine"] or name, family, entry)
@@ -110,6 +128,12 @@ def _instance_type(
         labels=family.get("labels", {}),
         source=family["source"],
     )
+
+
+@cache
+def _clouds() -> Mapping[str, Mapping[str, Any]]:
+    found = {path.stem: _read(f"clouds/{path.stem}") for path in (CATALOG / "clouds").glob("*.yaml")}
+    return dict(sorted(found.items(), key=lambda each: each[1]["rank"]))
 
 
 def _read(name: str) -> dict[str, Any]:

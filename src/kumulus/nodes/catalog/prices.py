@@ -17,7 +17,7 @@ from kumulus.kube.yaml_limits import FAST_LOADER
 from kumulus.model.checks import mapping_problems, problem, unknown_key_problems
 from kumulus.model.errors import Problem, SpecError, Where, shown
 from kumulus.model.pools import INSTANCE_TYPE_LABEL, REGION_LABEL
-from kumulus.nodes.catalog.instances import CATALOG
+from kumulus.nodes.catalog.instances import CATALOG, clouds
 
 ANYWHERE = "*"
 """In the user's own file: prices for every region that does not override them."""
@@ -26,14 +26,7 @@ _KEYS = ("currency", "regions")
 _REGION_KEYS = ("source", "date", "onDemand", "spot")
 # More than any machine costs per hour: a larger figure is a price per year, or in another currency.
 _MOST = 1_000_000.0
-# How the clouds' Kubernetes, by cloud, and Karpenter label a spot node.
-_SPOT_LABEL = {
-    "aws": ("eks.amazonaws.com/capacityType", "SPOT"),
-    "gcp": ("cloud.google.com/gke-spot", "true"),
-    "azure": ("kubernetes.azure.com/scalesetpriority", "spot"),
-}
 _KARPENTER = ("karpenter.sh/capacity-type", "spot")
-_SPOT_LABELS = dict((_KARPENTER, *_SPOT_LABEL.values()))
 
 
 @dataclass(frozen=True)
@@ -75,12 +68,13 @@ class Prices:
 
 def is_spot(labels: Mapping[str, str]) -> bool:
     """Whether a node's labels mark it as a spot machine."""
-    return any(labels.get(key) == value for key, value in _SPOT_LABELS.items())
+    marks = (_KARPENTER, *(cloud.spot for cloud in clouds().values()))
+    return any(labels.get(key) == value for key, value in marks)
 
 
 def spot_labels(cloud: str) -> dict[str, str]:
     """The label of a spot machine of a cloud; Karpenter's for a machine of no cloud that is known."""
-    return dict((_SPOT_LABEL.get(cloud, _KARPENTER),))
+    return dict((clouds()[cloud].spot if cloud in clouds() else _KARPENTER,))
 
 
 @cache

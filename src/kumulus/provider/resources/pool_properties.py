@@ -13,7 +13,7 @@ from kumulus.model.consequences import Hourly, consequences
 from kumulus.model.errors import SpecError
 from kumulus.model.identity import Owner
 from kumulus.model.named_nodes import count_problems
-from kumulus.model.pool_form import POOL_KEYS, pool_from_properties, pool_problems, pool_to_properties, pool_within
+from kumulus.model.pool_form import POOL_KEYS, checked_pool, pool_problems, pool_to_properties, pool_within
 from kumulus.model.pools import Pool
 from kumulus.nodes.errors import PartialFailure, ProviderError
 from kumulus.nodes.pools import scaled
@@ -61,7 +61,7 @@ def checked(inputs: Properties, failures: list[Failure]) -> Checked:
         failures += [Failure(p.path, f"{p.message}; {p.remedy}") for p in problems]
         if not problems:
             # Quantities in the API server's own form, so that "1000m" and "1" are no difference.
-            wire = pool_to_properties(pool_from_properties(wire))
+            wire = pool_to_properties(checked_pool(wire))
     return Checked({**{key: inputs[key] for key in PLACE_KEYS if key in inputs}, **wire}, failures)
 
 

@@ -8,7 +8,7 @@ from kumulus.model.checks import label_problems, resource_name_problems, resourc
 from kumulus.model.gfd import compacted, expanded, family, gfd_labels, gpu_problems
 from kumulus.model.names import label_value_mistake
 from kumulus.model.quantity import parse
-from kumulus.nodes.catalog.instances import CLOUDS, InstanceType, gpu_products, instance_types
+from kumulus.nodes.catalog.instances import InstanceType, clouds, gpu_products, instance_types
 
 GIB = 2**30 * 10**9
 
@@ -38,7 +38,8 @@ def test_every_instance_type_is_plausible(kind: InstanceType) -> None:
 
 
 def test_each_cloud_has_gpu_shapes_and_plain_ones() -> None:
-    for cloud in CLOUDS:
+    assert list(clouds()) == ["gcp", "aws", "azure"]
+    for cloud in clouds():
         products = {kind.product for kind in instance_types().values() if kind.cloud == cloud}
         assert "" in products
         assert {"NVIDIA-A100-SXM4-80GB", "NVIDIA-H100-80GB-HBM3", "NVIDIA-H200"} <= products
