@@ -228,7 +228,10 @@ def test_claims_are_asked_for_again_with_the_pods_and_groups_that_name_them(tmp_
 def test_claims_and_groups_that_were_there_before_the_log_are_left_out_of_what_names_them(tmp_path: Path) -> None:
     container = {**SPEC["containers"][0], "resources": {"claims": [{"name": "gpu"}, {"name": "nic"}]}}
     body = thing("Pod", "a", containers=[container], resourceClaims=CLAIMS, schedulingGroup={"podGroupName": "old"})
-    names = {"parentCompositePodGroupName": "all", "workloadRef": {"workloadName": "w", "templateName": "t"}}
+    names: dict[str, Any] = {
+        "parentCompositePodGroupName": "all",
+        "workloadRef": {"workloadName": "w", "templateName": "t"},
+    }
     group = event("create", "podgroups", "g", 1.0, body=thing("PodGroup", "g", **names))
     group["objectRef"] |= {"apiGroup": "scheduling.k8s.io", "apiVersion": "v1beta1"}
     log = [event("create", "pods", "a", body=body), claim("resourceclaims", "nic"), group]
