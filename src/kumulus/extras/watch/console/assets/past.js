@@ -13,6 +13,8 @@ export class Past extends Fleet {
     this.stack = history.about.title ?? "";
     this.numbers = new Map();
     this.read = 0;
+    // Whether a node came after the beginning or went.
+    this.comeAndGo = false;
     this.grow();
   }
 
@@ -21,7 +23,9 @@ export class Past extends Fleet {
     const { history } = this;
     const ever = new Set();
     for (let n = this.read; n < history.events.length; n += 5) {
-      if (history.events[n + 1] === 0) ever.add(history.events[n + 2]);
+      if (history.events[n + 1] !== 0) continue;
+      ever.add(history.events[n + 2]);
+      this.comeAndGo ||= history.events[n + 3] < 0 || (history.events[n] > history.begin && !this.numbers.has(history.nodes[history.events[n + 2]][0]));
     }
     this.read = history.events.length;
     for (const number of ever) {
