@@ -24,8 +24,10 @@ export class Past extends Fleet {
     const ever = new Set();
     for (let n = this.read; n < history.events.length; n += 5) {
       if (history.events[n + 1] !== 0) continue;
-      ever.add(history.events[n + 2]);
-      this.comeAndGo ||= history.events[n + 3] < 0 || (history.events[n] > history.begin && !this.numbers.has(history.nodes[history.events[n + 2]][0]));
+      const node = history.events[n + 2];
+      const first = !ever.has(node) && !this.numbers.has(history.nodes[node][0]);
+      this.comeAndGo ||= history.events[n + 3] < 0 || (first && history.events[n] > history.begin);
+      ever.add(node);
     }
     this.read = history.events.length;
     for (const number of ever) {
