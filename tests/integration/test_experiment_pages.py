@@ -104,7 +104,8 @@ def test_only_runs_of_the_same_settings_are_joined(page: Page) -> None:
     assert alone is not None
     assert joined.count("L") == 1, "two runs of the same limits"
     assert alone.count("L") == 0, "the one with other limits stands alone"
-    expect(page.locator(".legend")).to_contain_text("default, 30 nodes: 2 runs")
+    entries = ["default, 30 nodes, kube-api-qps 5000: 2 runs", "default, 30 nodes, kube-api-qps 50: 1 run"]
+    expect(page.locator(".legend > span")).to_have_text(entries)
 
 
 def test_a_point_is_the_median_of_its_repetitions(page: Page) -> None:
@@ -117,10 +118,21 @@ def test_a_point_is_the_median_of_its_repetitions(page: Page) -> None:
 
 
 def test_columns_sort_both_ways(page: Page) -> None:
-    page.get_by_role("columnheader", name="Measure").click()
+    page.get_by_role("columnheader", name="timeToSchedule.p99").click()
     assert shown(page)[0] == "20261121-110000-cccccc"
-    page.get_by_role("columnheader", name="Measure").click()
+    page.get_by_role("columnheader", name="timeToSchedule.p99").click()
     assert shown(page)[-1] == "20261121-110000-cccccc"
+
+
+def test_on_a_phone_nothing_of_a_run_or_of_its_trend_is_out_of_sight(page: Page) -> None:
+    before = page.viewport_size
+    assert before is not None
+    page.set_viewport_size({"width": 390, "height": 800})
+    for part in page.locator("#runs td, #trends svg").all():
+        box = part.bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] <= 390
+    page.set_viewport_size(before)
 
 
 def test_a_run_leads_to_its_report_and_plots(page: Page) -> None:

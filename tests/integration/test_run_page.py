@@ -136,6 +136,25 @@ def test_a_run_is_told_moment_by_moment(browser: Browser, tmp_path: Path) -> Non
         expect(page.locator(".events")).to_contain_text("fault: rack r1 is gone")
 
 
+def test_what_two_runs_have_in_common_is_said_once(browser: Browser, tmp_path: Path) -> None:
+    with visiting(browser, tmp_path, [story(), story()]) as page:
+        expect(page.locator("h1")).to_have_text("story")
+        expect(page.locator("#headline")).to_have_text("A and B: 8 nodes, 4 pods, 2 jobs")
+    with visiting(browser, tmp_path, [story(), drawn(0)]) as page:
+        expect(page.locator("h1")).to_have_text("story and drawn 0")
+        expect(page.locator("#headline")).to_contain_text("A: 8 nodes, 4 pods, 2 jobs · B: 40 nodes")
+
+
+def test_the_legend_has_nodes_that_are_not_there_where_any_come_or_go(browser: Browser, tmp_path: Path) -> None:
+    still = Recorder({"title": "still", "scheduler": "default"})
+    still.node("n", node("n"), 0)
+    still.node("n", node("n", cordoned=True), 1000)
+    still.history.end = 2000
+    for history, shown in ((still.history, 0), (story(), 1)):
+        with visiting(browser, tmp_path, [history]) as page:
+            expect(page.locator("#legend li", has_text="not there")).to_have_count(shown)
+
+
 def test_a_queue_has_the_gpus_of_all_pods_that_hold_some(browser: Browser, tmp_path: Path) -> None:
     """A launcher without GPUs comes first, and one of eight workers waits."""
     recorder, job = Recorder({"title": "launched", "scheduler": "default"}), JobKey("mpi", "JobSet", "train")

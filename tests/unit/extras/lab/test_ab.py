@@ -5,7 +5,9 @@ import asyncio
 import json
 import math
 import random
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -20,6 +22,7 @@ from kumulus.extras.lab.commands import ab
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import Loaded, load
 from kumulus.extras.lab.report import checks
+from kumulus.extras.lab.report.change import Change
 from kumulus.extras.lab.report.model import Report
 from kumulus.kube import Connection
 from tests.support.reports import report
@@ -56,6 +59,13 @@ def test_an_interval_excludes_what_the_test_excludes() -> None:
         found = pairs.decision(apart)
         assert pairs.excludes(apart, 0.0) == (found.low > 0) - (found.high < 0)
         assert found.low < found.difference < found.high
+
+
+def test_an_interval_of_which_one_end_is_known_says_so() -> None:
+    change = Change(MEASURE, 1.0, 1.3, True, 0.3, 0.12, math.inf, "worse", "")
+    assert change.interval == "+12.0 % or more"
+    assert replace(change, low=-math.inf, high=-0.1).interval == "-10.0 % or less"
+    assert replace(change, low=-math.inf).interval == ""
 
 
 def test_a_few_pairs_decide_nothing_however_far_they_are_apart() -> None:
@@ -281,6 +291,7 @@ def test_the_page_the_checks_and_the_file_say_the_same(tmp_path: Path) -> None:
     )
     assert '<td class="verdict worse">worse' in text
     assert text.count("<circle") == count
+    assert re.search(r'<span style="top:95%">0</span><span style="top:5%">\+3\d\.\d %</span>', text)
     assert not {"http", "src=", "url("} & set(text.split('"'))
     suite = ElementTree.fromstring((tmp_path / "ab" / page.JUNIT).read_text())
     [case] = suite.iter("testcase")

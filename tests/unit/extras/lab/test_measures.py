@@ -67,7 +67,7 @@ def ask_a_copy(
 def test_a_percentile_is_a_number_in_one_file(tmp_path: Path) -> None:
     added = {"extras/lab/file/measures.py": ("PERCENTILES = (50, 90, 99)", "PERCENTILES = (50, 90, 95, 99)")}
     answers = json.loads(ask_a_copy(tmp_path, {}, added, QUESTIONS))
-    assert answers["named"] == ["s", "lower", "p95 of: from a pod's creation to its binding"]
+    assert answers["named"] == ["s", "lower", "from a pod's creation to its binding, p95"]
     assert answers["schema"]
     assert answers["taken"] == "timeToSchedule.p95"
     assert answers["spread"]["p95"] == 95

@@ -220,7 +220,7 @@ def test_the_page_says_what_differs_and_what_does_not(tmp_path: Path) -> None:
     page.write(sweep, {"policy.allocated": rows}, found, 16, tmp_path / "p.html")
     text = (tmp_path / "p.html").read_text()
     assert "&lt;b&gt;" in text
-    assert "<svg" in text
+    assert "policy.allocated, %</text>" in text, "as in the table above it"
     assert "16 of 16 runs" in text
     assert any(
         "8 seeds  +3.00 points (+3.00 points … +3.00 points): higher" in line

@@ -17,6 +17,8 @@ from kumulus.model.words import aligned, counted
 PAGE, JUNIT, DATA = "ab.html", "junit.xml", "ab.json"
 _SHOWN = 6
 _WIDE, _HIGH, _EDGE = 720, 150, 8
+# Of the height of a plot: labels that are nearer to each other overlap.
+_APART = 0.15
 
 
 def headline(found: Comparison) -> str:
@@ -119,14 +121,20 @@ def _drawn(change: Change, found: Comparison) -> str:
         f'<circle cx="{_EDGE + across * (number + 0.5):.1f}" cy="{down(value)}" r="4"/>'
         for number, value in enumerate(apart)
     )
-    band = ""
+    band, banded = "", ""
     if len(ends) == len((change.low, change.high)):
         height = float(down(change.low)) - float(down(change.high))
         where = f'x="0" y="{down(change.high)}" width="{_WIDE}" height="{height:.1f}"'
-        band = f'<rect class="{style(change.verdict)}" {where}/>'
+        band, banded = f'<rect class="{style(change.verdict)}" {where}/>', "; the band is the interval of all"
+    labels = "".join(
+        f'<span style="top:{100 * float(down(value)) / _HIGH:.0f}%">{change.signed(value) if value else "0"}</span>'
+        # An end next to 0 would lie on it.
+        for value in sorted({least, most, 0.0})
+        if not value or abs(value) > _APART * room
+    )
     return (
-        f"<figure><figcaption>{html.escape(change.measure)}: each pair's difference, "
-        f"and the interval of all; the dashed line is none</figcaption>"
+        f"<figure><figcaption>{html.escape(change.measure)}: the difference in each pair, in the order in which they "
+        f"ran{banded}</figcaption><div class=plot>{labels}"
         f'<svg viewBox="0 0 {_WIDE} {_HIGH}" role="img" aria-label="{html.escape(str(change))}">{band}'
-        f'<line x1="0" x2="{_WIDE}" y1="{down(0)}" y2="{down(0)}"/>{dots}</svg></figure>'
+        f'<line x1="0" x2="{_WIDE}" y1="{down(0)}" y2="{down(0)}"/>{dots}</svg></div></figure>'
     )

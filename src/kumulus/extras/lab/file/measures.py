@@ -192,7 +192,7 @@ BETTER: Mapping[str, Better] = MappingProxyType(
 
 MEANINGS: Mapping[str, str] = MappingProxyType(
     {name: meaning for name, (_, _, meaning) in _SINGLE.items()}
-    | {f"{name}.{part}": f"{part} of: {meaning}" for name, (_, meaning) in _SPREAD.items() for part in _PARTS}
+    | {f"{name}.{part}": f"{meaning}, {part}" for name, (_, meaning) in _SPREAD.items() for part in _PARTS}
 )
 """What each measure is, in words."""
 

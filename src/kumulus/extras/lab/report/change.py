@@ -20,17 +20,20 @@ STYLE = """
 .changes{overflow-x:auto}.changes table{border-collapse:collapse;margin:.5rem 0 1rem}
 .changes th,.changes td{padding:.3rem .7rem;text-align:left;border-bottom:1px solid var(--line);vertical-align:top}
 .changes td{font-variant-numeric:tabular-nums;white-space:nowrap}.changes th{font-weight:600}
-.changes small{display:block;font-weight:400;opacity:.75;max-width:22rem;white-space:normal}
+.changes small{display:block;font-weight:400;color:light-dark(#595959,#aaa);max-width:22rem;white-space:normal}
 .better{color:var(--better)}.worse{color:var(--worse)}.undecided,.incomplete{color:var(--open)}
 td.verdict{font-weight:600}
-@media(max-width:520px){.changes th,.changes td{padding:.3rem .25rem;font-size:.8rem}.changes small{max-width:7rem}}
+@media(max-width:520px){.changes :is(table,tbody,tr,th,td){display:block}.changes tr:first-child{display:none}
+.changes tr{border-bottom:1px solid var(--line);padding:.4rem 0}.changes :is(th,td){border:0;padding:.1rem 0}
+.changes td[data-of]::before{content:attr(data-of) ": ";font-weight:400}}
 """
 _PAGE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:64rem;margin:2rem auto;padding:0 1rem}
 h1{font-size:1.3rem;margin:0}p.verdict{font-size:1.15rem;font-weight:600;margin:.3rem 0 1rem}
 figure{margin:1rem 0}figcaption{font-size:.85rem;opacity:.8}svg{width:100%;height:auto;display:block}
 circle{fill:currentColor;fill-opacity:.7}line{stroke:currentColor;stroke-dasharray:4 4;stroke-opacity:.6}
-rect{fill:currentColor;fill-opacity:.15}.unfair{color:var(--open)}
+rect{fill:currentColor;fill-opacity:.15}.plot{position:relative;margin-top:.6rem;padding-left:5.5rem}
+.plot span{position:absolute;left:0;transform:translateY(-50%);font-size:.8rem}.unfair{color:var(--open)}
 """
 
 
@@ -64,14 +67,15 @@ class Change:
     @property
     def amount(self) -> str:
         """The difference, for people: `+13.8 %`, `+1.2 points`, `-3`."""
-        return "-" if self.apart is None else self._signed(self.apart)
+        return "-" if self.apart is None else self.signed(self.apart)
 
     @property
     def interval(self) -> str:
         """Its interval, for people; empty where nothing is known of it."""
-        if self.apart is None or math.isinf(self.low) or math.isinf(self.high):
+        ends = ["" if math.isinf(each) else self.signed(each) for each in (self.low, self.high)]
+        if self.apart is None or not any(ends):
             return ""
-        return f"{self._signed(self.low)} … {self._signed(self.high)}"
+        return " … ".join(ends) if all(ends) else f"{ends[0]} or more" if ends[0] else f"{ends[1]} or less"
 
     @property
     def found(self) -> str:
@@ -82,7 +86,8 @@ class Change:
     def __str__(self) -> str:
         return f"{self.measure} {self.found}"
 
-    def _signed(self, value: float) -> str:
+    def signed(self, value: float) -> str:
+        """A difference of it, for people."""
         return f"{value:+.1%}".replace("%", " %") if self.by_factor else signed(UNITS[self.measure], value)
 
 
@@ -109,19 +114,21 @@ def as_part(value: float) -> float:
 def table(names: Sequence[str], changes: Sequence[Change]) -> str:
     """The changes as a table."""
     heads = "".join(f"<th>{html.escape(each)}</th>" for each in ("", "verdict", "difference", "interval", *names))
-    rows = "".join(map(_row, changes))
+    rows = "".join(_row(names, change) for change in changes)
     return f"<div class=changes><table><tr>{heads}</tr>{rows}</table></div>"
 
 
-def _row(change: Change) -> str:
-    values = "".join(f"<td>{html.escape(each)}</td>" for each in change.values)
-    apart = change.apart if change.apart and change.verdict != "alike" else 0.0
-    towards = judged(change.measure, (apart > 0) - (apart < 0)) if apart else ""
+def _row(names: Sequence[str], change: Change) -> str:
+    known = style(change.verdict)
+    cells = [
+        ("difference", change.amount),
+        ("interval", change.interval or "–"),
+        *zip(names, change.values, strict=True),
+    ]
+    found = "".join(f'<td data-of="{html.escape(of)}">{html.escape(each)}</td>' for of, each in cells)
     return (
         f"<tr><th>{html.escape(change.measure)}<small>{html.escape(MEANINGS[change.measure])}</small></th>"
-        f'<td class="verdict {style(change.verdict)}">{change.verdict}<small>{html.escape(change.note)}</small></td>'
-        f'<td class="{style(towards)}">{html.escape(change.amount)}</td><td>{html.escape(change.interval or "–")}</td>'
-        f"{values}</tr>"
+        f'<td class="verdict {known}">{change.verdict}<small>{html.escape(change.note)}</small></td>{found}</tr>'
     )
 
 

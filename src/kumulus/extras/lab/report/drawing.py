@@ -25,7 +25,13 @@ INK = "#333333"
 
 _TITLE, _LEGEND = 10, 7
 # Text stays text, dollars are dollars and no formulas, and ids do not change from one drawing to the next.
-_STYLE: Any = {"font.size": 9, "svg.fonttype": "none", "svg.hashsalt": "kumulus", "text.parse_math": False}
+_STYLE: Any = {
+    "font.size": 9,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "kumulus",
+    "text.parse_math": False,
+    "axes.axisbelow": True,
+}
 _DPI = 120
 
 

@@ -15,6 +15,16 @@ _COLOUR, _DOT, *_ = drawing.COLOURS
 
 Values = Mapping[str, Sequence[float]]
 """The values of a measure, one for each repetition and seed, by the group they belong to."""
+_UNITS: Mapping[str, tuple[float, str]] = {
+    "s": (1, "s"),
+    "share": (100, "%"),
+    "perSecond": (1, "per second"),
+    "bytes": (1e-6, "MB"),
+    "usd": (1, "$"),
+    "gpuHours": (1, "GPU-h"),
+    "gpuSeconds": (1, "GPU-s"),
+}
+"""By how much a value is multiplied in a plot, and what it then counts."""
 _BY_DEMAND = "by-demand.svg"
 _PANELS = (
     ("allocated_percent", "allocated, % of all GPUs", 60),
@@ -60,15 +70,17 @@ def write(reports: Sequence[Report], directory: Path) -> list[Path]:
 def svg(measure: str, values: Values, meaning: str = "") -> str:
     """The plot of a measure, as SVG."""
     with drawing.drawn(8, 0.9 + 0.36 * len(values)) as (figure, [axes]):
-        for row, each in enumerate(values.values()):
+        factor, unit = _UNITS.get(UNITS.get(measure, "count"), (1, ""))
+        for row, own in enumerate(values.values()):
+            each = [factor * value for value in own]
             axes.plot([min(each), max(each)], [row, row], color=_COLOUR, linewidth=5, alpha=0.3, solid_capstyle="butt")
             axes.plot(each, [row] * len(each), "o", color=_DOT, markersize=4, alpha=0.8)
             axes.plot([statistics.fmean(each)], [row], "|", color=_COLOUR, markersize=14, markeredgewidth=2)
         axes.set_yticks(range(len(values)), [f"{name} (n = {len(each)})" for name, each in values.items()])
         axes.set_ylim(len(values) - 0.5, -0.5)
         drawing.plain(axes, along="x")
-        unit = UNITS.get(measure, "")
-        drawing.titled(axes, f"{measure}{f', {unit}' if unit not in ('', 'count') else ''}")
+        axes.tick_params(axis="y", length=0)
+        drawing.titled(axes, f"{measure}{f', {unit}' if unit else ''}")
         if meaning:
             axes.set_xlabel(meaning, fontsize=8)
         return drawing.svg(figure)

@@ -26,9 +26,14 @@ _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:64rem;margin:2rem auto;padding:0 1rem}
 div{overflow-x:auto}table{border-collapse:collapse;margin:.5rem 0 1rem}
 td,th{padding:.25rem .7rem;text-align:right;border-bottom:1px solid #8884}
-td:first-child,th:first-child{text-align:left}.higher,.lower{font-weight:600}
+td{white-space:nowrap}:is(td,th):is(:first-child,:last-child){text-align:left;white-space:normal}
+.higher,.lower{font-weight:600}
 .muted{color:light-dark(#595959,#aaa)}svg{max-width:100%;min-width:36rem;height:auto;background:#fff}
-@media(max-width:520px){td,th{padding:.25rem;font-size:.8rem}td:first-child{overflow-wrap:anywhere;min-width:9rem}}
+@media(prefers-color-scheme:dark){svg{filter:invert(.93) hue-rotate(180deg)}}
+@media(max-width:520px){:is(table,tbody,tr,td){display:block}tr:first-child,td:empty{display:none}
+tr{padding:.3rem 0;border-bottom:1px solid #8884}
+table td{border:0;padding:.1rem 0;text-align:left;white-space:normal;overflow-wrap:anywhere}
+td:first-child{font-weight:600}td[data-of]::before{content:attr(data-of) ": "}}
 """
 
 
@@ -150,24 +155,29 @@ def _method(comparisons: int) -> str:
         "<p class=muted>A figure is the mean of its seeds, each of which is the mean of its repetitions, with an "
         f"interval at 95 %; with fewer than {needed(1)} seeds, their range. Groups are compared with the first row, "
         "seed by seed. A difference is called one when its interval excludes 0, at 5 % for the whole page: "
-        f"{counted(comparisons, 'comparison')}, each of which takes {needed(comparisons)} seeds or more.</p>"
+        f"{counted(comparisons, 'comparison')}, {'each of which' if comparisons > 1 else 'which'} takes "
+        f"{needed(comparisons)} seeds or more. In a plot, a dot is a seed, and the line is the mean.</p>"
     )
 
 
 def _table(measure: str, rows: Sequence[Row], sweep: Sweep) -> str:
     unit = UNITS[measure]
     body = "".join(
-        f"<tr><td>{html.escape(row.name)}</td><td>{_figure(unit, row)}</td><td>{_seeds(row)}</td>"
+        f'<tr><td>{html.escape(row.name)}</td><td data-of="Mean">{_figure(unit, row)}</td><td>{_seeds(row)}</td>'
         f"{_cell(row, *_against(unit, row, sweep))}</tr>"
         for row in rows
     )
-    head = "<tr><th>Group</th><th>Mean and interval</th><th>Seeds</th><th>Difference from the first</th><th></th></tr>"
+    heads = ("Group", "Mean and interval", "Seeds", "Difference from the first", "Verdict")
+    head = f"<tr>{''.join(f'<th>{each}</th>' for each in heads)}</tr>"
     return f"<div><table>{head}{body}</table></div>"
 
 
 def _cell(row: Row, amount: str, verdict: str) -> str:
     called = row.against is not None and row.against.verdict in ("higher", "lower")
-    return f"<td>{amount}</td><td class={verdict if called else 'muted'}>{verdict}</td>"
+    return (
+        f'<td data-of="Difference from the first">{amount}</td>'
+        f"<td class={verdict if called else 'muted'}>{verdict}</td>"
+    )
 
 
 def _picture(measure: str, rows: Sequence[Row]) -> str:

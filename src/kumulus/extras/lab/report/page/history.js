@@ -1,6 +1,6 @@
 "use strict";
 const {runs, measures} = "data";
-const colours = ["#1b6ca8", "#d98324", "#7a9e3f", "#8d5a97", "#b5483a", "#5f6b73", "#c9a227", "#3aa6a0"];
+const colours = Array.from({length: 8}, (_, number) => `var(--c${number})`);
 const get = id => document.getElementById(id);
 const columns = [
   ["Time", run => run.time], ["Experiment", run => run.experiment], ["Scheduler", run => run.scheduler],
@@ -65,7 +65,7 @@ function table(list) {
   const sorted = [...list].sort((a, b) => (key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : 0) * order);
   const rows = sorted.map(run => {
     const plots = run.plots.map((plot, index) => element("a", {href: plot}, ` ${index + 1}`));
-    const why = [run.error, ...run.missed, ...run.unheard].filter(Boolean).map(text => element("small", {}, text));
+    const why = [...new Set([run.error, ...run.missed, ...run.unheard])].filter(Boolean).map(text => element("small", {}, text));
     return element("tr", {"data-run": run.id},
       element("td", {}, run.time.replace("T", " ").replace("Z", "")),
       element("td", {}, run.experiment, element("small", {}, `stack ${run.stack}`)),
@@ -76,6 +76,7 @@ function table(list) {
       element("td", {}, element("a", {href: run.path}, run.id), element("small", {}, plots.length ? "plots" : "", ...plots)));
   });
   get("runs").replaceChildren(...rows);
+  get("heads").children[5].textContent = get("measure").value;
   document.querySelectorAll("#heads th").forEach((head, index) => head.setAttribute(
     "aria-sort", index === state.column ? (state.descending ? "descending" : "ascending") : "none"));
 }
@@ -92,7 +93,8 @@ function trends(list) {
 }
 
 function chart(points) {
-  const [width, height, left, top, bottom] = [900, 170, 70, 8, 20];
+  // As wide as it is shown, so that text is as large as elsewhere.
+  const [width, height, left, top, bottom] = [Math.max(300, get("trends").clientWidth), 220, 70, 8, 20];
   const times = points.map(run => Date.parse(run.time)), most = Math.max(...points.flatMap(values), 1e-9);
   const [first, last] = [Math.min(...times), Math.max(...times)];
   const x = run => left + (last > first ? (Date.parse(run.time) - first) / (last - first) : 0.5) * (width - left - 12);
@@ -102,24 +104,30 @@ function chart(points) {
     svg.append(element("line", {class: "axis", x1: left, x2: width, y1: y(most * share), y2: y(most * share)}),
       element("text", {x: left - 6, y: y(most * share) + 3, "text-anchor": "end"}, shown(most * share)));
   }
-  svg.append(element("text", {x: left, y: height - 4}, new Date(first).toISOString().slice(0, 16).replace("T", " ")),
-    element("text", {x: width, y: height - 4, "text-anchor": "end"},
-      new Date(last).toISOString().slice(0, 16).replace("T", " ")));
+  const date = (time, at, anchor) => element("text", {x: at, y: height - 4, "text-anchor": anchor},
+    new Date(time).toISOString().slice(0, 16).replace("T", " "));
+  if (last > first) svg.append(date(first, left, "start"), date(last, width, "end"));
+  else svg.append(date(first, x(points[0]), "middle"));
   const legend = element("div", {class: "legend"});
-  [...new Set(points.map(run => run.series))].forEach((series, index) => {
+  const all = [...new Set(points.map(run => run.series))];
+  const of = series => points.find(run => run.series === series);
+  // Of lines that would have one name: the settings in which they differ.
+  const own = run => Object.entries(run.settings).filter(([key, value]) => all.map(of).some(other =>
+    other.scheduler === run.scheduler && other.settings[key] !== value)).map(([key, value]) => `, ${key} ${value}`).join("");
+  all.forEach((series, index) => {
     const line = points.filter(run => run.series === series), colour = colours[index % colours.length];
     const d = line.map((run, at) => `${at ? "L" : "M"}${x(run).toFixed(1)},${y(middle(run)).toFixed(1)}`).join("");
     svg.append(element("path", {d, stroke: colour, "data-series": series}));
     for (const run of line) {
-      const all = values(run);
+      const found = values(run);
       svg.append(element("line", {class: "spread", stroke: colour, x1: x(run), x2: x(run),
-        y1: y(all[0]), y2: y(all[all.length - 1])}));
+        y1: y(found[0]), y2: y(found[found.length - 1])}));
       svg.append(element("circle", {cx: x(run), cy: y(middle(run)), r: 3.2, fill: colour, "data-run": run.id},
         element("title", {}, `${run.id} · ${shown(middle(run))} · ${run.status}`)));
     }
     const {nodes, scheduler} = line[0];
     legend.append(element("span", {}, element("b", {style: `background:${colour}`}),
-      `${scheduler}, ${nodes.toLocaleString("en")} nodes: ${line.length} ${line.length === 1 ? "run" : "runs"}`));
+      `${scheduler}, ${nodes.toLocaleString("en")} nodes${own(line[0])}: ${line.length} ${line.length === 1 ? "run" : "runs"}`));
   });
   return [svg, legend];
 }
@@ -150,4 +158,5 @@ get("heads").append(...columns.map(([name], index) => {
   return head;
 }));
 get("filters").addEventListener("input", draw);
+addEventListener("resize", () => trends(chosen()));
 draw();

@@ -119,7 +119,7 @@ function lost() {
   const place = part("lost");
   const { lost: told } = fleet;
   const text = told ? (told.seconds === undefined ? told.why
-    : `Nothing heard for a while, trying again; what is shown is how it was. ${told.why}.` +
+    : `Nothing heard for a while, trying again; what is shown is how it was: ${told.why}.` +
       (fleet.remedy ? ` ${fleet.remedy}.` : "")) : "";
   put(place, text);
   place.hidden = !text;

@@ -47,7 +47,8 @@ export class Colours {
       condition: () => STATES.map((state) => entry(STATE_COLOURS[state], state, STATE_MARKS[state])),
       product: () => [...[...this.byProduct].map(([name, colour]) => entry(colour, name)), entry("--a0", "no GPU")],
     };
-    this.legend.replaceChildren(...entries[this.mode]());
+    const gone = this.fleet.comeAndGo ? [entry("--page", "not there")] : [];
+    this.legend.replaceChildren(...entries[this.mode](), ...gone);
   }
 }
 

@@ -1,10 +1,11 @@
 // Jobs over time, by queue: a row each, coloured by what they did. Only the rows in sight are drawn.
 
 import { computed } from "./colours.js";
-import { compare, counted, element, legend } from "./fleet.js";
+import { compare, counted, element, legend, short } from "./fleet.js";
 
 const HEAD = 18;
-const MOST_HIGH = 260;
+// Of a window; where there is but one column, so high that whoever scrolls comes past it.
+const MOST_HIGH = () => (innerWidth > 900 ? 0.65 * innerHeight : 260);
 const COLOURS = { waiting: "--waiting", partly: "--partly", placed: "--placed", running: "--running" };
 
 export class Gantt {
@@ -18,10 +19,9 @@ export class Gantt {
     const key = element("p", { className: "key" }, ...legend(Object.keys(COLOURS).map((name) => [name, name])));
     place.replaceChildren(element("div", { className: "framed" }, this.frame, this.cursor), key);
     this.frame.addEventListener("scroll", () => this.draw());
-    this.canvas.addEventListener("click", (event) => {
-      const row = this.rows.find(({ y, high }) => event.offsetY + this.frame.scrollTop >= y && event.offsetY + this.frame.scrollTop < y + high);
-      if (row?.job !== undefined) this.choose(row.job);
-    });
+    const job = ({ offsetY }) => this.rows.find(({ y, high }) => offsetY + this.frame.scrollTop >= y && offsetY + this.frame.scrollTop < y + high)?.job;
+    this.canvas.addEventListener("pointermove", (event) => (this.canvas.title = short(history.jobs[job(event)]?.[0] ?? "")));
+    this.canvas.addEventListener("click", (event) => job(event) !== undefined && this.choose(job(event)));
     new ResizeObserver(() => this.draw()).observe(this.frame);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
       this.colours = null;
@@ -54,7 +54,7 @@ export class Gantt {
     }
     this.tall = y + 2;
     this.inner.style.height = `${this.tall}px`;
-    this.frame.style.height = `${Math.min(MOST_HIGH, this.tall)}px`;
+    this.frame.style.height = `${Math.min(MOST_HIGH(), this.tall)}px`;
     this.draw();
   }
 

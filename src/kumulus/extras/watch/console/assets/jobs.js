@@ -205,8 +205,8 @@ function places(title, nodes, part, where) {
 }
 
 function quota({ kind, quota: of, used, waiting, admitted }) {
-  const parts = Object.entries(of).map(([name, amount]) => `${name} ${used[name] ?? 0} of ${amount}`);
-  return `${kind}: ${parts.join(", ") || "no quota"}${waiting || admitted ? `, ${number(waiting)} waiting, ${number(admitted)} admitted` : ""}`;
+  const parts = Object.entries(of).map(([name, amount]) => short(`${name} ${used[name] ?? 0} of ${amount}`));
+  return `${short(kind)}: ${parts.join(", ") || "no quota"}${waiting || admitted ? `, ${number(waiting)} waiting, ${number(admitted)} admitted` : ""}`;
 }
 
 // What jobs hold of a queue that does not say so itself, with all queues below it.

@@ -57,13 +57,13 @@ function place(zones, width, size) {
   const made = { cells: [], heads: [], racks: [], starts: [], size, step: size + (size > 8 ? 2 : 1), gap: size > 8 ? 6 : 4 };
   let y = 0;
   for (const { zone, groups } of zones) {
-    made.heads.push({ x: 0, y, zone: true, text: zone ? `zone ${zone}` : "no zone", count: sum(groups.map(amount)) });
+    made.heads.push({ x: 0, y, zone: true, text: zone ? `zone ${zone}` : "no zone", count: sum(groups.map(amount)), wide: width });
     y += ZONE_HEAD;
     for (const row of rows(groups, width - INDENT)) {
       let x = INDENT;
       let below = y;
       for (const { group, wide } of row) {
-        made.heads.push({ x, y, zone: false, text: group.group || "no group", count: amount(group) });
+        made.heads.push({ x, y, zone: false, text: group.group || "no group", count: amount(group), wide: Math.min(wide + BETWEEN - 4, width - x) });
         made.starts.push(made.cells.length);
         below = Math.max(below, fill(made, group.racks, x, y + GROUP_HEAD, wide));
         x += wide + BETWEEN;

@@ -128,10 +128,14 @@ export class FleetMap {
 
   heads(context) {
     context.textBaseline = "alphabetic";
-    for (const { x, y, zone, text, count } of this.placed.heads) {
+    for (const { x, y, zone, text, count, wide } of this.placed.heads) {
       context.font = zone ? `bold 14px ${this.font}` : `12px ${this.font}`;
       context.fillStyle = this.colours.values[zone ? "--text" : "--quiet"];
-      context.fillText(`${text} · ${counted(count, "node")}`, x, y + (zone ? 17 : 12));
+      // A name that is too long gives way to its neighbour's, from its middle.
+      const named = (letters) => `${letters < text.length ? `${text.slice(0, Math.ceil(letters / 2))}…${text.slice(text.length - Math.floor(letters / 2))}` : text} · ${counted(count, "node")}`;
+      let letters = Math.min(text.length, 80);
+      while (letters > 2 && context.measureText(named(letters)).width > wide) letters--;
+      context.fillText(named(letters), x, y + (zone ? 17 : 12));
     }
     context.strokeStyle = this.colours.values["--line"];
     context.lineWidth = 1;

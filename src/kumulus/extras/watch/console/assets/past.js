@@ -13,6 +13,8 @@ export class Past extends Fleet {
     this.stack = history.about.title ?? "";
     this.numbers = new Map();
     this.read = 0;
+    // Whether a node came after the beginning or went.
+    this.comeAndGo = false;
     this.grow();
   }
 
@@ -21,7 +23,11 @@ export class Past extends Fleet {
     const { history } = this;
     const ever = new Set();
     for (let n = this.read; n < history.events.length; n += 5) {
-      if (history.events[n + 1] === 0) ever.add(history.events[n + 2]);
+      if (history.events[n + 1] !== 0) continue;
+      const node = history.events[n + 2];
+      const first = !ever.has(node) && !this.numbers.has(history.nodes[node][0]);
+      this.comeAndGo ||= history.events[n + 3] < 0 || (first && history.events[n] > history.begin);
+      ever.add(node);
     }
     this.read = history.events.length;
     for (const number of ever) {

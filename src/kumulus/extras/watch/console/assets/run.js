@@ -106,9 +106,12 @@ const sides = told.map((plain, n) => new Side(plain, told.length > 1 ? "AB"[n] :
 document.querySelectorAll("script[type='application/json']").forEach((each) => each.remove());
 part("main").className = sides.length > 1 ? "two" : "one";
 part("main").replaceChildren(...sides.map(({ place }) => place));
-part("title").textContent = sides.map(({ past }) => past.stack.slice(0, 200)).join(" and ");
+// What both have in common is said once.
+const each = (say) => [...new Set(sides.map(say))];
+part("title").textContent = each(({ past }) => past.stack.slice(0, 200)).join(" and ");
 document.title = `${part("title").textContent} · Kumulus`;
-part("headline").textContent = sides.map(({ past: { history } }) => `${counted(history.nodes.length, "node")}, ${counted(history.pods.length, "pod")}, ${counted(history.jobs.length, "job")}`).join(" · ");
+const counts = each(({ past: { history } }) => `${counted(history.nodes.length, "node")}, ${counted(history.pods.length, "pod")}, ${counted(history.jobs.length, "job")}`);
+part("headline").textContent = `${counts.length < sides.length ? "A and B: " : ""}${counts.map((text, n) => (counts.length > 1 ? `${"AB"[n]}: ${text}` : text)).join(" · ")}`;
 
 let last = 0;
 let due = null;

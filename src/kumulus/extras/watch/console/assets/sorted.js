@@ -48,6 +48,7 @@ export class SortedTable {
     this.page = Math.max(0, Math.min(pages - 1, this.page));
     this.before.disabled = this.page === 0;
     this.after.disabled = this.page === pages - 1;
+    this.where.parentElement.hidden = pages === 1;
     return [rows.slice(this.page * this.size, (this.page + 1) * this.size), pages];
   }
 }

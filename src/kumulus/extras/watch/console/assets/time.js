@@ -1,7 +1,7 @@
 // Time: a strip with what happened, a handle to drag, playing at any speed, and the events of the moment.
 
 import { computed } from "./colours.js";
-import { element, legend, number } from "./fleet.js";
+import { counted, element, legend, number } from "./fleet.js";
 import { BOUND, EVICTED, FAILED, GONE, HAPPENED, NODE, POD, PREEMPTED, RUNNING, WAITING } from "./history.js";
 
 const HEIGHT = 64;
@@ -54,7 +54,7 @@ export class TimeLine {
       ...legend([["bindings", "bindings"], ["preemptions", "pods preempted, evicted or lost"], ["marks", "faults, resizes and what else was done"]]));
     this.place.replaceChildren(
       element("div", { className: "controls" }, this.button, element("label", {}, "Speed ", select), this.now, this.back, this.keys),
-      element("div", { className: "track" }, this.canvas, this.range), this.events);
+      element("div", { className: "track" }, this.canvas, this.range, this.ends = element("p", { className: "key ends", "aria-hidden": "true" })), this.events);
   }
 
   // The time that all of them tell of together.
@@ -63,6 +63,7 @@ export class TimeLine {
     this.end = Math.max(this.begin + 1, ...this.histories.map(({ end }) => end));
     this.range.min = this.begin;
     this.range.max = this.end;
+    this.ends.replaceChildren(...[this.begin, this.end].map((at) => element("span", { textContent: this.words(at) })));
   }
 
   // --- moving ---
@@ -150,7 +151,7 @@ export class TimeLine {
     this.canvas.height = HEIGHT * scale;
     const context = this.canvas.getContext("2d");
     context.scale(scale, scale);
-    const colours = computed(["--bound", "--lost", "--mark"]);
+    const colours = computed(["--bound", "--lost", "--mark", "--quiet"]);
     const high = HEIGHT / this.histories.length;
     this.histories.forEach((history, index) => this.strip(context, history, index * high, high, width, colours));
   }
@@ -168,6 +169,11 @@ export class TimeLine {
       else if (events[n + 1] === HAPPENED) marks.push([bin * 2, events[n + 3]]);
     }
     const most = Math.max(1, ...bound, ...lost);
+    if (this.histories.length > 1) {
+      context.fillStyle = colours["--quiet"];
+      context.font = `11px ${getComputedStyle(this.canvas).fontFamily}`;
+      context.fillText("AB"[top ? 1 : 0], 0, top + 10);
+    }
     // Few next to many are still to be seen, so heights go with the root.
     const tall = (count) => (count ? Math.max(2, Math.sqrt(count / most) * (high - 12)) : 0);
     context.fillStyle = colours["--bound"];
@@ -175,8 +181,10 @@ export class TimeLine {
     context.fillStyle = colours["--lost"];
     lost.forEach((count, bin) => context.fillRect(bin * 2, top + high - tall(count), 2, tall(count)));
     context.fillStyle = colours["--mark"];
-    for (const [x, sort] of marks) {
-      context.fillRect(x, top + 8, 1, high - 8);
+    for (const [at, sort] of marks) {
+      context.fillRect(at, top + 8, 1, high - 8);
+      // Whole at either end, too.
+      const x = Math.max(5, Math.min(width - 5, at));
       context.beginPath();
       if (sort === 2) context.rect(x - 4, top, 8, 8);
       else {
@@ -205,5 +213,5 @@ export function said(history, [, kind, what, one, other]) {
   if (kind === HAPPENED) return `${SORTS[one] ?? "·"}: ${history.texts[what]}`;
   if (kind === NODE) return `node ${history.nodes[what][0]} ${one < 0 ? "is gone" : `is ${history.conditions[one].slice(0, 2).filter(Boolean).join(": ")}`}`;
   if (kind === 3) return `queue ${history.queues[what][0]} changed`;
-  return `job ${history.jobs[what][0]} ${one < 0 ? "is gone" : `asks for ${number(history.facts[one][0])} pods`}`;
+  return `job ${history.jobs[what][0]} ${one < 0 ? "is gone" : `asks for ${counted(history.facts[one][0], "pod")}`}`;
 }
