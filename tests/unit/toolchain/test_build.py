@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kumulus.toolchain import build, cache, pins, supply
+from kumulus.toolchain import build, cache, golang, pins, supply
 from kumulus.toolchain.errors import ToolchainError
 from kumulus.toolchain.locate import locate
 from kumulus.toolchain.progress import Step
@@ -282,8 +282,8 @@ def test_an_unusable_cache_directory_is_named(sample: Sample) -> None:
 
 def test_without_go_and_without_pip_the_remedy_is_named(sample: Sample) -> None:
     script = (
-        "import sys, pathlib; from kumulus.toolchain import build, supply, pins;"
-        " build._python_with_pip = lambda: None;"
+        "import sys, pathlib; from kumulus.toolchain import golang, supply, pins;"
+        " golang._python_with_pip = lambda: None;"
         " supply.ensure(known=pins.load(pathlib.Path(sys.argv[1])))"
     )
     environment = {**sample.environment, "PATH": "/nonexistent"}
@@ -294,13 +294,11 @@ def test_without_go_and_without_pip_the_remedy_is_named(sample: Sample) -> None:
 
 
 def test_an_old_go_on_path_is_not_used(sample: Sample) -> None:
-    from kumulus.toolchain import build
-
     old = sample.program("go", 'echo "go1.19.5"')
     path = os.environ["PATH"]
     try:
         os.environ["PATH"] = str(sample.path)
-        assert build.on_path("1.26") == (None, f"{old} is 1.19.5, needed is 1.26 or later")
+        assert golang.on_path("1.26") == (None, f"{old} is 1.19.5, needed is 1.26 or later")
     finally:
         os.environ["PATH"] = path
 
