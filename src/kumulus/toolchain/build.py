@@ -38,6 +38,8 @@ class Builder:
             (work / "module" / name).write_bytes(content)
         self.logs.mkdir(parents=True, exist_ok=True)
         (self.logs / f"{tool.name}.log").write_bytes(b"")
+        if newer := golang.newer(tool):
+            self._get_newer_go(newer, tool, work / "module", step)
         for embed in tool.embed:
             self._embed(tool, embed, work / "module", step)
         self._begin_with_library(tool, work / "module", step)
@@ -53,11 +55,26 @@ class Builder:
         install(made, tool, home, tool.stamp())
         shutil.rmtree(work, ignore_errors=True)
 
+    def _get_newer_go(self, version: str, tool: Tool, module: Path, step: Step) -> None:
+        """Have Go fetch the one that a module asks for, unless Go itself is as new."""
+        try:
+            self._go(tool, ["version"], module, step)
+        except ToolchainError as error:
+            raise ToolchainError(
+                f"{tool.name} v{tool.version} needs Go {version} or later, which could not be fetched from the Go proxy"
+                f"\n  To get it: set GOPROXY to a proxy that has golang.org/toolchain, or install Go {version} or later"
+                f" from https://go.dev/dl/ and put its bin directory on PATH\n  {error}"
+            ) from error
+        for folder, _, _ in os.walk(self.caches(tool.workspace) / "gomod" / "golang.org"):
+            # Go leaves them read-only in spite of -modcacherw, and only root could remove them.
+            os.chmod(folder, 0o700)
+
     def _begin_with_library(self, tool: Tool, module: Path, step: Step) -> None:
         """Compile what the first tool needs of Go's own library; every module's cache starts as hard links to that."""
         library = self.caches("std") / "gocache"
         complete, linked = library.with_suffix(".complete"), self.caches(tool.workspace) / "linked"
-        if linked.exists() or tool.package is None:
+        if linked.exists() or tool.package is None or golang.newer(tool):
+            # What another Go has compiled is of no use.
             return
         if not complete.exists():
             listed = ["list", "-deps", "-f", "{{if .Standard}}{{.ImportPath}}{{end}}", tool.package]
@@ -103,7 +120,8 @@ class Builder:
         log = self.logs / f"{tool.name}.log"
         output = cwd.parent / "stdout"
         output.write_bytes(b"")
-        variables = golang.environment(self.scratch, caches or self.caches(tool.workspace))
+        switches = golang.newer(tool) is not None
+        variables = golang.environment(self.scratch, caches or self.caches(tool.workspace), switches=switches)
         try:
             running.run([self.go, *arguments], step, log, stdout=output, cwd=cwd, env=variables)
         except running.Failed as failure:

@@ -1,7 +1,8 @@
-"""Go: the one on PATH, or one from the Python package index; and the environment that it builds in."""
+"""Go: the one on PATH, one from the Python package index, or a newer one; and the environment that it builds in."""
 
 import functools
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,17 +11,27 @@ from pathlib import Path
 
 from kumulus.host import installation
 from kumulus.toolchain.errors import ToolchainError
-from kumulus.toolchain.pins import HERE
+from kumulus.toolchain.pins import HERE, Tool
 from kumulus.toolchain.versions import numbers
 
 # Variables that a user may have set to reach the modules; any other GO* variable could change what is built.
 _KEPT = ("GOPROXY", "GONOPROXY", "GOPRIVATE", "GOAUTH", "GOVCS", "GOINSECURE", "GODEBUG")
+_TOOLCHAIN = re.compile(rb"^toolchain go(\S+)$", re.MULTILINE)
 
 
-def environment(scratch: Path, caches: Path) -> dict[str, str]:
+def newer(tool: Tool) -> str | None:
+    """The version of Go that a tool's go.mod names in a line `toolchain`: it needs a newer one than the rest does."""
+    named = _TOOLCHAIN.search(dict(tool.module_files()).get("go.mod", b""))
+    return named[1].decode() if named else None
+
+
+def environment(scratch: Path, caches: Path, *, switches: bool = False) -> dict[str, str]:
     """The environment to run Go with: its caches in scratch directories, and nothing that changes the result.
 
     `-mod=readonly` makes go.sum authoritative: a source without a checksum there is an error, not a download.
+
+    Args:
+        switches: whether Go hands over to the one that go.mod names if that is newer, and fetches it.
     """
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("GO") or name in _KEPT}
     return {
@@ -33,7 +44,7 @@ def environment(scratch: Path, caches: Path) -> dict[str, str]:
         "GOMODCACHE": str(caches / "gomod"),
         "GOPATH": str(caches / "gopath"),
         "GOTMPDIR": str(scratch / "work"),
-        "GOTOOLCHAIN": "local",
+        "GOTOOLCHAIN": "auto" if switches else "local",
         "GOWORK": "off",
     }
 
