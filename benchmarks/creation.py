@@ -14,7 +14,7 @@ from benchmarks.usage import until_at_rest
 from kumulus.kube.codecs import JsonCodec
 from kumulus.kube.watch import watch
 from kumulus.nodes.pools.single import MEDIA_TYPE, Bodies
-from kumulus.toolchain import build as golang
+from kumulus.toolchain import golang
 
 FLEET = 2550
 LARGE = 10_000

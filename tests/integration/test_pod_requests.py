@@ -15,7 +15,7 @@ from kumulus.extras.watch.live.amounts import of_requests
 from kumulus.extras.watch.live.pod import pod_from
 from kumulus.kube.messages import message_classes
 from kumulus.model.quantity import NANO
-from kumulus.toolchain import build
+from kumulus.toolchain import golang
 
 ORACLE = Path(__file__).resolve().parents[1] / "support" / "pod_requests"
 PODS = 1200
@@ -60,7 +60,7 @@ def pods() -> list[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def upstream(pods: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, int]]:
     """What the helper says of each pod, in billionths."""
-    go, note = build.on_path("1.26")
+    go, note = golang.on_path("1.26")
     if go is None:
         pytest.skip(f"Kubernetes' helper is compiled by Go: {note}")
     program = tmp_path_factory.mktemp("oracle") / "pod-requests"

@@ -18,7 +18,7 @@ from pathlib import Path
 from kumulus.host import extras, installation
 from kumulus.host.installation import pulumi_home
 from kumulus.host.version import VERSION
-from kumulus.toolchain import build, cache, pins, plugins, supply, venv
+from kumulus.toolchain import cache, golang, pins, plugins, supply, venv
 from kumulus.toolchain.locate import Location, is_installed, locate, plugin_directory
 from kumulus.toolchain.pins import Pins, Tool
 
@@ -128,7 +128,7 @@ def _venv() -> Finding:
 
 def _go(known: Pins, building: bool) -> Finding:
     purpose = "builds the tools that cannot be downloaded"
-    found, detail = build.on_path(known.go_minimum)
+    found, detail = golang.on_path(known.go_minimum)
     if found is not None:
         return Finding("go", "ok", detail, f"PATH: {found}", purpose)
     how = "will be fetched from the Python package index" if building else "not needed: everything is built"

@@ -81,7 +81,7 @@ class Autoscaler(Section):
         default_factory=dict, examples=["{expander: least-waste, scale-down-unneeded-time: 1m}"]
     )
     """For cluster-autoscaler: its command-line options, without dashes."""
-    image: Annotated[str, Field(pattern=r"^\S*$")] = Field(default="", examples=["kumulus/karpenter-kwok:1.14.0"])
+    image: Annotated[str, Field(pattern=r"^\S*$")] = Field(default="", examples=["kumulus/karpenter-kwok:1.15.0"])
     """For Karpenter on a cluster whose nodes run containers (the runtimes kind and existing): its image; `kumulus image
     karpenter` makes an archive of one."""
     zones: list[str] = Field(default_factory=list, examples=["[us-central1-a, us-central1-b]"])

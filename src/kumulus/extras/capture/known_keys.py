@@ -54,7 +54,7 @@ _BY_PREFIX = {
     "topology.k8s.aws": "zone-id network-node-layer-1 network-node-layer-2 network-node-layer-3",
     "kubernetes.azure.com": "agentpool mode scalesetpriority os-sku storagetier storageprofile role",
     "topology.disk.csi.azure.com": "zone",
-    "karpenter.sh": "nodepool capacity-type provisioner-name initialized registered disrupted unregistered",
+    "karpenter.sh": "nodepool capacity-type provisioner-name initialized registered disrupted unregistered rebooting",
     "topology.kumulus.io": "nvlink-domain rack leaf block spine",
     "run.ai": "simulated-gpu-node-pool",
     "kwok.x-k8s.io": "node",

@@ -1,6 +1,6 @@
 """How Karpenter is started: its variables, and the file of instance types that its provider for KWOK reads.
 
-Sources: sigs.k8s.io/karpenter v1.14.0, pkg/operator/options/options.go, kwok/options/options.go and
+Sources: sigs.k8s.io/karpenter v1.15.0, pkg/operator/options/options.go, kwok/options/options.go and
 kwok/cloudprovider/helpers.go.
 """
 

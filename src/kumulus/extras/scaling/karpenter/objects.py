@@ -1,6 +1,6 @@
 """What Karpenter needs in the cluster: the CRDs of its kinds, its permissions, a node class, and its node pools.
 
-Its permissions are those of its chart for KWOK: kwok/charts/templates of sigs.k8s.io/karpenter v1.14.0.
+Its permissions are those of its chart for KWOK: kwok/charts/templates of sigs.k8s.io/karpenter v1.15.0.
 """
 
 from collections.abc import Mapping, Sequence
@@ -50,18 +50,21 @@ RULES: tuple[Rule, ...] = (
             "replicationcontrollers",
             "namespaces",
             "podtemplates",
+            "services",
         ),
         READ,
     ),
     ("storage.k8s.io", ("storageclasses", "csinodes", "volumeattachments"), READ),
     ("apps", ("daemonsets", "deployments", "replicasets", "statefulsets"), READ),
+    ("autoscaling.k8s.io", ("verticalpodautoscalers",), READ),
     ("apiextensions.k8s.io", ("customresourcedefinitions",), ("list", "watch")),
     ("policy", ("poddisruptionbudgets",), READ),
     ("coordination.k8s.io", ("leases",), (*READ, "delete")),
     ("", ("events",), ("create", "patch")),
     ("", ("nodes",), ("create", "patch", "delete", "update")),
+    ("", ("nodes/status",), ("patch",)),
     ("", ("pods/eviction",), ("create",)),
-    ("", ("pods",), ("delete",)),
+    ("", ("pods",), ("delete", "patch", "update")),
     # The provider runs as the same user, and creates and deletes the claims' nodes with the rights above.
 )
 

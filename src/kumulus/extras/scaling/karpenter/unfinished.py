@@ -1,6 +1,6 @@
 """Machines that Karpenter was launching when it ended, and that nothing will complete.
 
-Its provider for KWOK makes a node in a goroutine, after the claim is launched (Create in v1.14.0's
+Its provider for KWOK makes a node in a goroutine, after the claim is launched (Create in v1.15.0's
 kwok/cloudprovider/cloudprovider.go). Two things can be lost with the process. One is the node of a claim that is marked
 as launched; Karpenter creates no other node for its pods until the claim's 15 minutes are over (registrationTimeout in
 pkg/controllers/nodeclaim/lifecycle/liveness.go). The other is the record of a node that was created before its claim
