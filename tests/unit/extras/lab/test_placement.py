@@ -8,11 +8,12 @@ import pytest
 from kumulus.extras.lab.file.load import Loaded, loaded_from
 from kumulus.extras.lab.measure.placement import Placement
 from kumulus.extras.lab.plan.plan import make
-from kumulus.extras.lab.plan.pods import PlannedJob
+from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL, PlannedJob
 from kumulus.extras.lab.plan.scheduling import queues, waiting
 from kumulus.extras.watch.history.moment import moment
 from kumulus.extras.watch.live.node import NOWHERE
 from kumulus.kube.watch import Event
+from tests.support.messages import pod_message
 
 CLUSTER_QUEUES = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues"
 WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/workloads"
@@ -81,6 +82,16 @@ def test_the_slices_of_a_gang_speak_for_it() -> None:
     item = {"metadata": metadata, "spec": spec, "status": {"conditions": [condition]}}
     placement.collections["/apis/scheduling.k8s.io/v1beta1/podgroups"](Event("MODIFIED", "run/train-0", item))
     assert moment(placement.history, 0).jobs["work/Job/train"].says == "Unschedulable: full"
+
+
+def test_bare_pods_of_a_group_that_are_seen_before_their_job_is_are_its_pods() -> None:
+    placement = Placement({"title": "run", "namespace": "run"}, NOWHERE, lambda: 0.0, {})
+    placement.begin()
+    labels = {WORKLOAD_LABEL: "work", JOB_LABEL: "train"}
+    message = pod_message("train-0", metadata={"labels": labels}, schedulingGroup={"podGroupName": "train"})
+    placement.pod("run/train-0", message, gone=False)
+    placement.job(PlannedJob("train", "work", 0.0, 4, ({"kind": "PodGroup"}, {"kind": "Pod"})))
+    assert list(moment(placement.history, 0).jobs) == ["work/Pod/train"]
 
 
 def test_a_job_that_is_scaled_wants_as_many_pods_from_then_on() -> None:
