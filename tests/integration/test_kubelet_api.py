@@ -1,5 +1,6 @@
 """What asks for a pod's kubelet: the API server finds kwok-controller, which has a clear answer, and nobody else."""
 
+import json
 import subprocess
 from collections.abc import AsyncIterator, Sequence
 from http.client import RemoteDisconnected
@@ -8,15 +9,17 @@ from urllib.request import urlopen
 import pytest
 
 from kumulus import toolchain
+from kumulus.runtimes.kwok import pod_logs
+from kumulus.runtimes.kwok.layout import Layout
 from tests.integration.conftest import PODS, Plane, Pools
 from tests.support.pods import pod
 
 pytestmark = pytest.mark.integration
-ASKING = {
-    "logs": (["logs", "asked"], 'no logs found for container "main" in pod "default/asked"'),
+REFUSED = {
     "exec": (["exec", "asked", "--", "id"], 'no exec found for container "main" in pod "default/asked"'),
-    "attach": (["attach", "asked"], 'no attaches found for container "main" in pod "default/asked"'),
+    "attach": (["attach", "asked"], "this is an emulated pod: no container runs"),
 }
+SHOWN = {"now": [], "before a restart": ["--previous"], "the last line": ["--tail=1"]}
 
 
 @pytest.fixture
@@ -30,10 +33,32 @@ async def asked(plane: Plane, pools: Pools) -> AsyncIterator[None]:
     plane.api.delete(f"{PODS}/asked?gracePeriodSeconds=0")
 
 
-@pytest.mark.parametrize("what", ASKING)
+@pytest.mark.parametrize("options", SHOWN.values(), ids=SHOWN)
+@pytest.mark.usefixtures("asked")
+def test_the_log_of_a_pod_says_that_it_is_emulated(plane: Plane, options: list[str]) -> None:
+    assert logs(plane, *options) == f"{pod_logs.SAID}\n"
+
+
+@pytest.mark.usefixtures("asked")
+async def test_so_does_that_of_a_cluster_made_before_after_the_next_up(plane: Plane) -> None:
+    layout = Layout(plane.directory)
+    before = [each for each in layout.documents() if each["kind"] not in ("ClusterLogs", "ClusterAttach")]
+    layout.write_documents(before)
+    parts = json.loads(layout.note()["parts"])
+    layout.write_note({**layout.note(), "configuration": "", "parts": json.dumps({**parts, "kwok-controller": ""})})
+    (plane.directory / Layout.POD_LOG).unlink()
+    (controller,) = plane.processes()["kwok-controller"]
+    await plane.repair()
+    assert logs(plane) == f"{pod_logs.SAID}\n"
+    (now,) = plane.processes()["kwok-controller"]
+    await plane.repair()
+    assert plane.processes()["kwok-controller"] == [now] != [controller]
+
+
+@pytest.mark.parametrize("what", REFUSED)
 @pytest.mark.usefixtures("asked")
 def test_what_only_a_kubelet_could_do_gets_a_clear_answer(plane: Plane, what: str) -> None:
-    arguments, answer = ASKING[what]
+    arguments, answer = REFUSED[what]
     done = subprocess.run(kubectl(plane, arguments), capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode != 0
     assert answer in done.stderr
@@ -53,6 +78,11 @@ def test_a_forwarded_port_says_that_there_is_none(plane: Plane) -> None:
         finally:
             forwarding.kill()
     assert "no forward found for port 80 in pod" in said
+
+
+def logs(plane: Plane, *options: str) -> str:
+    command = kubectl(plane, ["logs", "asked", *options])
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
 
 
 def kubectl(plane: Plane, arguments: Sequence[str]) -> list[str]:

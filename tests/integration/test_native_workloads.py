@@ -1,5 +1,6 @@
 """Groups of pods in one place of a topology: Kubernetes' own, with `workloads: native`, and Kueue's Jobs."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -19,11 +20,14 @@ from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.plan.pods import JOB_LABEL
 from kumulus.extras.lab.report.model import Details
 from kumulus.extras.lab.report.why import waits_of
-from kumulus.extras.schedulers import SchedulerError, definitions
+from kumulus.extras.schedulers import SchedulerError, definitions, registry
+from kumulus.extras.schedulers.kueue import workloads as kueue
+from kumulus.extras.schedulers.process import start
 from kumulus.extras.watch.history.document import load
 from kumulus.kube import Client, load_kubeconfig
+from kumulus.kube.objects import collection
 from kumulus.model.pools import GROUP_LABEL
-from tests.integration.conftest import NODES, PODS, Faults, Plane, Pools, plane_at
+from tests.integration.conftest import JOBS, NODES, PODS, Faults, Plane, Pools, plane_at
 from tests.integration.test_resource_slices import CLAIMS, CLASSES, RESOURCE, TEMPLATES, WITHOUT_GPUS, devices
 from tests.support import runs
 from tests.support.api import Object
@@ -34,8 +38,18 @@ ZONE = "topology.kubernetes.io/zone"
 GROUPS = "/apis/scheduling.k8s.io/v1beta1/podgroups"
 OWN_GROUPS = "/apis/scheduling.k8s.io/v1beta1/namespaces/default/podgroups"
 OWN_WORKLOADS = "/apis/scheduling.k8s.io/v1beta1/namespaces/default/workloads"
+QUEUED = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads"
 ONE_PER_NODE = {"cpu": "1", "pods": "110"}
 GANG = {"gang": True, "requests": {"cpu": "1"}, "topology": {"required": "zone"}, "disruption": "all"}
+
+
+def needs(scheduler: str) -> None:
+    """Skip where its programs are not built."""
+    for tool in registry.get(scheduler).tools:
+        try:
+            definitions.find(tool, scheduler)
+        except SchedulerError as error:
+            pytest.skip(str(error))
 
 
 async def run(
@@ -132,7 +146,7 @@ class TestWithNativeWorkloads:
         with plane_at(tmp_path_factory.mktemp("native"), workloads="native") as made:
             yield made
 
-    @pytest.mark.parametrize("kind", ["Job", "Deployment"])
+    @pytest.mark.parametrize("kind", ["Job", "Deployment", "Pod"])
     async def test_a_gang_goes_whole_into_one_zone_and_one_that_fits_into_none_waits_whole(
         self, plane: Plane, pools: Pools, tmp_path: Path, kind: str
     ) -> None:
@@ -366,6 +380,44 @@ class TestWithNativeWorkloads:
                 for each in plane.api.list(path):
                     plane.api.delete(f"{path}/{each['metadata']['name']}")
 
+    async def test_kueue_admits_a_native_gang_and_its_group_counts_the_pods_that_kueue_counts(
+        self, plane: Plane, pools: Pools, tmp_path: Path
+    ) -> None:
+        """What Kueue's test/e2e/singlecluster/was/job_test.go (0.19.2) is to show, and skips."""
+        needs("kueue")
+        await pools.create(pools.inputs(6, labels={ZONE: "a"}, capacity={**ONE_PER_NODE, "memory": "1Gi"}, taints=[]))
+        running = await start("kueue", Path(plane.observed.kubeconfig), tmp_path / "kueue")
+        try:
+            for each in kueue.queue("default", "default", {"cpu": "4"}):
+                plane.api.create(collection(each), each)
+            for name, pods in (("fits", 3), ("never", 5)):
+                container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "1"}}}
+                template = {"spec": {"containers": [container], "restartPolicy": "Never"}}
+                count = {"parallelism": pods, "completions": pods, "completionMode": "Indexed"}
+                spec = {**count, "scheduling": {"schedulingPolicy": {"gang": {"minCount": pods}}}, "template": template}
+                job: Object = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": spec}
+                (made,) = kueue.single(job, "default")
+                await asyncio.to_thread(plane.api.create, JOBS, made)
+            await asyncio.to_thread(
+                plane.api.until, PODS, lambda found: sum("nodeName" in pod["spec"] for pod in found.values()) == 3, 60
+            )
+            await asyncio.sleep(3)
+            queued = {each["metadata"]["ownerReferences"][0]["name"]: each for each in plane.api.list(QUEUED)}
+            groups = {each["metadata"]["ownerReferences"][0]["name"]: each for each in plane.api.list(OWN_GROUPS)}
+            jobs = {each["metadata"]["name"]: each["spec"] for each in plane.api.list(JOBS)}
+        finally:
+            for name in ("fits", "never"):
+                plane.api.delete(f"{JOBS}/{name}?propagationPolicy=Background")
+            plane.api.until(PODS, lambda found: not found)
+            await running.stop()
+        kept = {name: each["scheduling"]["schedulingPolicy"]["gang"]["minCount"] for name, each in jobs.items()}
+        group = {name: each["spec"]["schedulingPolicy"]["gang"]["minCount"] for name, each in groups.items()}
+        counted = {name: each["spec"]["podSets"][0]["count"] for name, each in queued.items()}
+        assert kept == group == counted == {"fits": 3, "never": 5}
+        assert {name: each["suspend"] for name, each in jobs.items()} == {"fits": False, "never": True}
+        assert "conditions" in groups["fits"]["status"]
+        assert "conditions" not in groups["never"]["status"], "its pods do not exist before Kueue admits it"
+
 
 @pytest.mark.parametrize(("policy", "victims"), [("Never", 0), ("PreemptLowerPriority", 2)])
 async def test_pods_of_the_default_scheduler_preempt_by_their_policy(
@@ -377,10 +429,7 @@ async def test_pods_of_the_default_scheduler_preempt_by_their_policy(
 async def test_kueue_admits_a_job_that_has_to_be_in_one_zone_when_a_zone_has_room_for_all_of_it(
     plane: Plane, pools: Pools, tmp_path: Path
 ) -> None:
-    try:
-        definitions.find("kueue", "kueue")
-    except SchedulerError as error:
-        pytest.skip(str(error))
+    needs("kueue")
     for zone, nodes in (("a", 2), ("b", 4), ("c", 3)):
         await pools.create(pools.inputs(nodes, labels={ZONE: zone}, capacity={**ONE_PER_NODE, "memory": "1Gi"}))
     zones, look = zones_of_pods(plane)
@@ -393,10 +442,7 @@ async def test_kueue_admits_a_job_that_has_to_be_in_one_zone_when_a_zone_has_roo
 async def test_kueue_admits_a_job_whose_slices_are_each_on_a_node_and_all_in_one_zone(
     plane: Plane, pools: Pools, tmp_path: Path
 ) -> None:
-    try:
-        definitions.find("kueue", "kueue")
-    except SchedulerError as error:
-        pytest.skip(str(error))
+    needs("kueue")
     *_, zones = await sliced(plane, pools, tmp_path, "kueue")
     assert zones == {"fits": {"even": 6}, "never": {}}
 

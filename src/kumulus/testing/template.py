@@ -23,7 +23,7 @@ from kumulus.host import files
 from kumulus.host.version import VERSION
 from kumulus.kube import Client
 from kumulus.runtimes.base import Wanted
-from kumulus.runtimes.kwok import configuration
+from kumulus.runtimes.kwok import configuration, pod_logs
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.toolchain import cache
 
@@ -62,6 +62,7 @@ class Template:
             (layout.directory / "bin" / name).symlink_to(program)
         for file, text in ((layout.kwok_file, self.kwok), (layout.kubeconfig, self.kubeconfig)):
             files.write(file, _filled(text, layout, ports), mode=0o600)
+        pod_logs.write(layout)
 
     def fresh(self, authority: str, ports: Mapping[str, int]) -> list[tuple[bytes, bytes]]:
         """Keys and values for a new cluster, with UIDs and times of its own.

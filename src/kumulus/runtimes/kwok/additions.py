@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.host import ports, processes
 from kumulus.runtimes.base import Wanted
-from kumulus.runtimes.kwok import addition, configuration, metrics_server, objects
+from kumulus.runtimes.kwok import addition, configuration, metrics_server, objects, pod_logs
 from kumulus.runtimes.kwok.layout import Layout
 
 if TYPE_CHECKING:
@@ -34,7 +34,9 @@ def configure(layout: Layout, wanted: Wanted, undefined: Sequence[str], claims: 
     running = processes.running(layout.directory)
     gone = {name for each in every for name in each.names} - configuration.parts(wanted.options).keys()
     processes.end([pid for name in {*outdated(layout, wanted), *gone} for pid in running.get(name, [])])
-    layout.write_documents([settings, *configuration.controller_documents(wanted.options, wanted.nodes)])
+    pod_logs.write(layout)
+    documents = configuration.controller_documents(wanted.options, wanted.nodes, str(layout.directory))
+    layout.write_documents([settings, *documents])
     for each in every:
         each.write(layout, wanted.options)
 

@@ -9,7 +9,7 @@ from kumulus.kwok.base_stages import stages
 from kumulus.kwok.claim_stages import claim_stages, volume_stages
 from kumulus.model.active_faults import WITHOUT_KWOK
 from kumulus.runtimes.base import Wanted
-from kumulus.runtimes.kwok import access, addition, components, gates, logs, objects, sizing
+from kumulus.runtimes.kwok import access, addition, components, gates, logs, objects, pod_logs, sizing
 from kumulus.runtimes.kwok.layout import Layout
 
 # Controllers of an emulated fleet play stages for thousands of objects: KWOK's default of 4 at once made all nodes
@@ -87,11 +87,14 @@ def base_stages(options: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [*own, *(stage for each in addition.every() for stage in each.stages(options))]
 
 
-def controller_documents(options: Mapping[str, Any], nodes: int | None = None) -> list[dict[str, Any]]:
+def controller_documents(
+    options: Mapping[str, Any], nodes: int | None = None, directory: str = ""
+) -> list[dict[str, Any]]:
     """The documents kwok-controller reads at its start: its parallelism, metrics, and stages that are no objects.
 
     Args:
         nodes: how many there are to be; None where that is not known.
+        directory: the cluster's, which makes no difference to what is configured.
     """
     found: list[dict[str, Any]] = [
         {
@@ -104,10 +107,11 @@ def controller_documents(options: Mapping[str, Any], nodes: int | None = None) -
                 "nodeLeaseParallelism": sizing.lease_parallelism(nodes),
                 # kwokctl saves these options without KWOK's own default, and pods then have no address.
                 "cidr": "10.0.0.0/16",
-                # Likewise: it says that there are no logs, where it would only say that these are disabled.
+                # Likewise: it would only say that logs are disabled.
                 "enableDebuggingHandlers": True,
             },
-        }
+        },
+        *pod_logs.documents(directory),
     ]
     if not options.get("stageObjects"):
         found += base_stages(options)
@@ -157,7 +161,8 @@ def documents(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:
         "options": _options(wanted, ports),
         "componentsPatches": _patches(wanted, ports),
     }
-    return [head, *controller_documents(wanted.options, wanted.nodes)]
+    directory = str(Layout.of(wanted.home, wanted.name).directory)
+    return [head, *controller_documents(wanted.options, wanted.nodes, directory)]
 
 
 def _options(wanted: Wanted, ports: dict[str, int]) -> dict[str, Any]:

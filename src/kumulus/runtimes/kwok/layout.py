@@ -26,8 +26,9 @@ from kumulus.runtimes.place import Place, unfinished
 class Layout(Place):
     """Paths of one cluster; its kubeconfig refers to keys next to it, and its home is its ``KWOK_WORKDIR``."""
 
+    POD_LOG: ClassVar[str] = "emulated-pod.log"
     FILES: ClassVar[frozenset[str]] = Place.FILES | {
-        *("kwok.yaml", "kwok-kept.yaml", "kubeconfig-kept.yaml", "create.yaml"),
+        *("kwok.yaml", "kwok-kept.yaml", "kubeconfig-kept.yaml", "create.yaml", POD_LOG),
         *("bin", "cache", "etcd", "logs", "pids", "pki"),
         *(folder for extra in extras.every() for folder in extra.folders),
     }

@@ -28,6 +28,7 @@ from kumulus.runtimes.kwok import (
     logs,
     moving,
     observing,
+    pod_logs,
     priority,
     starting,
     upgrade,
@@ -115,6 +116,7 @@ class KwokRuntime(Runtime):
                 layout.write_note({"owner": wanted.owner, "configuration": self.configuration(wanted)})
                 request = layout.directory / "create.yaml"
                 files.write(request, dump(documents))
+                pod_logs.write(layout)
                 report.status(f"starting Kubernetes {wanted.kubernetes_version}")
                 await starting.create_components(layout, request)
                 directories.keep_private(layout, layout.private_files())

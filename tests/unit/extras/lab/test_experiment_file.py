@@ -45,7 +45,6 @@ workloads: [{name: work, kind: Pod, duration: 5m}]
   → workloads[0].duration: is not for a Pod, whose pods have no end; write kind: Job
 workloads: [{name: work, duration: 5m, arrival: {trace: {file: t.csv, stay: true}}}]
   → workloads[0].duration: has no effect with arrival.trace.stay, by which no job ends; leave one of them out
-workloads: [{name: work, kind: Pod, workers: 2}] → workloads[0].workers: is not for a Pod
 workloads: [{name: work, manifest: a.yaml, workers: 2}] → workloads[0].workers: has no effect with manifest
 workloads: [{name: work, replace: {A: b}}] → workloads[0].replace: has no effect without manifest
 workloads: [{name: work, arrival: {rate: 1, poisson: 2}}] → workloads[0].arrival.poisson: cannot be combined with rate

@@ -98,6 +98,16 @@ def test_a_placeholder_with_the_label_of_a_job_is_no_pod_of_it() -> None:
     assert (jobs["work/Job/train"].held, len(jobs)) == (1, 2)
 
 
+def test_bare_pods_of_a_group_that_are_seen_before_their_job_is_are_its_pods() -> None:
+    placement = Placement({"title": "run", "namespace": "run"}, NOWHERE, lambda: 0.0, {})
+    placement.begin()
+    labels = {WORKLOAD_LABEL: "work", JOB_LABEL: "train"}
+    message = pod_message("train-0", metadata={"labels": labels}, schedulingGroup={"podGroupName": "train"})
+    placement.pod("run/train-0", message, gone=False)
+    placement.job(PlannedJob("train", "work", 0.0, 4, ({"kind": "PodGroup"}, {"kind": "Pod"})))
+    assert list(moment(placement.history, 0).jobs) == ["work/Pod/train"]
+
+
 def test_a_job_that_is_scaled_wants_as_many_pods_from_then_on() -> None:
     time = 0.0
     placement = Placement({"title": "run"}, NOWHERE, lambda: time, {"work": "team"})

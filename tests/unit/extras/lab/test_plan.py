@@ -137,6 +137,17 @@ def test_each_kind_makes_the_pods_it_says(kind: str, workers: int) -> None:
     assert [expected_pods(each) for each in made.jobs[0].objects] == [workers]
 
 
+def test_a_job_of_bare_pods_has_one_for_each_worker_and_as_a_native_gang_a_group_of_them() -> None:
+    wanted = {"kind": "Pod", "workers": 3, "jobs": 2}
+    made = plan(wanted)
+    assert [each["metadata"]["name"] for each in made.jobs[1].objects] == ["w0-2-0", "w0-2-1", "w0-2-2"]
+    assert (made.jobs[1].workers, made.pods) == (3, 6)
+    group, *pods = plan({**wanted, "gang": True}, scheduler={"name": "native"}).jobs[1].objects
+    assert (group["kind"], group["metadata"]["name"]) == ("PodGroup", "w0-2")
+    assert group["spec"]["schedulingPolicy"] == {"gang": {"minCount": 3}}
+    assert [each["spec"]["schedulingGroup"] for each in pods] == [{"podGroupName": "w0-2"}] * 3
+
+
 def given(folder: Path, manifest: str, **workload: Any) -> Plan:
     (folder / "job.yaml").write_text(manifest)
     body = {"name": "t", "workloads": [{"name": "w", "manifest": "job.yaml", **workload}]}

@@ -77,7 +77,6 @@ def _workload() -> Schema:
     """A manifest describes its objects itself, a recording everything; pods without an end have no duration."""
     named = {"required": ["manifest"], "properties": {"manifest": {"type": "string", "minLength": 1}}}
     endless = {"required": ["kind"], "properties": {"kind": {"enum": ["Pod", "Deployment"]}}}
-    single = {"required": ["kind"], "properties": {"kind": {"const": "Pod"}}}
     somewhere = {"properties": {"topology": required("required")}, "required": ["topology"]}
     sliced = {"properties": {"topology": required("slices")}, "required": ["topology"]}
     somehow = {"properties": {"disruption": {"enum": ["all", "single"]}}, "required": ["disruption"]}
@@ -92,7 +91,6 @@ def _workload() -> Schema:
             {"if": classed, "then": {"not": required("preemptionPolicy")}},
             {"if": bound, "then": {"required": ["gang"], "properties": {"gang": {"const": True}}}},
             {"if": sliced, "then": somewhere},
-            {"if": single, "then": {"properties": {"workers": {"enum": [1, None]}}}},
         ]
     }
 

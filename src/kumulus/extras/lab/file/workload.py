@@ -204,7 +204,7 @@ class Workload(Section):
     replace: dict[str, str] = Field(default_factory=dict, examples=['{JOB_ID: "job-{index}"}'])
     """Texts in the manifest and their replacements, in which `{index}` is the job's number from 1."""
     kind: Kind = Field(default="Job", examples=["Job"])
-    """What each job is. The pods of a Pod or a Deployment run without end."""
+    """What each job is; with Pod, as many pods as it has workers. The pods of a Pod or a Deployment run without end."""
     workers: Annotated[int, whole(1, MOST_WORKERS)] = Field(default=1, examples=["100"])
     """Pods of each job."""
     requests: Requests = Field(default_factory=dict, examples=['{cpu: "24", nvidia.com/gpu: "8"}'])
@@ -269,9 +269,6 @@ class Workload(Section):
         if self.duration is not None and self.arrival.trace is not None and self.arrival.trace.stay:
             message = "has no effect with arrival.trace.stay, by which no job ends"
             wrong.append(problem(("duration",), message, "leave one of them out"))
-        if self.kind == "Pod" and self.workers != 1:
-            remedy = "write jobs: for how many pods there are, or another kind"
-            wrong.append(problem(("workers",), "is not for a Pod, which is one", remedy))
         wrong += self._of_gangs_and_classes()
         if self.arrival.trace is not None and "jobs" in self.model_fields_set:
             wrong.append(problem(("jobs",), "is decided by the trace", "leave it out, or write arrival.trace.limit"))

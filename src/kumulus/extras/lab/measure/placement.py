@@ -115,6 +115,8 @@ class Placement:
         kind, _, name = pod.job.partition("/")
         if not job:
             return JobKey(name, kind, pod.namespace)
+        # Bare pods have nothing above them but the group that they name.
+        kind = "Pod" if kind in _HELPERS else kind
         key, facts = self._jobs.get(job, (JobKey(job, kind, workload), Facts(queue=self._queues.get(workload, ""))))
         self._note(job, key, facts._replace(priority=pod.priority), at)
         return key

@@ -130,9 +130,10 @@ def _job_set(name: str, workers: int, template: Object) -> list[Object]:
     return [{"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": metadata, "spec": spec}]
 
 
-def _pod(name: str, _: int, template: Object) -> list[Object]:
-    metadata = {**template["metadata"], "name": name}
-    return [{"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}]
+def _pods(name: str, workers: int, template: Object) -> list[Object]:
+    names = [name] if workers == 1 else [f"{name}-{number}" for number in range(workers)]
+    head = {"apiVersion": "v1", "kind": "Pod", "spec": template["spec"]}
+    return [{**head, "metadata": {**template["metadata"], "name": each}} for each in names]
 
 
 def _deployment(name: str, workers: int, template: Object) -> list[Object]:
@@ -143,7 +144,7 @@ def _deployment(name: str, workers: int, template: Object) -> list[Object]:
 _KINDS: dict[Kind, Callable[[str, int, Object], list[Object]]] = {
     "Job": _job,
     "JobSet": _job_set,
-    "Pod": _pod,
+    "Pod": _pods,
     "Deployment": _deployment,
 }
 

@@ -1,0 +1,38 @@
+"""What `kubectl logs` and `attach` show of an emulated pod: that it is one.
+
+KWOK has logs of pods from files (v0.8.0, pkg/kwok/server): one file of ours is that of every container. An attached
+client gets what is added to a file from then on, which is nothing, and would wait in silence. So the file to attach to
+is one that does not exist, and the error, which has its path, says why.
+"""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from kumulus.host import files
+from kumulus.runtimes.kwok.layout import Layout
+
+SAID = "this is an emulated pod: no container runs, and nothing is logged"
+# At the root, where nobody can make it by mistake.
+_NOTHING = "/this is an emulated pod: no container runs"
+
+
+def documents(directory: str) -> list[dict[str, Any]]:
+    """What kwok-controller is to know of it.
+
+    Args:
+        directory: the cluster's; empty to compare configurations of clusters wherever they are.
+    """
+    file = str(Path(directory) / Layout.POD_LOG)
+    specs = {
+        "ClusterLogs": {"logs": [{"logsFile": file, "previousLogsFile": file}]},
+        "ClusterAttach": {"attaches": [{"logsFile": _NOTHING}]},
+    }
+    head = {"apiVersion": "kwok.x-k8s.io/v1alpha1", "metadata": {"name": "emulated"}}
+    return [{**head, "kind": kind, "spec": spec} for kind, spec in specs.items()]
+
+
+def write(layout: Layout) -> None:
+    """Write the file, in the form of a container runtime."""
+    line = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} stdout F {SAID}\n"
+    files.write(layout.directory / Layout.POD_LOG, line, mode=0o600)
