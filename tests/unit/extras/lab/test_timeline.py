@@ -32,6 +32,7 @@ from kumulus.extras.watch.live.amounts import NOTHING
 from kumulus.extras.watch.live.node import NOWHERE
 from kumulus.kube import Client, Connection
 from tests.support.apiserver import listening
+from tests.support.clocks import until
 from tests.support.object_store import NODES, storing
 from tests.unit.extras.lab.test_replaying import Cluster
 from tests.unit.nodes.test_fault_operations import filled, on, refusing, shown
@@ -43,7 +44,7 @@ FAULT = {
     "taints": [{"key": "example.com/xid", "effect": "NoSchedule"}],
 }
 RESIZE = {"pool": "a100-use1", "replicas": 8}
-WORKLOADS = [
+WORKLOADS: list[dict[str, Any]] = [
     {"name": "a", "jobs": 40, "workers": 2, "arrival": {"rate": 20}},
     {"name": "b", "arrival": {"after": "500ms"}},
 ]
@@ -166,3 +167,20 @@ async def test_jobs_of_a_deleted_workload_do_not_arrive_any_more(
     records.put(PodView("u", "b", "b-1", "n", "Running", "", "", NOTHING), 1.0)
     assert [*complete, records.complete] == [False, True], "the pod of b was still to come"
     assert ending.reason(1.0) == "all pods are scheduled"
+
+
+async def test_what_comes_once_others_are_placed_is_created_so_long_after_that(tmp_path: Path) -> None:
+    once = [{**WORKLOADS[1], "arrival": {"once": "scheduled", "after": "300ms"}}, {**WORKLOADS[0], "name": "first"}]
+    (tmp_path / "e.yaml").write_text(json.dumps({"name": "e", "workloads": once}))
+    plan, now, created = make(load(tmp_path / "e.yaml"), {}), Clock(), list[str]()
+    assert (plan.jobs[-1].name, plan.jobs[-2].at > plan.jobs[-1].at) == ("b-1", True)
+    async with listening(Cluster().handle) as address, Client(Connection(address, "test"), patience=1.0) as client:
+        journal, stop = Journal(Changes("one", "e", "uid", "")), asyncio.Event()
+        creator = Creator(client, Kinds(client), journal, "run-1", now, stop, lambda job: created.append(job.name))
+        creating = asyncio.create_task(creator.jobs(plan.jobs, 4))
+        await until(lambda: len(created) == 40)
+        await asyncio.sleep(0.3)
+        assert "b-1" not in created
+        creator.placed_at = placed = now()
+        await creating
+    assert (created[-1], now() - placed >= 0.3) == ("b-1", True)

@@ -14,6 +14,7 @@ from kumulus.extras.schedulers import SchedulerError, cluster, definitions, regi
 from kumulus.extras.schedulers.launch import binary
 from kumulus.extras.schedulers.launch.plan import Plan, Request, Switches
 from kumulus.extras.schedulers.process import start
+from tests.support.project import ROOT
 
 DEFINITION: dict[str, Any] = {
     "kind": "CustomResourceDefinition",
@@ -153,6 +154,16 @@ def test_volcano_keeps_gangs_in_places_by_a_plugin_that_is_on_when_one_has_to_be
         planned("volcano", tmp_path, VOLCANO, places=[])
     own = f"{VOLCANO}  - name: network-topology-aware\n"
     assert planned("volcano", tmp_path, own, places=[]).files == {"volcano-scheduler.conf": own}
+
+
+@pytest.mark.usefixtures("built")
+@pytest.mark.parametrize("file", sorted((ROOT / "experiments" / "schedulers").iterdir()), ids=lambda file: file.stem)
+def test_every_configuration_that_comes_along_is_taken_by_its_scheduler(file: Path, tmp_path: Path) -> None:
+    text = file.read_text()
+    name = "volcano" if file.stem.startswith("volcano") else "kube-scheduler"
+    [made] = planned(name, tmp_path, text).files.values()
+    written = yaml.safe_load(text)
+    assert written.items() <= yaml.safe_load(made).items()
 
 
 @pytest.mark.usefixtures("built")

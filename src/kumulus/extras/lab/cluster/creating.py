@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 # Jobs that are due within this many seconds are created together.
 _TOGETHER = 0.02
+_LOOK_EVERY = 0.1
 
 
 # A controller manager whose watch was cut off, as by a restart of the API server, restarts it within half a minute.
@@ -44,6 +45,10 @@ class Creator:
         namespace: where namespaced objects go.
         stop: when set, nothing more is created.
         tell: takes each job that was created.
+
+    Attributes:
+        done_at: when all jobs were created.
+        placed_at: when all pods of the jobs that wait for no others had a node; set from outside.
     """
 
     def __init__(
@@ -67,6 +72,7 @@ class Creator:
         self._outside: dict[tuple[str, str], str] = {}
         self._cancelled: set[str] = set()
         self.done_at: float | None = None
+        self.placed_at: float | None = None
 
     def cancel(self, job: PlannedJob) -> None:
         """Do not create a job, if that has not happened yet."""
@@ -111,12 +117,17 @@ class Creator:
         """
         due = list(jobs)
         while due and not self._stop.is_set():
-            wait = due[0].at - self._now()
+            once = due[0].once
+            if once and self.placed_at is None:
+                await _sleep(_LOOK_EVERY, self._stop)
+                continue
+            since = self.placed_at or 0.0 if once else 0.0
+            wait = since + due[0].at - self._now()
             if wait > 0:
                 await _sleep(wait, self._stop)
                 continue
-            latest = self._now() + _TOGETHER
-            count = next((n for n, job in enumerate(due) if job.at > latest), len(due))
+            latest = self._now() - since + _TOGETHER
+            count = next((n for n, job in enumerate(due) if job.once != once or job.at > latest), len(due))
             now, due = due[:count], due[count:]
             outcome = await for_each(now, self._job, workers=at_once, stop=self._stop, lanes=self._client.lanes)
             if outcome.failed and not self._stop.is_set():

@@ -95,6 +95,8 @@ class Arrival(Section):
 
     after: Seconds = Field(default=0.0, examples=["30s"])
     """How long after the experiment's start the first job may come."""
+    once: Literal["scheduled"] | None = Field(default=None, examples=["scheduled"])
+    """With `scheduled`, `after` counts from when all pods of the workloads without it have a node."""
     rate: Rate | None = Field(default=None, examples=["5"])
     """How many jobs arrive per second, evenly."""
     poisson: Rate | None = Field(default=None, examples=["5"])

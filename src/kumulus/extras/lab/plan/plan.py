@@ -45,7 +45,7 @@ class Plan:
     setup: tuple[Object, ...]
     """Objects to create before the first job."""
     jobs: tuple[PlannedJob, ...]
-    """In the order of their arrival."""
+    """In the order of their arrival; those that come once others are placed are the last."""
     digest: str
     """SHA-256 of the plan: two plans with the same digest create the same objects, but for what the scheduler's own
     configuration calls itself."""
@@ -96,11 +96,12 @@ def make(
     jobs = [job for each in own for job in _jobs(loaded, each, places, ordered[each.name], claims, queue)]
     _require_names(jobs)
     jobs += [job for each in replays.values() for job in each.jobs]
-    jobs.sort(key=lambda job: job.at)
+    jobs.sort(key=lambda job: (job.once, job.at))
     before = (*_priority_classes(loaded), *classes(loaded.recordings), *setup, *loaded.setup, *claims.values())
     steps = [(step.at, step.do, step.job, step.spec) for each in replays.values() for step in each.steps]
+    once = [job.name for job in jobs if job.once]
     # A plan without replays keeps the digest that it had before Kumulus had replays.
-    whole = [before, [(job.at, job.objects) for job in jobs], *([steps] if replays else [])]
+    whole = [before, [(job.at, job.objects) for job in jobs], *([steps] if replays else []), *([once] if once else [])]
     text = json.dumps(whole, sort_keys=True)
     for profile in loaded.profiles[:1]:
         usual = registry.get(experiment.scheduler.name).scheduler_name
@@ -117,7 +118,7 @@ def _jobs(
     queue: str,
 ) -> Iterator[PlannedJob]:
     experiment = loaded.experiment
-    times = arrivals(workload, experiment.seed, trace)
+    times, once = arrivals(workload, experiment.seed, trace), workload.arrival.once is not None
 
     def for_its_scheduler(waiting: Workload, name: str, objects: list[Object]) -> tuple[Object, ...]:
         if queue:
@@ -132,7 +133,8 @@ def _jobs(
             objects = objects_of(text, workload.manifest)
             workers = adopt(objects, workload.name, name, number if len(times) > 1 else 0)
             later = sum(map(later_pods, objects))
-            yield PlannedJob(name, workload.name, at, workers, for_its_scheduler(workload, name, objects), later)
+            made = for_its_scheduler(workload, name, objects)
+            yield PlannedJob(name, workload.name, at, workers, made, later, once)
             continue
         recorded = trace[number - 1] if trace else None
         workers = (recorded.size if recorded else None) or workload.workers
@@ -152,7 +154,7 @@ def _jobs(
         by_claim(template, workload, claims)
         objects = job_objects(workload.kind, name, workers, template)
         waiting = in_users_queue(workload, asked)
-        yield PlannedJob(name, workload.name, at, workers, for_its_scheduler(waiting, name, objects))
+        yield PlannedJob(name, workload.name, at, workers, for_its_scheduler(waiting, name, objects), once=once)
 
 
 def _require_names(jobs: Sequence[PlannedJob]) -> None:

@@ -165,5 +165,7 @@ class PlannedJob:
     """What to create, in this order."""
     later: int = 0
     """How many more it makes as these complete."""
+    once: bool = False
+    """Whether `at` counts from when all pods of the jobs without it have a node."""
     recorded: bool = False
     """Whether it is from a recording: its objects name recorded namespaces, and the run has one of its own for each."""

@@ -70,6 +70,7 @@ class Repetition:
             workload: replayer.result for workload, replayer in zip(plan.replays, self._replayers, strict=True)
         }
         self._own_jobs = [job for job in plan.jobs if not job.recorded]
+        self._first_pods = sum(job.workers for job in plan.jobs if not job.once)
         # The outcome depends on the order of the pods, which is the order of their creation.
         self._at_once = 1 if bench.arriving is not None and bench.arriving.in_order else bench.client.connections
         waits = self._federated.waits if self._federated else nothing
@@ -268,8 +269,7 @@ class Repetition:
             for task in tasks:
                 if task.done() and (error := task.exception()) is not None:
                     raise error
-            if creating.done() and not self._timeline.scheduled.is_set():
-                self._moments()
+            self._moments(creating.done())
             if self._bench.stop.is_set():
                 outcome.ended, outcome.partial = "interrupted", True
             elif why := self._bench.switch.ended():
@@ -292,9 +292,13 @@ class Repetition:
         names = {spec.get("schedulerName") or OF_THE_CLUSTER for spec in specs}
         return unseen(self.outcome.records, self._bench.experiment.scheduler.name, names)
 
-    def _moments(self) -> None:
-        """Start the part of the timeline that follows the creation of all pods, or their scheduling."""
-        timeline, records = self._timeline, self.outcome.records
+    def _moments(self, created: bool) -> None:
+        """Start what waits for pods: jobs, and the timeline after the creation of all pods, or their scheduling."""
+        timeline, records, creator = self._timeline, self.outcome.records, self._creator
+        if creator.placed_at is None and records.counts["bound"] >= self._first_pods and not records.pending:
+            creator.placed_at = self._now()
+        if not created or timeline.scheduled.is_set():
+            return
         # A federation's Jobs get their pods when there is room for them, possibly much later.
         if not timeline.created.is_set() and (self._federated is not None or records.complete):
             timeline.created.set()
