@@ -153,7 +153,7 @@ def _scaled(loaded: Loaded, base: Path) -> Loaded:
     if asked.binary:
         found, problems = machines.of_groups(asked, prices, loaded.cluster_name, loaded.pools, base)
     else:
-        found, problems = machines.options(asked, prices, loaded.cluster_name)
+        found, problems = machines.options(asked, prices, loaded.cluster_name, _kubelet(loaded.spec))
     if problems:
         raise SpecError(problems, loaded.source)
     return replace(loaded, autoscaler=found)

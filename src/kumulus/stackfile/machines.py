@@ -22,12 +22,13 @@ _DRAWN = 499
 _OF_PLACEMENT = (GROUP_LABEL, POOL_LABEL, ZONE_LABEL, REGION_LABEL)
 
 
-def options(asked: Autoscaler, prices: Prices, cluster: str) -> tuple[dict[str, Any], list[Problem]]:
+def options(asked: Autoscaler, prices: Prices, cluster: str, kubelet: str) -> tuple[dict[str, Any], list[Problem]]:
     """The plugin's inputs for an autoscaler, JSON-able, and the problems that leave it without machines.
 
     Args:
         prices: what machines cost; those without a price are not offered.
         cluster: the cluster's name, for the nodes' label.
+        kubelet: the version that the nodes say, as in :func:`pools`.
     """
     plain = {key: value for key, value in asked.model_dump().items() if value not in (None, {}, [], "")}
     for key in ("zones", "instanceTypes", "capacityTypes", "registrationDelay"):
@@ -45,7 +46,7 @@ def options(asked: Autoscaler, prices: Prices, cluster: str) -> tuple[dict[str, 
     for name in names:
         offerings = _offerings(name, regions, asked.capacityTypes, prices)
         if offerings:
-            machines.append({"type": name, **_node(name, cluster), "offerings": offerings})
+            machines.append({"type": name, **_node(name, cluster, kubelet), "offerings": offerings})
         elif name in asked.instanceTypes:
             at = asked.instanceTypes.index(name)
             remedy = "leave it out, or write a file of your own as kumulus:prices (docs/prices.md)"
@@ -117,9 +118,9 @@ def _offerings(name: str, regions: dict[str, str], kinds: Iterable[str], prices:
     return found
 
 
-def _node(name: str, cluster: str) -> dict[str, Any]:
+def _node(name: str, cluster: str, kubelet: str) -> dict[str, Any]:
     """The part of a type's nodes that is the same in every zone."""
-    pool = _pool(name, cluster)
+    pool = _pool(name, cluster, kubelet)
     labels = {key: value for key, value in pool.labels.items() if key not in _OF_PLACEMENT}
     return {
         "labels": {**labels, CLUSTER_LABEL: cluster},
@@ -128,7 +129,7 @@ def _node(name: str, cluster: str) -> dict[str, Any]:
     }
 
 
-def _pool(name: str, cluster: str) -> Pool:
+def _pool(name: str, cluster: str, kubelet: str) -> Pool:
     group = {"name": "x", "instanceType": name, "placement": [{"availabilityZone": "x", "replicas": 1}]}
-    [found] = pools(ClusterSpec.checked({"nodeGroups": [group]}), cluster)
+    [found] = pools(ClusterSpec.checked({"nodeGroups": [group]}), cluster, kubelet=kubelet)
     return found

@@ -82,6 +82,16 @@ def test_what_an_offering_carries_are_the_labels_of_a_node_groups_node() -> None
     assert machine["resources"] == dict(pool.capacity)
 
 
+def test_its_nodes_say_the_version_of_the_cluster_as_those_of_node_groups_do() -> None:
+    assert {each["nodeInfo"]["kubeletVersion"] for each in asked()["machines"]} == {
+        f"v{toolchain.kubernetes_versions()[0]}"
+    }
+    section = {"name": "karpenter", "zones": ZONES, "instanceTypes": ["e2-standard-4"]}
+    found = load({"cluster": {"kubernetesVersion": "v1.35.4", "autoscaler": section}}, "dev", Path()).autoscaler
+    assert found is not None
+    assert {each["nodeInfo"]["kubeletVersion"] for each in found["machines"]} == {"v1.35.4"}
+
+
 def test_without_types_it_has_all_that_have_a_price_there() -> None:
     found = asked(instanceTypes=[], zones=["us-east-1a"])
     assert [each["type"] for each in found["machines"]] == sorted(catalog().types("us-east-1"))
