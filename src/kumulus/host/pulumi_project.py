@@ -155,5 +155,6 @@ def _without_a_library(text: str) -> dict[str, Any]:
         "name": field(r"^name:[ \t]*(\S+)"),
         "stackConfigDir": field(r"^stackConfigDir:[ \t]*(\S+)"),
         "backend": {"url": field(r"^backend:\s*(?:#.*\s+)?\{?\s*url:[ \t]*([^\s}]+)")},
+        "runtime": field(r"^runtime:\s*(?:name:[ \t]*)?(\S+)"),
         "plugins": {"providers": [{"name": "kumulus", "path": field(r"^[ \t]*path:[ \t]*(\S+)")}]},
     }
