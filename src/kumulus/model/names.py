@@ -152,8 +152,15 @@ def suggest(key: str, known: Iterable[str], likeness: float = 0.6) -> str | None
     return next(iter(nearest(key, known, 1, likeness)), None)
 
 
+# So many letters are the beginning of a name rather than a misspelt one.
+_BEGINNING = 4
+
+
 def nearest(key: str, known: Iterable[str], most: int = 3, likeness: float = 0.6) -> list[str]:
-    """The known keys that a misspelt one may mean, ignoring case, most likely first; empty when none is similar."""
+    """The known keys that a misspelt one may mean, ignoring case, most likely first; empty when none is similar.
+
+    Those of which it is the beginning are meant, unless there are many.
+    """
     return list(_nearest(key, tuple(known), most, likeness))
 
 
@@ -164,6 +171,9 @@ def _nearest(key: str, known: tuple[str, ...], most: int, likeness: float) -> tu
     import difflib
 
     lowered = {name.lower(): name for name in known}
+    begun = [name for lower, name in lowered.items() if len(key) >= _BEGINNING and lower.startswith(key.lower())]
+    if 0 < len(begun) <= most:
+        return tuple(begun)
     plain = key.lower().replace("_", "").replace("-", "")
     for attempt in (key.lower(), plain):
         near = difflib.get_close_matches(attempt, lowered, n=most, cutoff=likeness)

@@ -18,6 +18,7 @@ from kumulus.model.names import (
     label_key_mistake,
     label_value_mistake,
     longest_node_name,
+    nearest,
     node_name,
     pool_name,
     suggest,
@@ -163,3 +164,10 @@ def test_the_columns_of_a_table_are_aligned_and_its_lines_end_with_their_last_wo
 def test_a_part_of_a_page_is_replaced_between_its_comments() -> None:
     page = "a\n<!-- x: begin -->\nold\n<!-- x: end -->\nb\n"
     assert with_part(page, "x", "new\n") == page.replace("old", "new")
+
+
+def test_the_beginning_of_a_name_means_that_name() -> None:
+    products = ["NVIDIA-A100-SXM4-80GB", "NVIDIA-H100-80GB-HBM3", "NVIDIA-H200"]
+    assert nearest("nvidia-h100", products) == ["NVIDIA-H100-80GB-HBM3"]
+    # Which of many is meant, likeness says.
+    assert nearest("NVIDIA-H10", [*products, *(f"NVIDIA-H10{n}" for n in range(4))])[0] == "NVIDIA-H100"
