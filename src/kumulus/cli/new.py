@@ -8,12 +8,9 @@ kumulus new my-fleet --program    # the cluster and its nodes are declared in Py
 """
 
 import argparse
-import json
 import re
 import shlex
 import string
-from contextlib import suppress
-from importlib import metadata
 from pathlib import Path
 
 from kumulus.cli import project
@@ -78,14 +75,11 @@ def _write(directory: Path, name: str, *, program: bool) -> None:
 def _requirement() -> str:
     """What whoever gets the project installs: from the address that pip had it from, or from an index."""
     released = f"kumulus~={VERSION}"
-    with suppress(metadata.PackageNotFoundError):
-        origin = json.loads(metadata.distribution("kumulus").read_text("direct_url.json") or "{}")
-        if source := origin.get("vcs_info"):
-            return f"kumulus @ {source['vcs']}+{origin['url']}@{source['commit_id']}"
-        if origin:
-            # From a directory or a file, whose path is of no use to others.
-            return f"{_UNRELEASED}\n{released}"
-    return released
+    origin = installation.origin()
+    if source := origin.get("vcs_info"):
+        return f"kumulus @ {source['vcs']}+{origin['url']}@{source['commit_id']}"
+    # The path of a directory or a file is of no use to others.
+    return f"{_UNRELEASED}\n{released}" if origin else released
 
 
 def _command(directory: Path) -> str:

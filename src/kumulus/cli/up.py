@@ -35,10 +35,13 @@ def _next(name: str) -> list[str]:
     """What to do with a stack that is up: three commands."""
     command = installation.command()
     watch = offered().get("ui")
-    look = "topology" if watch is None or (watch.extra and watch.extra.missing) else "ui"
+    look = f"{command} ui -s {name}"
+    if watch is None or (watch.extra and watch.extra.missing):
+        # What a program of the user's own declares is in no stack file, from which the topology is drawn.
+        look = f"{command} topology -s {name}" if project.current().describes_clusters else "kubectl get nodes"
     rows = [
         (f'eval "$({command} env {name})"', "pulumi, kubectl and kumulus for this stack"),
-        (f"{command} {look} -s {name}", "look at it"),
+        (look, "look at it"),
         (f"{command} fault inject broken -s {name} --kind unreachable --count 1 --for 5m", "a node fails"),
     ]
     return [f"\n{name} is up. Next:", *(f"  {line}" for line in aligned([(a, f"# {b}") for a, b in rows]).splitlines())]

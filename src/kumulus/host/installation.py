@@ -7,13 +7,18 @@ command. See docs/decisions/finding-the-plugin.md.
 """
 
 import functools
+import json
 import os
 import pwd
 import shlex
 import shutil
 import sys
 import tempfile
+from contextlib import suppress
+from importlib import metadata
 from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from kumulus.host.version import EARLIER, VERSION
 
@@ -51,7 +56,21 @@ def command() -> str:
 
 def way_to_add(extra: str) -> str:
     """How to install the packages of one of Kumulus' extras, as a command that can be pasted."""
-    return f"{command()} venv --with {extra}" if checkout() else f"pip install 'kumulus[{extra}]'"
+    if checkout():
+        return f"{command()} venv --with {extra}"
+    source = origin()
+    if vcs := source.get("vcs_info"):
+        return f"pip install 'kumulus[{extra}] @ {vcs['vcs']}+{source['url']}@{vcs['commit_id']}'"
+    path = unquote(urlsplit(source.get("url", "")).path)
+    return f"pip install '{path or 'kumulus'}[{extra}]'"
+
+
+def origin() -> dict[str, Any]:
+    """What pip says of where it had this package from, by its address (PEP 610); empty if it was an index."""
+    with suppress(metadata.PackageNotFoundError, ValueError):
+        found: dict[str, Any] = json.loads(metadata.distribution("kumulus").read_text("direct_url.json") or "{}")
+        return found
+    return {}
 
 
 NAME = "pulumi-resource-kumulus"

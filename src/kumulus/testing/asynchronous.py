@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar, overload
 
+from kumulus.host import installation
 from kumulus.kube import ApiError, Client, Unreachable
 from kumulus.kube.objects import inside
 from kumulus.nodes.errors import ProviderError
@@ -325,7 +326,8 @@ class AsyncCluster:
         try:
             from kumulus.extras.lab.experiment import Experiment
         except ImportError as error:
-            raise ClusterError(f"experiments need more packages ({error}); pip install 'kumulus[lab]'") from None
+            way = installation.way_to_add("lab")
+            raise ClusterError(f"experiments need more packages ({error}); to get them: {way}") from None
         results, kubeconfig = self._up.folder / EXPERIMENTS, self.kubeconfig
         try:
             found = Experiment(description)

@@ -82,7 +82,12 @@ def test_a_new_project_names_the_commit_that_pip_had_kumulus_from_or_the_version
     assert main(["new", "fleet"]) == 0
     required = (folder / "fleet" / "requirements.txt").read_text()
     assert required == "kumulus @ git+https://git.example.com/kumulus@0123abc\n"
+    # So do commands that need an extra, to somebody who has no checkout.
+    monkeypatch.setattr(installation, "checkout", lambda: None)
+    address = "git+https://git.example.com/kumulus@0123abc"
+    assert installation.way_to_add("watch") == f"pip install 'kumulus[watch] @ {address}'"
     (about / "direct_url.json").unlink()
+    assert installation.way_to_add("watch") == "pip install 'kumulus[watch]'"
     assert main(["new", "other"]) == 0
     assert (folder / "other" / "requirements.txt").read_text() == f"kumulus~={VERSION}\n"
 

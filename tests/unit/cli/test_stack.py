@@ -92,6 +92,18 @@ def test_what_comes_next_is_commands_that_there_are(project: Path) -> None:
     assert len(others) == 2
 
 
+def test_without_the_extra_watch_a_look_is_the_topology_or_for_a_program_of_ones_own_kubectls(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(up, "offered", dict)
+    for program, look in (
+        ("from kumulus import program\n", "topology -s dev"),
+        ("import kumulus\n", "kubectl get nodes"),
+    ):
+        (project / "__main__.py").write_text(program)
+        assert up._next("dev")[2].split("#")[0].strip().endswith(look)
+
+
 def test_a_stack_that_is_up_says_what_its_jobs_do_unless_all_of_them_have_lifecycles(project: Path) -> None:
     file = project / "Pulumi.dev.yaml"
     file.write_text("config: {kumulus:cluster: {}}\n")

@@ -156,7 +156,7 @@ def test_a_command_whose_packages_are_missing_says_what_to_install(
     assert main.main(["watch", "--once"]) == 1
     assert capsys.readouterr().err == (
         "error: `kumulus watch` needs textual, which comes with the extra watch\n"
-        "  To get it: pip install 'kumulus[watch]'\n"
+        f"  To get it: pip install '{ROOT}[watch]'\n"
     )
 
 
