@@ -150,6 +150,30 @@ async def test_what_was_in_a_cluster_that_goes_meanwhile_is_gone(
     assert not kubeconfig.exists()
 
 
+@pytest.mark.parametrize("outlives", [False, True])
+async def test_a_removal_does_not_wait_for_a_cluster_that_goes_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, outlives: bool
+) -> None:
+    kubeconfig = tmp_path / "kubeconfig.yaml"
+    kept = {**PLACE, "name": "a-z", "replicas": 1, "kubeconfig": str(kubeconfig), "clusterOutlivesStack": outlives}
+    kubeconfig.write_text(KUBECONFIG.format(port=1))
+    served, ended = NodePool(Connections()), asyncio.Event()
+
+    async def remove(_: Operation, outputs: dict[str, Any]) -> None:
+        os.unlink(outputs["kubeconfig"])
+        try:
+            await asyncio.sleep(3)
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(served, "remove", remove)
+    began = asyncio.get_running_loop().time()
+    await served.delete(operation(Said()), "id", kept)
+    # That the file of a cluster that outlives the stack is not here does not mean that the cluster is gone.
+    assert (asyncio.get_running_loop().time() - began >= 3) == outlives
+    await asyncio.wait_for(ended.wait(), 1)
+
+
 async def test_what_is_recorded_stands_while_a_cluster_is_silent(tmp_path: Path) -> None:
     kubeconfig = tmp_path / "kubeconfig.yaml"
     with socket() as nobody:

@@ -6,6 +6,7 @@ not answer, or only part of the work was done.
 
 from __future__ import annotations
 
+import asyncio
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -55,6 +56,7 @@ DRIFT = Property("drift", STRINGS, "What a refresh found not to be as wanted, by
 # A preview or a refresh does not wait long for a cluster that is down: it reports that and continues.
 LOOK_PATIENCE = 3.0
 WORK_PATIENCE = 30.0
+_LOOK_EVERY = 0.5
 # With fewer nodes, the work is done before the way could be cleared for it.
 _MANY = 100
 ClearWay = Callable[[str], AbstractContextManager[object]]
@@ -224,16 +226,29 @@ class InCluster(Resource, Generic[Wanted]):
         # If nothing else changed, OUTLIVES is only in the recorded inputs, not in the outputs.
         outlives = {OUTLIVES.name: op.old_inputs[OUTLIVES.name]} if OUTLIVES.name in op.old_inputs else {}
         try:
-            await self.remove(op, {**outputs, **outlives})
+            await self._removed(op, {**outputs, **outlives})
         except GONE:
             return
         except NotOurs as error:
             op.report.warn(f"{error}; it is left alone")
         except (ProviderError, *SILENT) as error:
-            # Of an imported resource, Pulumi does not know that it is in its cluster, and deletes both at once.
             if await self._is_gone({**outputs, **outlives}):
                 return
             raise error if isinstance(error, ProviderError) else self.failed({**outputs, **outlives}, error) from None
+
+    async def _removed(self, op: Operation, outputs: Properties) -> None:
+        """Remove it, unless its cluster goes meanwhile, which the requests would wait for until they are given up.
+
+        Of an imported resource, Pulumi does not know that it is in its cluster, and deletes both at once.
+        """
+        removal = asyncio.ensure_future(self.remove(op, outputs))
+        try:
+            while not (await asyncio.wait([removal], timeout=_LOOK_EVERY))[0]:
+                if _has_gone(outputs):
+                    return
+            await removal
+        finally:
+            removal.cancel()
 
     async def _is_gone(self, outputs: Properties) -> bool:
         try:
@@ -309,6 +324,10 @@ def outlives_stack(properties: Properties) -> bool:
     """
     outlives = properties.get(OUTLIVES.name)
     return outlives if isinstance(outlives, bool) else outlives_by_note(Path(str(properties.get("kubeconfig"))))
+
+
+def _has_gone(properties: Properties) -> bool:
+    return not outlives_stack(properties) and not Path(str(properties.get("kubeconfig"))).exists()
 
 
 def disk_full(properties: Properties) -> str:
