@@ -26,14 +26,6 @@ def mirror() -> Iterator[Mirror]:
         yield running
 
 
-@pytest.fixture
-def sample(tmp_path: Path) -> Iterator[Sample]:
-    made = Sample(tmp_path)
-    made.write()
-    yield made
-    made.close()
-
-
 def download(sample: Sample, mirror: Mirror, mode: str = "download") -> subprocess.CompletedProcess[str]:
     """Get the tools, on a machine without a compiler."""
     return sample.ensure(KUMULUS_TOOLS=mode, KUMULUS_MIRROR=f"{mirror.url}/mine", PATH="/usr/bin:/bin")

@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,14 +13,6 @@ from kumulus.toolchain.progress import Step
 from tests.unit.toolchain.sample import ROOT, Sample
 
 pytestmark = pytest.mark.skipif(shutil.which("go") is None, reason="needs a Go compiler")
-
-
-@pytest.fixture
-def sample(tmp_path: Path) -> Iterator[Sample]:
-    made = Sample(tmp_path)
-    made.write()
-    yield made
-    made.close()
 
 
 def asks_for(sample: Sample, version: str) -> None:

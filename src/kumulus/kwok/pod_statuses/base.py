@@ -24,7 +24,15 @@ from kumulus.kwok.pod_statuses.fragments import (
     conditions,
 )
 from kumulus.kwok.pod_statuses.fragments import READY as IS_READY
-from kumulus.kwok.pod_statuses.lifecycle import INIT_FAILED_REST, ending_as, made_ready, over, restarted
+from kumulus.kwok.pod_statuses.lifecycle import (
+    INIT_AFTER_FAILED,
+    INIT_FAILED_REST,
+    INIT_WAS,
+    ending_as,
+    made_ready,
+    over,
+    restarted,
+)
 from kumulus.model.lifecycles import DELAY_ANNOTATION, Failure
 
 # Of a container in the spec: how long after its start its probes begin.
@@ -52,17 +60,12 @@ INIT_FAILED = (
 {{ $failed := false }}{{ $incomplete := list }}
 initContainerStatuses:
 {{ range $container := .spec.initContainers }}
-{{ $was := dict }}
-{{ range $root.status.initContainerStatuses }}{{ if eq .name $container.name }}{{ $was = . }}{{ end }}{{ end }}
 """
+    + INIT_WAS
     + EXIT_CODE
     + CONTAINER
-    + """
-{{ if $failed }}
-  ready: false
-  started: false
-  restartCount: 0
-  state: {waiting: {reason: PodInitializing}}
+    + INIT_AFTER_FAILED
+    + """\
 {{ else if eq (or .restartPolicy "") "Always" }}
   ready: true
   started: true

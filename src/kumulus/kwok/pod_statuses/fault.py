@@ -17,7 +17,7 @@ from kumulus.kwok.pod_statuses.fragments import (
     conditions,
 )
 from kumulus.kwok.pod_statuses.fragments import READY as IS_READY
-from kumulus.kwok.pod_statuses.lifecycle import INIT_FAILED_REST
+from kumulus.kwok.pod_statuses.lifecycle import INIT_AFTER_FAILED, INIT_FAILED_REST, INIT_WAS
 from kumulus.model.fault_effects import PodEffects
 
 
@@ -138,18 +138,15 @@ _INIT_FAILED = (
 {{ $failed := false }}{{ $incomplete := list }}
 initContainerStatuses:
 {{ range $index, $container := .spec.initContainers }}
-{{ $was := dict }}
-{{ range $root.status.initContainerStatuses }}{{ if eq .name $container.name }}{{ $was = . }}{{ end }}{{ end }}
+"""
+    + INIT_WAS
+    + """\
 {{ $count := printf "%v" (or $was.restartCount 0) | int }}
 {{ $since := dig "state" "running" "startedAt" $now $was }}
 """
     + CONTAINER
-    + """
-{{ if $failed }}
-  ready: false
-  started: false
-  restartCount: 0
-  state: {waiting: {reason: PodInitializing}}
+    + INIT_AFTER_FAILED
+    + """\
 {{ else if HIT }}
   {{ $failed = true }}
   ready: false

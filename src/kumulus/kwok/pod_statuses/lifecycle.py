@@ -39,6 +39,19 @@ _PROBED = """
 """
 
 
+INIT_WAS = """\
+{{ $was := dict }}
+{{ range $root.status.initContainerStatuses }}{{ if eq .name $container.name }}{{ $was = . }}{{ end }}{{ end }}
+"""
+"""The status until now of the init container ``$container`` as ``$was``; empty if it has none."""
+INIT_AFTER_FAILED = """
+{{ if $failed }}
+  ready: false
+  started: false
+  restartCount: 0
+  state: {waiting: {reason: PodInitializing}}
+"""
+"""Where one has failed, those after it wait; what the others are follows as ``else``."""
 INIT_FAILED_REST = (
     "{{ if not .status.startTime }}\n"
     + PLACE
