@@ -44,7 +44,7 @@ async def inject(kubeconfig: Path, args: argparse.Namespace) -> int:
     """Inject a fault; see the command's help."""
     lasts = _lasts(args.lasts)
     async with _client(kubeconfig) as client:
-        known, mine = await records.read(client), cluster_owner(kubeconfig)
+        known, mine = await _known(client), cluster_owner(kubeconfig)
         fault = _resolved(args, known.of(mine))
         there = known.faults.get(fault.name)
         if there is not None and there.declared and not there.ending:
@@ -80,11 +80,13 @@ async def clear(kubeconfig: Path, args: argparse.Namespace) -> int:
     if bool(args.name) == args.all:
         raise UserError("name the fault to clear, or write --all")
     async with _client(kubeconfig) as client:
-        known, mine = await records.read(client), cluster_owner(kubeconfig)
+        known, mine = await _known(client), cluster_owner(kubeconfig)
         await operations.settle(client, known, mine)
         names = _clearable(known, mine, kubeconfig) if args.all else [args.name]
         for name in names:
             there = known.faults.get(name)
+            if there is None and f"kumulus-fault-{name}" in known.damaged:
+                raise UserError(f"the record of {name} is damaged, so what it did is not known; remove it")
             if there is None:
                 others = ", ".join(sorted(known.of(mine).faults)) or "none"
                 raise UserError(f"no fault {name} is active; active are: {others}")
@@ -112,7 +114,7 @@ def _clearable(known: records.Records, mine: Owner, kubeconfig: Path) -> list[st
 async def show(kubeconfig: Path, args: argparse.Namespace) -> int:
     """List the active faults, after ending those whose time is up."""
     async with _client(kubeconfig) as client:
-        known, mine = await records.read(client), cluster_owner(kubeconfig)
+        known, mine = await _known(client), cluster_owner(kubeconfig)
         if await operations.settle(client, known, mine):
             known = await records.read(client)
     if args.json:
@@ -150,6 +152,16 @@ async def _client(kubeconfig: Path) -> AsyncIterator[Client]:
         for line in await runs.put_back(client):
             print(line, file=sys.stderr)
         yield client
+
+
+async def _known(client: Client) -> records.Records:
+    """What is recorded; says of each record that cannot be read how to go on."""
+    known = await records.read(client)
+    for name in known.damaged:
+        delete = f"kubectl delete configmap -n kube-system {name}"
+        remedy = delete if name.startswith("kumulus-fault-") else "`pulumi up` writes it again"
+        print(f"note: the record {name} is damaged and ignored\n  {remedy}", file=sys.stderr)
+    return known
 
 
 def _count(faults: int) -> str:

@@ -98,3 +98,20 @@ async def test_what_was_not_begun_does_not_end_the_fault_of_that_name(place: Pla
             await place.inject()
         assert (await records.read(client)).faults == there
         assert POOL.name in there["x"].nodes
+
+
+async def test_a_record_that_was_damaged_by_hand_is_named_with_the_remedy(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with place.store.client() as client:
+        await operations.begin(client, fault(range(4)))
+    place.store.objects[f"{MAPS}/kumulus-fault-xid"]["data"]["record"] = "{"
+    args = parsed("--group", "a100")
+    args.name, args.all, args.stack, args.title, args.json = "xid", False, "dev", "dev", False
+    assert await fault_actions.show(place.kubeconfig, args) == 0
+    out, err = capsys.readouterr()
+    assert out == "dev: no active fault\n"
+    assert "kumulus-fault-xid is damaged" in err
+    assert "kubectl delete configmap -n kube-system kumulus-fault-xid" in err
+    with pytest.raises(UserError, match="the record of xid is damaged"):
+        await fault_actions.clear(place.kubeconfig, args)

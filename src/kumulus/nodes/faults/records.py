@@ -153,6 +153,8 @@ class Records:
     """By name."""
     pools: Mapping[str, Pool]
     """By name, without their faults."""
+    damaged: tuple[str, ...] = ()
+    """The ConfigMaps that cannot be read, as somebody has edited them: they are ignored."""
 
     def of(self, mine: Owner) -> Records:
         """The records that a stack may touch: its own and those without an identity; all for a stack without one."""
@@ -160,7 +162,7 @@ class Records:
             return self
         known = ("", mine.identity)
         pools = {name: pool for name, pool in self.pools.items() if pool.labels.get(STACK_ID, "") in known}
-        return Records({name: each for name, each in self.faults.items() if each.is_of(mine)}, pools)
+        return Records({name: each for name, each in self.faults.items() if each.is_of(mine)}, pools, self.damaged)
 
     def active(self, now: str) -> list[ActiveFault]:
         """The active faults: neither ending nor over."""
@@ -172,13 +174,14 @@ class Records:
 
 
 async def read(client: Client, patience: float | None = None, only_pool: str | None = None) -> Records:
-    """Read what is recorded, ignoring records that were corrupted by hand.
+    """Read what is recorded. The next update writes a damaged record of a declared fault or of a pool again.
 
     Args:
         only_pool: the only pool to read; None for all, empty for none.
     """
     faults: dict[str, Record] = {}
     pools: dict[str, Pool] = {}
+    damaged: list[str] = []
     selector = f"{RECORD_LABEL}={_FAULT}" if only_pool == "" else RECORD_LABEL
     async for page in client.pages(_MAPS, {"labelSelector": selector}, patience=patience):
         for item in page:
@@ -194,8 +197,8 @@ async def read(client: Client, patience: float | None = None, only_pool: str | N
                     fault = record_from(plain, Owner.of(item["metadata"]) or NOBODY)
                     faults[fault.name] = fault
             except (AttributeError, KeyError, TypeError, ValueError, SpecError):
-                continue
-    return Records(faults, pools)
+                damaged.append(name)
+    return Records(faults, pools, tuple(damaged))
 
 
 async def write_fault(client: Client, record: Record) -> None:
