@@ -83,11 +83,12 @@ def _found(folder: Path, pids: Sequence[int], nodes: int | None) -> Found:
 async def _sizes(folders: list[Path]) -> list[int | None]:
     """How many nodes each cluster has; None for one that does not answer."""
     from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
+    from kumulus.kube.objects import NODES
 
     async def size(folder: Path) -> int | None:
         try:
             async with Client(load_kubeconfig(project.kubeconfig_in(folder)), patience=_PATIENCE) as client:
-                page = await client.get("/api/v1/nodes", {"limit": "1"})
+                page = await client.get(NODES, {"limit": "1"})
         except (ApiError, KubeconfigError, Unreachable, OSError):
             return None
         return len(page["items"]) + int(page["metadata"].get("remainingItemCount") or 0)

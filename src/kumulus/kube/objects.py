@@ -14,6 +14,8 @@ from kumulus.kube.media import MERGE_PATCH, METADATA_ONLY
 if TYPE_CHECKING:
     from kumulus.kube.client import Client
 
+NODES = "/api/v1/nodes"
+
 
 def root(api_version: str) -> str:
     """The path of a version of an API group: `/apis/batch/v1`, `/api/v1`."""

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from kumulus.kube.objects import inside
+from kumulus.kube.objects import NODES, inside
 from kumulus.mcp.held import Held
 from kumulus.model.pools import GROUP_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL
 from kumulus.testing import Node, Pod
@@ -32,7 +32,7 @@ class Looking:
 
     async def nodes(self, cluster: Cluster = "", selector: Selector = "", most: Most = 50) -> dict[str, Any]:
         """List nodes: whether they are Ready, cordoned and tainted, those with something wrong first."""
-        found = [Node(each) for each in await self._list(cluster, "/api/v1/nodes", selector)]
+        found = [Node(each) for each in await self._list(cluster, NODES, selector)]
         found.sort(key=lambda node: (node.ready and not node.unschedulable and not node.taints, node.name))
         ready, cordoned = sum(node.ready for node in found), sum(node.unschedulable for node in found)
         return {**_cut("nodes", [_node(node) for node in found[:most]], found), "ready": ready, "cordoned": cordoned}
@@ -67,7 +67,7 @@ class Looking:
                 if each.get("status") != "True"
             ],
             "containers": {each["name"]: each.get("state") or {} for each in status.get("containerStatuses") or ()},
-            "node": _node(Node(await client.get(f"/api/v1/nodes/{found.node}"))) if found.node else None,
+            "node": _node(Node(await client.get(f"{NODES}/{found.node}"))) if found.node else None,
             "events": [str(each) for each in events if (each.kind, each.name) == ("Pod", pod)],
         }
 

@@ -13,9 +13,8 @@ from typing import Any, Self, TypeVar, overload
 
 from kumulus.host import installation
 from kumulus.kube import ApiError, Client, Unreachable
-from kumulus.kube.objects import inside
+from kumulus.kube.objects import NODES, inside
 from kumulus.nodes.errors import ProviderError
-from kumulus.nodes.pools.live import NODES
 from kumulus.nodes.pools.result import explain
 from kumulus.runtimes.kwok.runtime import KwokRuntime
 from kumulus.stackfile.model import ClusterSpec

@@ -16,6 +16,7 @@ from kumulus.host import files
 from kumulus.host.ports import Claims
 from kumulus.kube import objects
 from kumulus.kube.errors import tolerating
+from kumulus.kube.objects import NODES
 from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes.kwok import components
 from kumulus.runtimes.kwok.addition import Addition, Options
@@ -89,7 +90,7 @@ class Processes(Addition):
                 await objects.replace(client, f"{_ADMISSION}/{kind}", manifest(options["processes"]))
             return
         ours = objects.labelled(MARK)
-        for path in (*(f"{_ADMISSION}/{kind}" for kind in reversed(_POLICIES)), "/api/v1/nodes"):
+        for path in (*(f"{_ADMISSION}/{kind}" for kind in reversed(_POLICIES)), NODES):
             # Kubernetes before 1.36 has no such policies.
             with tolerating(404):
                 for name in await objects.names(client, path, ours):

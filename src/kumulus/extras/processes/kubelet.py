@@ -20,6 +20,7 @@ from kumulus.extras.processes.containers import NODE, Manifest
 from kumulus.extras.processes.egress import SOCKET, Egress
 from kumulus.extras.processes.running import Pod
 from kumulus.kube import ApiError, Client, Unreachable, load_kubeconfig, objects
+from kumulus.kube.objects import NODES
 from kumulus.kube.watch import Events, News, follow
 from kumulus.model.active_faults import WITHOUT_KWOK
 
@@ -124,9 +125,9 @@ async def _beat(client: Client) -> None:
     spec = {"holderIdentity": NODE, "leaseDurationSeconds": 40, "renewTime": renewed}
     lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": NODE}, "spec": spec}
     await objects.create_or_merge(client, _LEASES, lease)
-    if await objects.find(client, f"/api/v1/nodes/{NODE}") is None:
-        await client.create("/api/v1/nodes", node())
-    await client.merge_patch(f"/api/v1/nodes/{NODE}/status", {"status": _status()})
+    if await objects.find(client, f"{NODES}/{NODE}") is None:
+        await client.create(NODES, node())
+    await client.merge_patch(f"{NODES}/{NODE}/status", {"status": _status()})
 
 
 async def _serve(programs: dict[str, str], kubeconfig: Path, certificate: ssl.SSLContext) -> int:

@@ -11,6 +11,7 @@ from kumulus.extras.scaling.descriptor import Autoscaler, Manifest
 from kumulus.kube import ApiError, objects
 from kumulus.kube.errors import tolerating
 from kumulus.kube.media import MERGE_PATCH
+from kumulus.kube.objects import NODES
 from kumulus.model.fault_effects import ANNOTATION
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.faults import offerings
@@ -129,8 +130,8 @@ async def remove(client: Client, autoscaler: Autoscaler) -> None:
         for collection in autoscaler.instances:
             await _freed(client, collection, await objects.names(client, collection))
     if autoscaler.nodes:
-        made = await objects.names(client, "/api/v1/nodes", {"labelSelector": autoscaler.nodes})
-        await _freed(client, "/api/v1/nodes", made)
+        made = await objects.names(client, NODES, {"labelSelector": autoscaler.nodes})
+        await _freed(client, NODES, made)
     for collection in (*_ROLES, DEFINITIONS):
         for name in await objects.names(client, collection, ours):
             await objects.remove(client, f"{collection}/{name}")

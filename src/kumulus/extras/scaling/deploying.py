@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from kumulus.extras.scaling import applying
 from kumulus.extras.scaling.descriptor import Autoscaler, Manifest
 from kumulus.kube import ApiError, objects
+from kumulus.kube.objects import NODES
 from kumulus.kube.pods import reason
 from kumulus.kwok.stages import STAGES
 from kumulus.model.identity import Owner
@@ -112,7 +113,7 @@ async def remove(client: Client, autoscaler: Autoscaler, owner: Owner, stop: asy
     for name in await objects.names(client, pools):
         await objects.remove(client, f"{pools}/{name}", {"propagationPolicy": "Foreground"})
     gives_up, before = time.monotonic() + _EMPTYING, -1
-    while count := len(await objects.names(client, "/api/v1/nodes", {"labelSelector": autoscaler.nodes})):
+    while count := len(await objects.names(client, NODES, {"labelSelector": autoscaler.nodes})):
         if time.monotonic() > gives_up or stop.is_set():
             break
         if count != before:

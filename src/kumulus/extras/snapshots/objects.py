@@ -21,13 +21,13 @@ from kumulus.extras.snapshots.restored import Begin, CutOff, OfAnother, Restored
 from kumulus.extras.snapshots.restoring import Restoring, checked, node_of
 from kumulus.extras.snapshots.scope import contents
 from kumulus.kube import objects
+from kumulus.kube.objects import NODES
 from kumulus.nodes.errors import ProviderError
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
 FORM = "objects"
-_NODES = "/api/v1/nodes"
 
 
 async def save(client: Client, stack: str, to: Path, namespaces: Collection[str] = ()) -> About:
@@ -47,7 +47,7 @@ async def save(client: Client, stack: str, to: Path, namespaces: Collection[str]
         if await objects.find(client, f"/api/v1/namespaces/{name}") is None:
             raise ProviderError(f"there is no namespace {name} in the cluster")
     found = await contents(client, namespaces)
-    nodes: dict[str, dict[str, Any]] = {f"{_NODES}/{name}": {} for name in await objects.names(client, _NODES)}
+    nodes: dict[str, dict[str, Any]] = {f"{NODES}/{name}": {} for name in await objects.names(client, NODES)}
     kept = {**nodes, **found.objects}
     entries = ((path.encode(), json.dumps(each, sort_keys=True).encode()) for path, each in kept.items())
     about = replace(about, forbidden=found.forbidden)
@@ -94,9 +94,9 @@ async def _planned(client: Client, source: Path, only: Collection[str] | None) -
     if about.cluster != await objects.identity(client):
         raise OfAnother(f"{source.name} is of a cluster that is gone: {about.stack} was made again since {about.taken}")
     wanted = {path.decode(): json.loads(value) for path, value in entries}
-    nodes = {path for path in wanted if path.startswith(f"{_NODES}/")}
+    nodes = {path for path in wanted if path.startswith(f"{NODES}/")}
     wanted = {path: each for path, each in wanted.items() if path not in nodes}
-    there = set(await objects.names(client, _NODES))
+    there = set(await objects.names(client, NODES))
     require_nodes(about, source, {node_of(each) for each in wanted.values()} - {""}, there)
     return about, await checked(client, planned(wanted, await contents(client, about.namespaces), only))
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import ApiError, objects
 from kumulus.kube.media import MERGE_PATCH
-from kumulus.nodes.pools.live import NODES
+from kumulus.kube.objects import NODES
 
 if TYPE_CHECKING:
     from kumulus.kube import Client

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import objects
 from kumulus.kube.errors import tolerating
+from kumulus.kube.objects import NODES
 from kumulus.kube.pods import PODS
 from kumulus.kwok.stages import STAGES
 from kumulus.nodes.faults import pods
@@ -32,7 +33,6 @@ _MAYBE_S = 5.0
 # The pauses between looks at the pods, as multiples of BEHIND_S. A KWOK that acts on none of them is behind, as on a
 # busy machine, and is given the longer ones.
 _LOOKS, _MORE = (1, 1, 1), (3, 7)
-_NODES = "/api/v1/nodes"
 # Up to this many leases are read one by one, as a cluster may have tens of thousands.
 _ASK_SINGLY = 40
 
@@ -71,7 +71,7 @@ async def wait_until_all_are_managed(client: Client, stop: asyncio.Event) -> int
     After an update with thousands of new nodes this takes some seconds, and pods that are bound earlier may be skipped.
     If nothing takes the leases, as for nodes without a KWOK, the wait ends soon.
     """
-    free = set(await objects.names(client, _NODES)).difference(await objects.names(client, LEASES))
+    free = set(await objects.names(client, NODES)).difference(await objects.names(client, LEASES))
     return len(free) - len(await _untaken(client, free, stop, _MAYBE_S))
 
 

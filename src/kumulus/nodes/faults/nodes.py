@@ -12,6 +12,7 @@ from kumulus.kube import ApiError, objects
 from kumulus.kube.bulk import Outcome, for_each
 from kumulus.kube.errors import tolerating
 from kumulus.kube.media import STRATEGIC_MERGE_PATCH
+from kumulus.kube.objects import NODES
 from kumulus.model.active_faults import ActiveFault
 from kumulus.model.applied import posted_node, record_of
 from kumulus.model.identity import STACK_ID
@@ -21,7 +22,7 @@ from kumulus.model.pools import POOL_LABEL, Pool
 from kumulus.nodes.faults import devices, leases, pods
 from kumulus.nodes.faults.changes import Change, Changes, NodeStep, steps_of
 from kumulus.nodes.faults.new_pods import wait_until_managed
-from kumulus.nodes.pools.live import NODES, LiveNode
+from kumulus.nodes.pools.live import LiveNode
 from kumulus.nodes.pools.observe import get_node
 from kumulus.nodes.pools.others import is_anothers
 

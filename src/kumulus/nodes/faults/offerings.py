@@ -18,6 +18,7 @@ from kumulus.kube import objects
 from kumulus.kube.bulk import for_all
 from kumulus.kube.errors import tolerating
 from kumulus.kube.media import MERGE_PATCH, METADATA_ONLY
+from kumulus.kube.objects import NODES
 from kumulus.model.fault_effects import ANNOTATION, RECLAIM_ANNOTATION, OfferEffects
 from kumulus.model.pools import INSTANCE_TYPE_LABEL, ZONE_LABEL
 from kumulus.nodes.catalog.prices import is_spot
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 CLASSES = "/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses"
-_NODES = "/api/v1/nodes"
 _CLAIMS = "/apis/karpenter.sh/v1/nodeclaims"
 _MADE = "karpenter.sh/nodepool"
 
@@ -74,7 +74,7 @@ async def reclaimable(client: Client, effects: OfferEffects) -> list[str]:
     query = {"labelSelector": ",".join([_MADE, *(f"{key}={value}" for key, value in sorted(how.labels.items()))])}
     found = [
         node["metadata"]
-        async for page in client.pages(_NODES, query, accept=METADATA_ONLY)
+        async for page in client.pages(NODES, query, accept=METADATA_ONLY)
         for node in page
         if _is_selected(node["metadata"], effects)
     ]
@@ -142,4 +142,4 @@ async def _note(client: Client, node: str, until: str | None) -> None:
     body = {"metadata": {"annotations": {RECLAIM_ANNOTATION: until}}}
     # The node may be gone already.
     with tolerating(404):
-        await client.write("PATCH", f"{_NODES}/{node}", body, content_type=MERGE_PATCH)
+        await client.write("PATCH", f"{NODES}/{node}", body, content_type=MERGE_PATCH)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from kumulus.kube.objects import NODES
 from kumulus.model.pools import POOL_LABEL, Taint
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
-NODES = "/api/v1/nodes"
 
 # A kubelet reports its runtime as a URL (containerd://1.7.2); KWOK's emulated nodes never do.
 _REAL_RUNTIME = re.compile(r"[a-z0-9.-]+://")

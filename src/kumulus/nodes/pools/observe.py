@@ -12,10 +12,11 @@ from weakref import WeakKeyDictionary
 from kumulus.kube import ApiError, Unreachable, objects
 from kumulus.kube.bulk import for_all
 from kumulus.kube.media import METADATA_ONLY
+from kumulus.kube.objects import NODES
 from kumulus.model.applied import APPLIED
 from kumulus.model.pools import POOL_LABEL, Pool
 from kumulus.nodes.pools.compare import FieldDifference, field_differences
-from kumulus.nodes.pools.live import NODES, LiveNode, live_node, of_pool, selected
+from kumulus.nodes.pools.live import LiveNode, live_node, of_pool, selected
 from kumulus.nodes.pools.others import is_anothers
 from kumulus.nodes.pools.scaled import ordinal_of
 from kumulus.nodes.pools.slices import NotServed, SliceObservation, observe_slices

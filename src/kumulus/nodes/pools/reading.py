@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from kumulus.kube.media import METADATA_ONLY
+from kumulus.kube.objects import NODES
 from kumulus.nodes.faults import records
 from kumulus.nodes.faults.records import Records
-from kumulus.nodes.pools.live import NODES
 
 if TYPE_CHECKING:
     from kumulus.kube import Client

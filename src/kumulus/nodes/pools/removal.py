@@ -11,8 +11,8 @@ from kumulus.kube import ApiError, Unreachable, objects
 from kumulus.kube.bulk import Interrupted, for_each
 from kumulus.kube.errors import tolerating
 from kumulus.kube.media import STRATEGIC_MERGE_PATCH
+from kumulus.kube.objects import NODES
 from kumulus.kube.pods import each_bound, path_of
-from kumulus.nodes.pools.live import NODES
 from kumulus.nodes.pools.observe import Observation
 from kumulus.nodes.pools.result import Meter, Result
 from kumulus.nodes.pools.slices import slices_of, withdraw

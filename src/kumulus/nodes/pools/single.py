@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from kumulus.kube import objects
 from kumulus.kube.errors import tolerating
 from kumulus.kube.media import PROTOBUF, STRATEGIC_MERGE_PATCH
+from kumulus.kube.objects import NODES
 from kumulus.kube.protobuf import NodeBatch
 from kumulus.model.applied import posted_node, record_of
 from kumulus.model.pools import Pool
 from kumulus.nodes.pools.compare import patches
-from kumulus.nodes.pools.live import NODES, LiveNode
+from kumulus.nodes.pools.live import LiveNode
 from kumulus.nodes.pools.observe import get_node
 from kumulus.nodes.pools.others import taken
 from kumulus.nodes.pools.slices import NotServed

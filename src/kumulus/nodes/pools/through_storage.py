@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from kumulus.kube import ApiError
 from kumulus.kube.media import PROTOBUF
+from kumulus.kube.objects import NODES
 from kumulus.kube.stored import NotAlike, StoredLeases, StoredNodes, alike, lease_key, node_key, same
 from kumulus.model.pools import Pool
-from kumulus.nodes.pools.live import NODES
 from kumulus.nodes.pools.single import MEDIA_TYPE, Bodies
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kumulus.kube import objects
+from kumulus.kube.objects import NODES
 from kumulus.model.fault_consequences import described, reclaimed
 from kumulus.model.node_sets import from_plain, size
 from kumulus.model.pools import Pool, names_of
@@ -156,7 +157,7 @@ async def _drift(client: Client, record: Record, pools: Mapping[str, Pool]) -> s
         awake = names - await leases.taken(client)
         return f"{len(awake):,} nodes are not silent" if awake else ""
     if record.node.kubelet == "gone":
-        back = names & set(await objects.names(client, "/api/v1/nodes"))
+        back = names & set(await objects.names(client, NODES))
         return f"{len(back):,} nodes are back, {min(back)} among them" if back else ""
     return ""
 

@@ -16,6 +16,7 @@ from kumulus.host import files
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.kube.bodies import nothing
 from kumulus.kube.media import STRATEGIC_MERGE_PATCH
+from kumulus.kube.objects import NODES
 from kumulus.model import nodes
 from kumulus.model.durations import seconds
 from kumulus.nodes.errors import ProviderError
@@ -52,7 +53,6 @@ _DELETING = 45.0
 _AGAIN = 0.5
 _STEP = re.compile(r"^ • (.*?)\s*\.\.\.")
 _NOT_TEXT = re.compile(r"[^\x20-\x7e]")
-_NODES = "/api/v1/nodes"
 
 # As Pulumi's Kubernetes provider asks for it when it starts, waiting 8 s. A new server takes longer to put it together
 # the first time on a busy machine, and then the update fails; it keeps what it has put together.
@@ -156,7 +156,7 @@ async def ready(place: KindPlace, options: Mapping[str, Any], report: Reporter, 
             await client.request("GET", "/openapi/v2", accept=_SCHEMA, decode=nothing)
             if ((options.get("kindConfig") or {}).get("networking") or {}).get("disableDefaultCNI"):
                 return identity
-            while waiting := _waiting((await client.get(_NODES))["items"]):
+            while waiting := _waiting((await client.get(NODES))["items"]):
                 if stop.is_set():
                     raise ProviderError(f"cancelled while cluster {place.name} was starting; nothing of it is left")
                 if time.monotonic() > deadline:

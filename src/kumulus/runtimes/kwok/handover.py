@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from kumulus.kube import ApiError, Unreachable, objects
 from kumulus.kube.bulk import for_each
 from kumulus.kube.media import METADATA_ONLY
+from kumulus.kube.objects import NODES
 from kumulus.kube.pods import PODS, UNFINISHED
 from kumulus.nodes.faults import leases, pods
 from kumulus.nodes.faults.new_pods import BEHIND_S
@@ -81,7 +82,7 @@ async def resume(client: Client, *, everything: bool = False) -> None:
 async def _held(client: Client) -> bool:
     """Whether every node's lease is held."""
     held = {node for node, holder in (await leases.holders(client)).items() if holder}
-    return held.issuperset(await objects.names(client, "/api/v1/nodes"))
+    return held.issuperset(await objects.names(client, NODES))
 
 
 def _waits(pod: Mapping[str, Any]) -> bool:

@@ -19,6 +19,7 @@ from kumulus.extras.lab.policies.load import Policy, PolicyFailed
 from kumulus.extras.lab.policies.nodes import Flags, Kind
 from kumulus.extras.schedulers.pod_requests import lenient
 from kumulus.kube.messages import MessageCodec
+from kumulus.kube.objects import NODES
 from kumulus.model.gfd import GPU_RESOURCE
 from kumulus.model.pools import GROUP_LABEL
 from kumulus.model.quantity import NANO, ZERO
@@ -150,7 +151,7 @@ async def machines_of(client: Client, product_label: str) -> list[Machine]:
         product_label: the node label that says which GPUs a node has; for a node without it, the group's name is used.
     """
     found, devices = [], await published(client)
-    async for page in client.listed("/api/v1/nodes", MessageCodec("Node")):
+    async for page in client.listed(NODES, MessageCodec("Node")):
         for node in page:
             has = lenient({name: amount.string for name, amount in node.status.allocatable.items()})
             labels = node.metadata.labels

@@ -31,7 +31,7 @@ from kumulus.extras.watch.live.devices import Devices, Published, published_from
 from kumulus.extras.watch.live.fleet import SLICES, follow_when_there
 from kumulus.kube.errors import tolerating
 from kumulus.kube.messages import MessageCodec
-from kumulus.kube.objects import identity
+from kumulus.kube.objects import NODES, identity
 from kumulus.kube.pods import PODS, UNFINISHED
 from kumulus.kube.watch import Event, Events, Interrupted, News, Resumed, Synced, follow
 from kumulus.model.fault_effects import OfferEffects
@@ -46,7 +46,6 @@ OnPod = Callable[[PodView, bool], None]
 OnClaim = Callable[[str, ClaimView | None], None]
 Take = Callable[[Event[Any], float, float], None]
 """Takes an event, with the time at which it was heard, and since when it may have happened."""
-_NODES = "/api/v1/nodes"
 _ABSENT = (403, 404)
 
 
@@ -140,7 +139,7 @@ class Listener:
             if self._placement is not None:
                 self._placement.node(name, None if event.kind == "DELETED" else event.item)
 
-        await self._listen(follow(self._client, _NODES, codec=MessageCodec("Node")), take, synced)
+        await self._listen(follow(self._client, NODES, codec=MessageCodec("Node")), take, synced)
 
     async def slices(self, synced: asyncio.Event) -> None:
         """Watch the GPUs that nodes publish for claims until cancelled; does nothing if there are no such objects."""

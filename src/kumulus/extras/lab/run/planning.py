@@ -20,6 +20,7 @@ from kumulus.extras.schedulers import SchedulerError, registry
 from kumulus.extras.schedulers.manifests import pod_templates
 from kumulus.extras.watch.live.node import Places
 from kumulus.kube.messages import MessageCodec
+from kumulus.kube.objects import NODES
 from kumulus.model.names import suggest
 from kumulus.model.nodes import HOSTNAME_LABEL
 from kumulus.model.pools import ZONE_LABEL, Pool
@@ -75,7 +76,7 @@ async def _require_nodes(measured: Sequence[Client], pools: Sequence[Pool], plan
     # Pools without nodes count, as an autoscaler may give them some.
     there: list[Mapping[str, str]] = [pool.labels for pool in pools]
     for each in measured:
-        async for page in each.listed("/api/v1/nodes", MessageCodec("Node")):
+        async for page in each.listed(NODES, MessageCodec("Node")):
             there += [dict(node.metadata.labels) for node in page]
     if lines := list(unmatched(wanted, there, product_label)):
         raise LabError("\n".join([*lines, "  Write labels that a node has; gpuProduct is a value of productLabel"]))
@@ -127,7 +128,7 @@ def _levels(pools: Sequence[Pool]) -> list[str]:
 async def allocatable(client: Client) -> dict[str, str]:
     """What all nodes together have for pods, by resource; without the number of pods, which is not requested."""
     total: dict[str, Quantity] = {}
-    async for page in client.listed("/api/v1/nodes", MessageCodec("Node")):
+    async for page in client.listed(NODES, MessageCodec("Node")):
         for node in page:
             for resource, written in node.status.allocatable.items():
                 total[resource] = total.get(resource, ZERO) + parse(written.string)

@@ -18,6 +18,7 @@ from kumulus.extras.lab.run.switch import SchedulerSwitch
 from kumulus.extras.lab.run.workloads import Workloads
 from kumulus.extras.watch.history.words import Sort
 from kumulus.kube.bulk import for_each
+from kumulus.kube.objects import NODES
 from kumulus.model.applied import posted_node, record_of
 from kumulus.model.errors import SpecError
 from kumulus.model.fault_consequences import described, reclaimed
@@ -33,8 +34,6 @@ from kumulus.stackfile.faults import Fault
 if TYPE_CHECKING:
     from kumulus.kube import Client
     from kumulus.model.pools import Pool
-
-_NODES = "/api/v1/nodes"
 
 
 @dataclass(frozen=True)
@@ -211,7 +210,7 @@ class Timeline:
         if after > max(before, declared):
             await self._grow(replace(pool, replicas=after), range(max(before, declared), after))
         elif before > max(after, declared):
-            posted = [f"{_NODES}/{pool.node_name(n)}" for n in range(max(after, declared), before)]
+            posted = [f"{NODES}/{pool.node_name(n)}" for n in range(max(after, declared), before)]
             await undo.remove_marked(self._client, self._journal.changes.run, posted)
             self._journal.drop(nodes=posted)
         self._sizes[pool.name] = after
@@ -221,9 +220,9 @@ class Timeline:
         bodies = [posted_node(grown, n, records.now(), record_of(grown, n)) for n in numbers]
         for body in bodies:
             body["metadata"]["labels"][RUN_LABEL] = self._journal.changes.run
-        self._journal.add(nodes=[f"{_NODES}/{body['metadata']['name']}" for body in bodies])
+        self._journal.add(nodes=[f"{NODES}/{body['metadata']['name']}" for body in bodies])
         outcome = await for_each(
-            bodies, lambda body: self._client.write("POST", _NODES, body), workers=self._client.connections
+            bodies, lambda body: self._client.write("POST", NODES, body), workers=self._client.connections
         )
         if outcome.failed:
             raise LabError(f"the pool {grown.name} cannot grow: {outcome.failed[0][1]}")

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 from kumulus.kube import ApiError, Unreachable
 from kumulus.kube.errors import tolerating
 from kumulus.kube.media import MERGE_PATCH
+from kumulus.kube.objects import NODES
 from kumulus.kube.protobuf import encode_node
 from kumulus.model.pools import POOL_LABEL, Pool
 from kumulus.nodes.faults import records
 from kumulus.nodes.faults.new_pods import wait_until_managed
-from kumulus.nodes.pools.live import NODES, LiveNode
+from kumulus.nodes.pools.live import LiveNode
 from kumulus.nodes.pools.removal import remove_nodes
 from kumulus.nodes.pools.scaled import free, numbered, ordinal_of
 from kumulus.nodes.pools.single import Bodies, NameTaken, create_node

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 from kumulus.extras.scaling.karpenter.objects import NODEPOOL_LABEL
 from kumulus.kube import objects
 from kumulus.kube.errors import tolerating
+from kumulus.kube.objects import NODES
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
 Object = Mapping[str, Any]
 CLAIMS = "/apis/karpenter.sh/v1/nodeclaims"
-NODES = "/api/v1/nodes"
 _UNREGISTERED = "karpenter.sh/unregistered"
 
 
