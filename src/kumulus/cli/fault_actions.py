@@ -17,7 +17,7 @@ from kumulus.cli.fault_options import described
 from kumulus.host import installation
 from kumulus.kube import ApiError, Client, Unreachable, load_kubeconfig
 from kumulus.model.checks import problem
-from kumulus.model.durations import duration_problems, seconds
+from kumulus.model.durations import duration_problems, seconds, timestamp
 from kumulus.model.errors import SpecError
 from kumulus.model.fault_consequences import described as meaning
 from kumulus.model.fault_consequences import reclaimed
@@ -201,7 +201,7 @@ def _lasts(text: str | None) -> float:
 
 def _later(lasts: float) -> str:
     # Rounded up, because records have whole seconds.
-    return (datetime.now(UTC) + timedelta(seconds=lasts + 0.999)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return timestamp(datetime.now(UTC) + timedelta(seconds=lasts + 0.999))
 
 
 def _keep(kubeconfig: Path, name: str, until: str) -> None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from kumulus.model.durations import timestamp
 from kumulus.model.fault_effects import Condition, NodeEffects, reduced
 from kumulus.model.names import node_name
 from kumulus.model.node_sets import NodeSet
@@ -58,8 +59,7 @@ class ActiveFault:
 
     def up_again(self) -> str:
         """When the reboot ends, RFC 3339 in UTC."""
-        until = datetime.fromisoformat(self.since) + timedelta(seconds=self.effects.down)
-        return until.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return timestamp(datetime.fromisoformat(self.since) + timedelta(seconds=self.effects.down))
 
     def conditions(self, now: str) -> dict[str, Condition]:
         """The conditions it sets on a node.
@@ -109,7 +109,7 @@ def with_faults(ours: OwnedFields, pool: str, ordinal: int, faults: PoolFaults) 
     Args:
         ours: the state that its pool wants.
     """
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    now = timestamp()
     for fault in faults.of(ordinal):
         effects = fault.effects
         tainted = {_place(taint) for taint in effects.taints}

@@ -68,3 +68,17 @@ def moment(written: str) -> float | None:
             return None
         value = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
     return value if math.isfinite(value) else None
+
+
+def timestamp(when: datetime | None = None) -> str:
+    """A point in time as Kubernetes' API has it: RFC 3339, in UTC, to the second.
+
+    Args:
+        when: with its time zone; None for now.
+    """
+    return (when or datetime.now(UTC)).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def micro_timestamp() -> str:
+    """The time as Kubernetes' MicroTime has it."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -15,13 +15,13 @@ import time
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from kumulus.host import files
 from kumulus.host.version import VERSION
 from kumulus.kube import Client
+from kumulus.model.durations import timestamp
 from kumulus.runtimes.base import Wanted
 from kumulus.runtimes.kwok import configuration, pod_logs
 from kumulus.runtimes.kwok.layout import Layout
@@ -72,7 +72,7 @@ class Template:
             ports: its ports, by kwokctl's options.
         """
         uids: dict[bytes, bytes] = {}
-        now, text = int(time.time()), f'"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"'.encode()
+        now, text = int(time.time()), f'"{timestamp()}"'.encode()
         since = range(self.since, now + 1)
 
         def uid(match: re.Match[bytes]) -> bytes:

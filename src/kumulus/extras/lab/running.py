@@ -35,6 +35,7 @@ from kumulus.extras.lab.run.switch import OwnSwitch, SchedulerSwitch, require_bu
 from kumulus.extras.schedulers.launch.plan import Switches
 from kumulus.extras.watch.live.node import NOWHERE
 from kumulus.kube import ApiError, Client, Unreachable, load_kubeconfig
+from kumulus.model.durations import timestamp
 from kumulus.model.names import dns_safe
 from kumulus.nodes.faults.new_pods import wait_until_all_are_managed
 from kumulus.runtimes.directories import no_room
@@ -62,7 +63,7 @@ class Run:
         self._client = client
         self._loaded = loaded
         self._options = options
-        self._timestamp = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+        self._timestamp = timestamp(now)
         self.id = recover.run_id(now)
         self.directory = RunDirectory(options.results, loaded.experiment.name, self.id)
         self._cleaning: list[Repetition] = []

@@ -10,7 +10,6 @@ import ssl
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,6 +22,7 @@ from kumulus.kube import ApiError, Client, Unreachable, load_kubeconfig, objects
 from kumulus.kube.objects import NODES
 from kumulus.kube.watch import Events, News, follow
 from kumulus.model.active_faults import WITHOUT_KWOK
+from kumulus.model.durations import micro_timestamp, timestamp
 
 SETTINGS = "local/settings.json"
 TAINT = "kumulus.io/local"
@@ -97,7 +97,7 @@ def node() -> dict[str, Any]:
 
 
 def _status() -> dict[str, Any]:
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    now = timestamp()
     ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "lastHeartbeatTime": now}
     return {
         "capacity": {"pods": "110"},
@@ -121,7 +121,7 @@ async def _beating(client: Client) -> None:
 
 async def _beat(client: Client) -> None:
     # First the lease: KWOK leaves a node alone, with its pods, whose lease somebody else holds.
-    renewed = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    renewed = micro_timestamp()
     spec = {"holderIdentity": NODE, "leaseDurationSeconds": 40, "renewTime": renewed}
     lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": NODE}, "spec": spec}
     await objects.create_or_merge(client, _LEASES, lease)

@@ -8,7 +8,6 @@ import shutil
 import signal
 import time
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ from kumulus.extras.processes.outside import Sandbox, SandboxError
 from kumulus.extras.processes.volumes import Volumes
 from kumulus.kube import ApiError, Unreachable
 from kumulus.kube.errors import tolerating
+from kumulus.model.durations import timestamp
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -85,7 +85,7 @@ class Pod:
         self._first = [self._container(each) for each in spec.get("initContainers") or []]
         self.containers = [self._container(each) for each in spec["containers"]]
         self.sandbox: Sandbox | None = None
-        self._began = _now()
+        self._began = timestamp()
         self._published: dict[str, Any] = {}
         self._news = asyncio.Event()
         self._conditions: dict[str, tuple[str, str]] = {}
@@ -200,7 +200,7 @@ class Pod:
         container.pid = await self.sandbox.run(asked)
         if "terminated" in container.state:
             container.last = container.state
-        started = _now()
+        started = timestamp()
         container.state = {"running": {"startedAt": started}}
         probing = asyncio.create_task(self._probed(container, container.pid, asked))
         try:
@@ -209,7 +209,7 @@ class Pod:
             probing.cancel()
         reason = "Completed" if code == 0 else "Error"
         container.state = {
-            "terminated": {"exitCode": code, "reason": reason, "startedAt": started, "finishedAt": _now()}
+            "terminated": {"exitCode": code, "reason": reason, "startedAt": started, "finishedAt": timestamp()}
         }
         container.ready = container.started = False
         self._news.set()
@@ -354,13 +354,9 @@ class Pod:
     def _condition(self, kind: str, holds: bool) -> dict[str, str]:
         value = str(holds)
         if self._conditions.get(kind, ("", ""))[0] != value:
-            self._conditions[kind] = (value, _now())
+            self._conditions[kind] = (value, timestamp())
         return {"type": kind, "status": value, "lastTransitionTime": self._conditions[kind][1]}
 
 
 def _path(metadata: Manifest) -> str:
     return f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}"
-
-
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -21,6 +21,7 @@ from kumulus.extras.snapshots.file import About
 from kumulus.extras.snapshots.kwok_workloads import defined, is_namespace, namespaces, workloads
 from kumulus.extras.snapshots.restored import RELEASED, Begin, OfAnother, Restored, require_nodes, unrecorded
 from kumulus.host import files, processes
+from kumulus.model.durations import timestamp
 from kumulus.nodes.reporter import Silent
 from kumulus.runtimes.directories import lock_file
 from kumulus.runtimes.kwok import starting
@@ -67,7 +68,7 @@ def save(layout: Layout, stack: str, cluster: str, file: Path) -> About:
     Args:
         cluster: its identity, the UID of the namespace kube-system.
     """
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    now = timestamp()
     with EtcdKeys(layout) as etcd:
         _, entries = etcd.all(_ROOT)
         kept = ((key, value) for key, value in entries if not key.startswith(_OF_THE_MOMENT))

@@ -10,7 +10,7 @@ import asyncio
 import json
 from collections.abc import Collection
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from kumulus.extras.snapshots.restoring import Restoring, checked, node_of
 from kumulus.extras.snapshots.scope import contents
 from kumulus.kube import objects
 from kumulus.kube.objects import NODES
+from kumulus.model.durations import timestamp
 from kumulus.nodes.errors import ProviderError
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ async def save(client: Client, stack: str, to: Path, namespaces: Collection[str]
     about = About(
         stack,
         await objects.identity(client),
-        _written(datetime.now(UTC)),
+        timestamp(),
         form=FORM,
         namespaces=tuple(sorted(namespaces)),
     )
@@ -99,7 +100,3 @@ async def _planned(client: Client, source: Path, only: Collection[str] | None) -
     there = set(await objects.names(client, NODES))
     require_nodes(about, source, {node_of(each) for each in wanted.values()} - {""}, there)
     return about, await checked(client, planned(wanted, await contents(client, about.namespaces), only))
-
-
-def _written(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

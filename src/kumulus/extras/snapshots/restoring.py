@@ -18,6 +18,7 @@ from kumulus.kube import ApiError, namespaces, objects
 from kumulus.kube.bodies import nothing
 from kumulus.kube.bulk import for_each
 from kumulus.kube.errors import tolerating
+from kumulus.model.durations import timestamp
 from kumulus.model.words import listed
 from kumulus.nodes.errors import ProviderError
 
@@ -286,5 +287,4 @@ def _moved(found: Any, seconds: int) -> Any:
 
 
 def _later(time: str, seconds: int) -> str:
-    moment = datetime.fromisoformat(time.replace("Z", "+00:00")) + timedelta(seconds=seconds)
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return timestamp(datetime.fromisoformat(time) + timedelta(seconds=seconds))

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import ApiError, objects
 from kumulus.kube.media import MERGE_PATCH
 from kumulus.kube.objects import NODES
+from kumulus.model.durations import micro_timestamp
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -122,7 +123,7 @@ async def take(client: Client, node: str, seen: LeaseSnapshot) -> None:
     former = seen.holder_to_record(node)
     # Renewed for the last time. Since Kubernetes 1.37, a lease that has changed without being renewed is never found to
     # have expired (kubernetes/pkg/controller/nodelifecycle, NodeControllerLeaseCircuitBreaker).
-    spec = {"holderIdentity": HOLDER, "leaseDurationSeconds": _FOR_EVER, "renewTime": _now()}
+    spec = {"holderIdentity": HOLDER, "leaseDurationSeconds": _FOR_EVER, "renewTime": micro_timestamp()}
     metadata: dict[str, Any] = {"annotations": {_KEPT_BY: json.dumps(former)}} if former else {}
     body = {"metadata": metadata, "spec": spec}
     try:
@@ -153,7 +154,7 @@ async def give_back(client: Client, node: str, seen: LeaseSnapshot) -> None:
         if lease is None or lease.holder != HOLDER:
             return True
         metadata = {"annotations": {_KEPT_BY: None}, "resourceVersion": lease.version}
-        lease_then = {"metadata": metadata, "spec": {**spec, "renewTime": _now()}}
+        lease_then = {"metadata": metadata, "spec": {**spec, "renewTime": micro_timestamp()}}
         try:
             await client.write("PATCH", path, lease_then, content_type=MERGE_PATCH)
         except ApiError as error:
@@ -167,10 +168,6 @@ async def give_back(client: Client, node: str, seen: LeaseSnapshot) -> None:
         return True
 
     await objects.persist(attempt, path, f"the lease of node {node}")
-
-
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 async def holders(client: Client) -> dict[str, str]:

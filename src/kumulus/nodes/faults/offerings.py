@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import objects
@@ -19,6 +19,7 @@ from kumulus.kube.bulk import for_all
 from kumulus.kube.errors import tolerating
 from kumulus.kube.media import MERGE_PATCH, METADATA_ONLY
 from kumulus.kube.objects import NODES
+from kumulus.model.durations import timestamp
 from kumulus.model.fault_effects import ANNOTATION, RECLAIM_ANNOTATION, OfferEffects
 from kumulus.model.pools import INSTANCE_TYPE_LABEL, ZONE_LABEL
 from kumulus.nodes.catalog.prices import is_spot
@@ -46,7 +47,7 @@ async def put(client: Client, record: Record) -> None:
     """
     if record.offers is None or record.offers.interruption is not None:
         return
-    now = records.now()
+    now = timestamp()
     known = sorted((await records.read(client)).faults.values(), key=lambda each: each.name)
     offers = [each.offers for each in known if each.offers and not each.ending and not each.over(now)]
     # Interruptions reclaim machines; they do not change what is offered.
@@ -116,7 +117,7 @@ async def reclaim(client: Client, record: Record) -> None:
     if how is None:
         return
     ends = datetime.fromisoformat(record.since) + timedelta(seconds=how.notice)
-    until = ends.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    until = timestamp(ends)
     claims = {
         name: claim["metadata"]["name"]
         async for page in client.pages(_CLAIMS)

@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 
 from kumulus.kube import ApiError, Unreachable
 from kumulus.model.active_faults import ActiveFault
+from kumulus.model.durations import timestamp
 from kumulus.model.fault_effects import NodeEffects
 from kumulus.model.identity import NOBODY, Owner
 from kumulus.model.node_sets import NodeSet, clashes, union
@@ -70,7 +71,7 @@ async def begin(
             await stages.require(client)
         await refuse_anothers(client, record, known, recorded)
         known = await _settled(client, known, stop, record.owner)
-        now = records.now()
+        now = timestamp()
         before = known.faults.get(record.name)
         others = [each for each in known.faults.values() if each.name != record.name]
         refuse_clashes(record, others if declared is None else _as_declared(others, record.owner, declared))
@@ -199,7 +200,7 @@ async def _settled(client: Client, known: Records, stop: asyncio.Event | None, o
 
 def overdue(known: Records) -> list[str]:
     """Names of the faults whose time is up, and of those whose ending was interrupted."""
-    now = records.now()
+    now = timestamp()
     return sorted(each.name for each in known.faults.values() if each.ending or each.over(now))
 
 
@@ -220,7 +221,7 @@ def refuse_clashes(record: Record, others: list[Record]) -> None:
     Raises:
         Refused: the message names the first fault that it contradicts.
     """
-    now = records.now()
+    now = timestamp()
     for other in others:
         if other.ending or other.over(now):
             continue
@@ -244,7 +245,7 @@ async def _end(
     await stages.remove(client, record)
     await offerings.put(client, record)
     await offerings.call_off(client, record)
-    shown = _shown(record, now := records.now())
+    shown = _shown(record, now := timestamp())
     applied = await _apply(client, known, shown, None, now, stop, progress)
     if not applied.left():
         await records.forget_fault(client, name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube.bulk import Interrupted, for_all, for_each
@@ -12,6 +11,7 @@ from kumulus.kube.errors import tolerating
 from kumulus.kube.media import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from kumulus.kube.objects import remove
 from kumulus.kube.pods import PODS, UNFINISHED, each_bound, path_of
+from kumulus.model.durations import micro_timestamp, timestamp
 from kumulus.model.fault_effects import PodEffects
 from kumulus.model.node_sets import NodeSet
 from kumulus.model.owner_kinds import is_of
@@ -73,7 +73,7 @@ async def orphan(client: Client, nodes: Collection[str], stop: asyncio.Event | N
     Returns:
         How many pods were removed, and how many are left since it was stopped.
     """
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    now = timestamp()
     condition = {
         "type": "DisruptionTarget",
         "status": "True",
@@ -96,7 +96,7 @@ async def orphan(client: Client, nodes: Collection[str], stop: asyncio.Event | N
 
 async def resume(client: Client, pods: Collection[dict[str, Any]]) -> None:
     """Have KWOK look again at pods that have not changed although what it does to them has."""
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    now = micro_timestamp()
     change = {"metadata": {"annotations": {RESUMED: now}}}
 
     async def touch(pod: dict[str, Any]) -> None:

@@ -11,7 +11,6 @@ import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import objects
@@ -241,11 +240,6 @@ async def forget_pool(client: Client, name: str, owner: Owner = NOBODY) -> None:
     there = await objects.find(client, path)
     if there is not None and is_ours(there["metadata"], owner, proven=True):
         await objects.remove(client, path)
-
-
-def now() -> str:
-    """The time, RFC 3339 in UTC, to the second."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 async def _write(

@@ -11,11 +11,11 @@ and a fault's taint would conflict with the pool's. See docs/decisions/field-own
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from kumulus.model.applied import APPLIED, applied_of, decode_applied, encode_applied
 from kumulus.model.devices import Devices
+from kumulus.model.durations import timestamp
 from kumulus.model.errors import path_text, under
 from kumulus.model.node_changes import NodeFields, changes, mapping_patch, status_patch
 from kumulus.model.nodes import OwnedFields, owned_fields
@@ -80,7 +80,7 @@ def patches(pool: Pool, ordinal: int, node: LiveNode) -> tuple[dict[str, Any] | 
         annotations[APPLIED] = encode_applied(record)
     metadata: dict[str, Any] = {"labels": mapping_patch(found, "labels"), "annotations": annotations}
     metadata = {field: patch for field, patch in metadata.items() if patch}
-    status = status_patch(found, ours, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
+    status = status_patch(found, ours, timestamp())
     last: dict[str, Any] = {"status": status} if status else {}
     if not any(each.section == "taints" for each in found):
         whole = {**({"metadata": metadata} if metadata else {}), **last}

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube.objects import NODES
+from kumulus.model.durations import timestamp
 from kumulus.model.pools import POOL_LABEL, Taint
 
 if TYPE_CHECKING:
@@ -117,8 +118,7 @@ def _taint(message: Any) -> dict[str, str]:
     """A taint in its JSON form, as the patch that writes it back is JSON."""
     taint = {field: value for field in ("key", "value", "effect") if (value := getattr(message, field))}
     if message.HasField("timeAdded"):
-        added = datetime.fromtimestamp(message.timeAdded.seconds, UTC)
-        taint["timeAdded"] = added.strftime("%Y-%m-%dT%H:%M:%SZ")
+        taint["timeAdded"] = timestamp(datetime.fromtimestamp(message.timeAdded.seconds, UTC))
     return taint
 
 

@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 from kumulus.kube.media import METADATA_ONLY
 from kumulus.kube.objects import NODES
+from kumulus.model.durations import timestamp
 from kumulus.nodes.faults import records
 from kumulus.nodes.faults.records import Records
 
@@ -63,7 +64,7 @@ async def may_lack(client: Client, pool: str, patience: float) -> bool:
     known, there = await asyncio.shield(asked[1])
     if pool not in known.pools:
         return True
-    wanted, now = 0, records.now()
+    wanted, now = 0, timestamp()
     for each in known.pools.values():
         faults = known.with_faults(each, now).faults
         gone = len(faults.gone(each.replicas)) if faults else 0

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from kumulus.kube import ApiError
+from kumulus.model.durations import timestamp
 from kumulus.model.pools import Pool
 from kumulus.nodes.faults import records
 from kumulus.nodes.pools.observe import Observation
@@ -37,7 +38,7 @@ async def find(client: Client, name: str, patience: float) -> Pool | None:
 async def look(client: Client, pool: Pool, patience: float) -> tuple[Pool, bool]:
     """A pool with its faults, and whether the cluster's record of it is up to date; nothing is changed."""
     known = await records.read(client, patience, pool.name)
-    return known.with_faults(pool, records.now()), known.pools.get(pool.name) == pool
+    return known.with_faults(pool, timestamp()), known.pools.get(pool.name) == pool
 
 
 async def write(client: Client, pool: Pool, owner: Owner) -> Pool:
@@ -45,7 +46,7 @@ async def write(client: Client, pool: Pool, owner: Owner) -> Pool:
     known = await records.read(client, only_pool=pool.name)
     if known.pools.get(pool.name) != pool:
         await records.write_pool(client, pool, owner)
-    return known.with_faults(pool, records.now())
+    return known.with_faults(pool, timestamp())
 
 
 async def making_room(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import objects
@@ -12,6 +11,7 @@ from kumulus.kube.media import PROTOBUF, STRATEGIC_MERGE_PATCH
 from kumulus.kube.objects import NODES
 from kumulus.kube.protobuf import NodeBatch
 from kumulus.model.applied import posted_node, record_of
+from kumulus.model.durations import timestamp
 from kumulus.model.pools import Pool
 from kumulus.nodes.pools.compare import patches
 from kumulus.nodes.pools.live import LiveNode
@@ -35,7 +35,7 @@ class Bodies:
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
-        self._now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        self._now = timestamp()
         self._record = record_of(replace(pool, faults=None), 0)
         self._batch = NodeBatch(self.manifest(0), self.manifest(1))
 

@@ -5,11 +5,11 @@ client gets what is added to a file from then on, which is nothing, and would wa
 is one that does not exist, and the error, which has its path, says why.
 """
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from kumulus.host import files
+from kumulus.model.durations import timestamp
 from kumulus.runtimes.kwok.layout import Layout
 
 SAID = "this is an emulated pod: no container runs, and nothing is logged"
@@ -34,5 +34,5 @@ def documents(directory: str) -> list[dict[str, Any]]:
 
 def write(layout: Layout) -> None:
     """Write the file, in the form of a container runtime."""
-    line = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} stdout F {SAID}\n"
+    line = f"{timestamp()} stdout F {SAID}\n"
     files.write(layout.directory / Layout.POD_LOG, line, mode=0o600)

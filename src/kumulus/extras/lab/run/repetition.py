@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
 from kumulus.extras.journal import undo
 from kumulus.extras.journal.errors import JournalError
@@ -32,6 +31,7 @@ from kumulus.extras.schedulers.descriptor import OF_THE_CLUSTER
 from kumulus.extras.schedulers.manifests import pod_templates
 from kumulus.kube import ApiError, Unreachable
 from kumulus.kube.errors import tolerating
+from kumulus.model.durations import timestamp
 
 _LOOK_EVERY = 0.1
 
@@ -318,8 +318,7 @@ class Repetition:
 
 def _about(bench: Bench, name: str) -> dict[str, str]:
     experiment = bench.experiment
-    began = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    about = {"title": experiment.name, "description": experiment.description, "namespace": name, "began": began}
+    about = {"title": experiment.name, "description": experiment.description, "namespace": name, "began": timestamp()}
     return {**about, "scheduler": experiment.scheduler.name}
 
 

@@ -20,6 +20,7 @@ from kumulus.extras.watch.history.words import Sort
 from kumulus.kube.bulk import for_each
 from kumulus.kube.objects import NODES
 from kumulus.model.applied import posted_node, record_of
+from kumulus.model.durations import timestamp
 from kumulus.model.errors import SpecError
 from kumulus.model.fault_consequences import described, reclaimed
 from kumulus.model.fault_effects import NodeEffects, OfferEffects
@@ -217,7 +218,7 @@ class Timeline:
         return f"{pool.name}: {before:,} → {after:,} nodes"
 
     async def _grow(self, grown: Pool, numbers: range) -> None:
-        bodies = [posted_node(grown, n, records.now(), record_of(grown, n)) for n in numbers]
+        bodies = [posted_node(grown, n, timestamp(), record_of(grown, n)) for n in numbers]
         for body in bodies:
             body["metadata"]["labels"][RUN_LABEL] = self._journal.changes.run
         self._journal.add(nodes=[f"{NODES}/{body['metadata']['name']}" for body in bodies])

@@ -17,6 +17,7 @@ from kumulus.kube.errors import tolerating
 from kumulus.kube.media import MERGE_PATCH
 from kumulus.kube.objects import NODES
 from kumulus.kube.protobuf import encode_node
+from kumulus.model.durations import timestamp
 from kumulus.model.pools import POOL_LABEL, Pool
 from kumulus.nodes.faults import records
 from kumulus.nodes.faults.new_pods import wait_until_managed
@@ -164,7 +165,7 @@ class Groups:
                 recorded = known.pools.get(pool.name)
                 if recorded is None or recorded.bounds is None:
                     return
-                current = known.with_faults(recorded, records.now())
+                current = known.with_faults(recorded, timestamp())
                 manifest = Bodies(current).manifest(ordinal)
                 manifest["spec"]["providerID"] = provider_id(current, ordinal)
                 await create_node(self._client, current, ordinal, encode_node(manifest))
