@@ -25,18 +25,18 @@ class Federated:
     Args:
         bench: what the repetitions share; with a session.
         name: the repetition's namespace.
-
-    Attributes:
         note: takes what happens besides the timeline's own events.
     """
 
-    def __init__(self, bench: Bench, plan: Plan, name: str, now: Clock, outcome: Outcome) -> None:
+    def __init__(
+        self, bench: Bench, plan: Plan, name: str, now: Clock, outcome: Outcome, note: Callable[[str, Sort], None]
+    ) -> None:
         assert bench.session is not None
         self._bench, self._plan, self._name, self._now, self._outcome = bench, plan, name, now, outcome
         self._session = bench.session
         self._begun = False
         of = self._session.federation
-        self.note: Callable[[str, Sort], None] = lambda _what, _sort: None
+        self._tell = note
         self.dispatching = Dispatching(of.hub, [each.name for each in of.workers], plan.jobs, name)
         self.outages = Outages(bench.client, of, bench.journal, now, bench.components.look)
         self.listeners = Listeners(
@@ -82,7 +82,7 @@ class Federated:
 
     def _note(self, what: str, sort: Sort) -> None:
         if self._begun:
-            self.note(what, sort)
+            self._tell(what, sort)
 
     def _sampled(self) -> Mapping[str, float]:
         records, connected = self._outcome.records, self.dispatching.connected

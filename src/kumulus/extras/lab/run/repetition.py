@@ -25,10 +25,11 @@ from kumulus.extras.lab.run.bench import Bench, Outcome
 from kumulus.extras.lab.run.ending import Ending, nothing, refused, unseen
 from kumulus.extras.lab.run.federated import Federated
 from kumulus.extras.lab.run.replaying import Replayer, Within
-from kumulus.extras.lab.run.timeline import Timeline
+from kumulus.extras.lab.run.timeline import Parties, Timeline
 from kumulus.extras.lab.run.workloads import Workloads
 from kumulus.extras.schedulers.descriptor import OF_THE_CLUSTER
 from kumulus.extras.schedulers.manifests import pod_templates
+from kumulus.extras.watch.history.words import Sort
 from kumulus.kube import ApiError, Unreachable
 from kumulus.kube.errors import tolerating
 from kumulus.model.durations import timestamp
@@ -53,12 +54,12 @@ class Repetition:
         records = Records(allocation, ((job.name, job.workload, job.workers) for job in plan.jobs))
         # A hub's API server does not count the bindings of pods on workers.
         counting = None if bench.session else bench.client
-        sampler = Sampler(records, bench.components, counting, self._now, bench.switch.component)
+        sampler = Sampler(records, bench.components, counting, self._now, bench.switch.component, self._sampled)
         placement = Placement(_about(bench, name), bench.places, self._now, _queues(bench.experiment))
         self.outcome = Outcome(records, sampler, placement)
-        sampler.on_sample = lambda: bench.on_sample(self.outcome)
-        self._federated = Federated(bench, plan, name, self._now, self.outcome) if bench.session else None
-        self._listener = self._federated.listeners if self._federated else self._only(placement)
+        federated = Federated(bench, plan, name, self._now, self.outcome, self._note) if bench.session else None
+        self._federated = federated
+        self._listener = federated.listeners if federated else self._only(placement)
         kinds = Kinds(bench.client)
         self._creator = Creator(bench.client, kinds, bench.journal, name, self._now, bench.stop, self._created)
         self._within = Within(name, sorted({each for replay in plan.replays.values() for each in replay.namespaces}))
@@ -73,8 +74,9 @@ class Repetition:
         self._first_pods = sum(job.workers for job in plan.jobs if not job.once)
         # The outcome depends on the order of the pods, which is the order of their creation.
         self._at_once = 1 if bench.arriving is not None and bench.arriving.in_order else bench.client.connections
-        waits = self._federated.waits if self._federated else nothing
+        waits = federated.waits if federated else nothing
         self._ending = Ending(records, bench.experiment.until, bench.experiment.settle, plan.pods, waits, plan.later)
+        outages = federated.outages if federated else None
         self._timeline = Timeline(
             bench.client,
             bench.journal,
@@ -83,13 +85,14 @@ class Repetition:
             self._now,
             Workloads(bench.client, name, plan, records, placement, self._ending, self._now, self._deleted),
             bench.owner,
-            placement.happened,
+            Parties(placement.happened, outages, bench.commands, records.faulted, self._listener.reprice),
         )
-        self._timeline.priced = self._listener.reprice
-        self._timeline.commands, self._timeline.faulted = bench.commands, records.faulted
-        if self._federated:
-            self._timeline.outages = self._federated.outages
-            self._federated.note = self._timeline.note
+
+    def _sampled(self) -> None:
+        self._bench.on_sample(self.outcome)
+
+    def _note(self, what: str, sort: Sort) -> None:
+        self._timeline.note(what, sort)
 
     def _only(self, placement: Placement) -> Listener:
         on_pod = self._bench.arriving.seen if self._bench.arriving else None

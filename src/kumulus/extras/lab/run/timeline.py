@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kumulus.extras.journal import undo
@@ -45,19 +45,31 @@ class Happened:
     what: str
 
 
+@dataclass(frozen=True)
+class Parties:
+    """What carries out events outside the cluster, and what learns of them."""
+
+    tell: Callable[[str, Sort], None] = lambda _what, _sort: None
+    """Takes each event after it has happened, in words, and its sort."""
+    outages: Outages | None = None
+    """Carries out what happens to workers; None outside of federations, where nothing does."""
+    commands: Commands | None = None
+    """Starts the user's commands; None where there are none."""
+    faulted: Faulted = field(default_factory=Faulted)
+    """Learns which nodes the faults strike, and when."""
+    priced: Callable[[Sequence[OfferEffects]], None] = lambda _: None
+    """Called when the price of machines has changed, with what the active faults make of it."""
+
+
 class Timeline:
     """The events of an experiment in a cluster.
 
     Args:
         workloads: what it deletes and scales.
         owner: the stack whose pools and faults the events refer to.
-        tell: takes each event after it has happened, in words, and its sort.
+        parties: without any, events change the cluster alone.
 
     Attributes:
-        outages: carries out what happens to workers; None outside of federations, where nothing does.
-        commands: starts the user's commands; None where there are none.
-        faulted: learns which nodes the faults strike, and when.
-        priced: called when the price of machines has changed, with what the active faults make of it.
         created, scheduled: set when all pods have been created, and when all have a node.
     """
 
@@ -70,13 +82,9 @@ class Timeline:
         now: Callable[[], float],
         workloads: Workloads,
         owner: Owner = NOBODY,
-        tell: Callable[[str, Sort], None] = lambda _what, _sort: None,
+        parties: Parties | None = None,
     ) -> None:
-        self._tell = tell
-        self.outages: Outages | None = None
-        self.commands: Commands | None = None
-        self.faulted = Faulted()
-        self.priced: Callable[[Sequence[OfferEffects]], None] = lambda _: None
+        self._parties = parties or Parties()
         self._offers: dict[str, OfferEffects] = {}
         self._owner = owner
         self._client = client
@@ -92,8 +100,8 @@ class Timeline:
 
     async def begin(self) -> None:
         """Carry out what is due at 0 s, before anything is created, so that a stopped scheduler places nothing."""
-        if self.outages is not None:
-            await self.outages.prepare(self._events)
+        if self._parties.outages is not None:
+            await self._parties.outages.prepare(self._events)
         await self._run_events([each for each in self._events if each.after == "start" and not each.at], self._now())
         self.happened = [replace(each, at=0.0) for each in self.happened]
 
@@ -107,8 +115,8 @@ class Timeline:
                 running.append(asyncio.create_task(self._run_later(later, moment)))
         try:
             await asyncio.gather(*running)
-            if self.commands is not None:
-                await self.commands.wait(lambda what: self.note(what, Sort.OTHER))
+            if self._parties.commands is not None:
+                await self._parties.commands.wait(lambda what: self.note(what, Sort.OTHER))
         finally:
             for each in running:
                 each.cancel()
@@ -125,7 +133,7 @@ class Timeline:
     def note(self, what: str, sort: Sort) -> None:
         """Record something that has happened."""
         self.happened.append(Happened(self._now(), what))
-        self._tell(what, sort)
+        self._parties.tell(what, sort)
 
     async def _do(self, event: Event) -> str:
         if event.fault is not None:
@@ -140,10 +148,10 @@ class Timeline:
         if event.delete is not None:
             await self._workloads.delete(event.delete)
             return f"{event.delete} is deleted"
-        if self.commands is not None and event.run is not None:
-            return await self.commands.start(event.run, self._workloads.namespace)
-        if self.outages is not None and event.action in OUTAGES:
-            return await self.outages.do(event)
+        if self._parties.commands is not None and event.run is not None:
+            return await self._parties.commands.start(event.run, self._workloads.namespace)
+        if self._parties.outages is not None and event.action in OUTAGES:
+            return await self._parties.outages.do(event)
         assert event.scheduler is not None
         return await self._switch.set_scheduler(event.scheduler)
 
@@ -155,11 +163,11 @@ class Timeline:
             raise LabError(str(error)) from None
         record = Record(one.name, one.kind, one.nodes, one.node, one.pods, offers=one.offers)
         nodes = [known.pools[pool].node_name(n) for pool, numbers in one.nodes.items() for n in numbers]
-        self.faulted.struck(one.name, nodes, self._now())
+        self._parties.faulted.struck(one.name, nodes, self._now())
         began = await self._begin(record, known)
         if one.offers is not None:
             self._offers[one.name] = one.offers
-            self.priced(tuple(self._offers.values()))
+            self._parties.priced(tuple(self._offers.values()))
         what = described(one.kind, one.node, one.pods, {}, one.nodes, {"lost": one.lost}, None, one.offers)
         return what + reclaimed(began.machines)
 
@@ -182,9 +190,9 @@ class Timeline:
     async def _end(self, name: str) -> None:
         await undo.end_faults(self._client, self._journal.changes.run, [name])
         self._journal.drop(faults=[name])
-        self.faulted.over(name, self._now())
+        self._parties.faulted.over(name, self._now())
         if self._offers.pop(name, None) is not None:
-            self.priced(tuple(self._offers.values()))
+            self._parties.priced(tuple(self._offers.values()))
 
     async def _resize(self, resize: Resize) -> str:
         """Change a pool's number of nodes.
@@ -232,8 +240,8 @@ class Timeline:
 
     async def undo(self) -> None:
         """Undo what is still in effect: faults, sizes of pools, a stopped scheduler."""
-        if self.outages is not None:
-            await self.outages.undo()
+        if self._parties.outages is not None:
+            await self._parties.outages.undo()
         await self._switch.restore()
         changes = self._journal.changes
         await undo.end_faults(self._client, changes.run, changes.faults)
