@@ -279,18 +279,19 @@ def _condition(name: str, raw: Mapping[str, str]) -> Condition:
 
 
 def _pod_effects(base: PodEffects, fault: Fault) -> PodEffects:
-    present = {
-        "container": fault.container or None,
-        "exit_code": fault.exitCode,
-        "reason": fault.reason or base.reason or _ACTION_REASONS[base.action],
-        "message": fault.message or None,
-        "delay": fault.delay,
-        "jitter": fault.jitter,
-        "repeat": fault.repeat,
-        "percent": fault.share,
-        "labels": fault.pods.labels if fault.pods else None,
-        "namespaces": fault.pods.namespaces if fault.pods else None,
-        "owner_kinds": fault.pods.ownerKinds if fault.pods else None,
-        "images": tuple(fault.pods.images) if fault.pods else None,
-    }
-    return replace(base, **{key: value for key, value in present.items() if value is not None})  # type: ignore[arg-type]
+    pods = fault.pods
+    return replace(
+        base,
+        container=fault.container or base.container,
+        exit_code=base.exit_code if fault.exitCode is None else fault.exitCode,
+        reason=fault.reason or base.reason or _ACTION_REASONS[base.action],
+        message=fault.message or base.message,
+        delay=base.delay if fault.delay is None else fault.delay,
+        jitter=base.jitter if fault.jitter is None else fault.jitter,
+        repeat=base.repeat if fault.repeat is None else fault.repeat,
+        percent=base.percent if fault.share is None else fault.share,
+        labels=pods.labels if pods else base.labels,
+        namespaces=pods.namespaces if pods else base.namespaces,
+        owner_kinds=pods.ownerKinds if pods else base.owner_kinds,
+        images=tuple(pods.images) if pods else base.images,
+    )
