@@ -98,7 +98,9 @@ class Fault(InCluster):
         cluster = args["cluster"]
         groups = args.get("node_groups") or cluster.groups
         with problems_explained(source, _NAMES):
-            found = resolved(resource_name, args, [pool for group in groups for pool in group.pools], cluster.faults)
+            found = resolved_arguments(
+                resource_name, args, [pool for group in groups for pool in group.pools], cluster.faults
+            )
         self._declare(found, cluster, groups, opts)
         cluster.faults.append(self)
 
@@ -137,7 +139,9 @@ class Fault(InCluster):
         )
 
 
-def resolved(name: str, args: Mapping[str, Any], pools: Sequence[Pool], before: Sequence[Fault] = ()) -> ResolvedFault:
+def resolved_arguments(
+    name: str, args: Mapping[str, Any], pools: Sequence[Pool], before: Sequence[Fault] = ()
+) -> ResolvedFault:
     """A fault with its nodes.
 
     Args:

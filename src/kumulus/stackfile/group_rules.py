@@ -45,7 +45,7 @@ def group_problems(raw: Mapping[str, object]) -> Found:
             yield from template_problems(here, topology, _labels_of(template))
 
 
-def pool_problems(raw: Mapping[str, object]) -> Found:
+def group_pool_problems(raw: Mapping[str, object]) -> Found:
     """Pools whose nodes are miscounted, have too long names, or have the names of another pool's."""
     names, places, seen = [], [], set()
     for index, group in items(raw, "nodeGroups"):

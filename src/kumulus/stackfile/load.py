@@ -212,7 +212,7 @@ def _loaded(
     name = spec.name or default_cluster_name(stack)
     # KEMU's nodes say that they are fake.
     expanded = tuple(pools(spec, name, flavour, "" if flavour == "kemu" else _kubelet(spec)))
-    faults, problems = resolved(spec, expanded)
+    faults, problems = resolved_faults(spec, expanded)
     operator, wrong = gpu_operator.options(spec.gpuOperator, [group.name for group in spec.nodeGroups], expanded, base)
     if problems := [*problems, *wrong]:
         raise SpecError(problems, source)
@@ -243,7 +243,7 @@ def _without_range(spec: ClusterSpec, expanded: Sequence[Pool], prefix: Where) -
     return Notice(path_text((*prefix, "kindConfig", "networking", "podSubnet")), message)
 
 
-def resolved(spec: ClusterSpec, expanded: Sequence[Pool]) -> tuple[tuple[ResolvedFault, ...], list[Problem]]:
+def resolved_faults(spec: ClusterSpec, expanded: Sequence[Pool]) -> tuple[tuple[ResolvedFault, ...], list[Problem]]:
     """The faults of a spec on its pools, and all their problems."""
     if not spec.faults:
         return (), []

@@ -18,7 +18,7 @@ from kumulus.stackfile.addons import chart_kind, chart_name
 from kumulus.stackfile.autoscaler import autoscaler_place_problems, autoscaler_problems, bounds_rules
 from kumulus.stackfile.fault_checks import entry_of
 from kumulus.stackfile.gpu_operator import CHART as OPERATOR_CHART
-from kumulus.stackfile.group_rules import device_problems, group_problems, node_name_problems, pool_problems
+from kumulus.stackfile.group_rules import device_problems, group_pool_problems, group_problems, node_name_problems
 from kumulus.stackfile.host_commands import load_name_problems
 from kumulus.stackfile.plain import Found, Item, count, duplicates, items, text
 from kumulus.stackfile.tenants import tenant_problems
@@ -39,7 +39,7 @@ def rule_problems(raw: object) -> list[Problem]:
         *addon_problems(raw),
         *_commands(raw),
         *group_problems(raw),
-        *pool_problems(raw),
+        *group_pool_problems(raw),
         *node_name_problems(raw),
         *_tenants(raw),
         *_autoscaler(raw),

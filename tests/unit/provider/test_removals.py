@@ -21,7 +21,7 @@ users: [{name: u, user: {}}]
 """
 
 
-class Said:
+class Warned:
     """What was said, by URN."""
 
     def __init__(self) -> None:
@@ -93,7 +93,7 @@ async def test_a_cluster_is_asked_only_when_there_is_something_to_tell(
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         (tmp_path / "here").write_text(KUBECONFIG.replace("PORT", str(closed.getsockname()[1])))
-    said, connections = Said(), Connections()
+    said, connections = Warned(), Connections()
     old = (
         {"contents": contents(["f"], [], preview=False)},
         {"kubeconfig": str(tmp_path / kubeconfig), "identity": "x"},

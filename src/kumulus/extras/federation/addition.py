@@ -62,7 +62,10 @@ class Kueue(Addition):
         if not self.asked(options):
             return {}
         nowhere = dict.fromkeys(component.PORTS, 0)
-        wanted = [_definition(Layout(components.NOWHERE), nowhere), component.configuration(options[NAME], nowhere, "")]
+        wanted = [
+            _definition(Layout(components.ANY_DIRECTORY), nowhere),
+            component.configuration(options[NAME], nowhere, ""),
+        ]
         return {NAME: components.fingerprint(wanted)}
 
     def configured(self, settings: dict[str, Any], layout: Layout, options: Options, claims: Claims) -> dict[str, Any]:

@@ -63,7 +63,7 @@ class Monitoring(Addition):
             return {}
         ports = dict.fromkeys(PORTS, 0)
         every = dict.fromkeys(("etcd", *_SCRAPED, "metrics-server", *NAMES), 0)
-        prometheus, state = _definitions(Layout(components.NOWHERE), asked, ports)
+        prometheus, state = _definitions(Layout(components.ANY_DIRECTORY), asked, ports)
         scraped, rules = configuration(asked, every, "", "", ""), dashboards.rules(_prices(options))
         return {
             PROMETHEUS: components.fingerprint([prometheus, scraped, rules, asked.prometheusPort]),

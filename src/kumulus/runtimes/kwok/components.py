@@ -14,8 +14,9 @@ from kumulus.runtimes.kwok.layout import Layout
 from kumulus.toolchain.pins import CONTROL_PLANE
 
 _TOOLS = {"kwok-controller": "kwok"}
-NOWHERE = Path("/nowhere/clusters/any")
-"""The cluster directory for a component's definition that is only compared."""
+ANY_DIRECTORY = Path("/nowhere/clusters/any")
+"""The cluster directory in a definition that is only compared: a fingerprint does not depend on where a cluster is, and
+another path here would restart the component in every cluster that is there."""
 
 
 def fingerprint(value: Any) -> str:
