@@ -21,6 +21,18 @@ def enter_venv() -> None:
     os.execv(python, [python, str(checkout / "kumulus"), *sys.argv[1:]])
 
 
+def with_venv() -> None:
+    """Let this process import what .venv has, which is sooner than another; enters it if it is of another Python."""
+    checkout = installation.checkout()
+    if checkout is None:
+        return
+    packages = checkout / ".venv" / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+    if packages.is_dir():
+        sys.path.append(str(packages))
+    else:
+        enter_venv()
+
+
 def has_venv() -> bool:
     """Whether there is a .venv to enter that was made to the end, or none is needed."""
     checkout = installation.checkout()

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn, cast
 
-from kumulus.cli.entering import enter_venv, has_venv
+from kumulus.cli.entering import enter_venv, has_venv, with_venv
 from kumulus.cli.errors import UserError, os_message
 from kumulus.cli.registry import COMMANDS, GROUPS, Command, Module, offered
 from kumulus.host import installation
@@ -88,7 +88,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _main(arguments: Sequence[str]) -> int:
     if "_ARGCOMPLETE" in os.environ and has_venv():
-        enter_venv()
+        with_venv()
         from kumulus.cli.completion import complete
 
         complete()
