@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import yaml
 from aiohttp import web
 from google.protobuf import json_format
 
@@ -63,7 +62,8 @@ class Store:
     async def answer(self, request: web.Request) -> web.StreamResponse:
         verb, path = request.method, request.path
         raw = await request.read() or b"{}"
-        body = _posted(raw) if request.content_type == PROTOBUF else yaml.safe_load(raw)
+        # Whatever the type of content is called, what is sent is JSON.
+        body = _posted(raw) if request.content_type == PROTOBUF else json.loads(raw)
         self.asked.append((verb, path))
         if (status := self.refuse(verb, path, body)) is not None:
             return _status(status)

@@ -1,7 +1,7 @@
 """Do one thing to many objects at once: bounded, countable, and stoppable between two requests."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence, Sized
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
@@ -49,7 +49,7 @@ async def for_each(
     Args:
         items: what to act upon; may be lazy.
         action: the operation; its exceptions (not cancellation) are collected.
-        workers: how many run at once.
+        workers: how many run at once; no more than there are items.
         stop: when set, no further item is begun; those under way get a moment to finish and are then abandoned (a
             request that is being tried again could otherwise hold up the user's Ctrl-C for its whole patience).
         lanes: shared by several such operations, to limit how many items they have under way together; an item that
@@ -83,7 +83,8 @@ async def for_each(
                 if progress is not None:
                     progress(len(outcome.done))
 
-    tasks = [asyncio.ensure_future(work()) for _ in range(max(1, workers))]
+    most = min(workers, len(items)) if isinstance(items, Sized) else workers
+    tasks = [asyncio.ensure_future(work()) for _ in range(max(1, most))]
     guard = asyncio.ensure_future(_abandon(tasks, stop)) if stop is not None else None
     try:
         # With exceptions for results, a cancelled worker is distinguished from a cancellation of this whole operation.

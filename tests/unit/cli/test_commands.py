@@ -7,9 +7,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,14 +20,28 @@ from kumulus.host.version import VERSION
 from kumulus.toolchain import pins, plugins, releases, supply
 from tests.unit.toolchain.sample import ROOT
 
+# What commands answer, each with the same option, by name: its exit code, output and errors, from one process.
 # The interpreter and its library may be the tester's own: they are read before another user is become.
-_AS_NOBODY = """
-import os, sys
-sys.path.insert(0, sys.argv[1])
+_EACH = """
+import contextlib, io, json, os, sys
+sources, option, user, *names = sys.argv[1:]
+sys.path.insert(0, sources)
 from kumulus.cli.main import main
-os.setgroups([]); os.setgid(65534); os.setuid(65534)
-sys.exit(main(sys.argv[2:]))
+if user:
+    os.setgroups([]); os.setgid(int(user)); os.setuid(int(user))
+answers = {}
+for name in names:
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
+        try:
+            code = main([name, option] if option else [name])
+        except SystemExit as end:
+            code = end.code
+        except Exception as error:
+            code = repr(error)
+    answers[name] = [code, out.getvalue(), err.getvalue()]
+print(json.dumps(answers))
 """
+_NOBODY = "65534"
 PULUMI_YAML = """\
 name: sample
 runtime: python
@@ -47,10 +62,10 @@ class Checkout:
         """Where the user's own files are; Pulumi goes by the user's name, not by HOME."""
         return {"HOME": str(self.home), "PULUMI_HOME": str(self.home / ".pulumi"), "KUMULUS_TOOLS": "build"}
 
-    def run(self, *arguments: str, bare: bool = False, **environment: str) -> subprocess.CompletedProcess[str]:
-        """Run ./kumulus with a bare PATH, an empty cache and an empty home; on a Python without packages if `bare`."""
+    def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run ./kumulus with a bare PATH, an empty cache and an empty home."""
         return subprocess.run(
-            [sys.executable, *(["-S"] if bare else []), self.root / "kumulus", *arguments],
+            [sys.executable, self.root / "kumulus", *arguments],
             env={**self.variables, "PATH": "/nonexistent", "LC_ALL": "C.UTF-8", **environment},
             cwd=self.home,
             capture_output=True,
@@ -79,18 +94,19 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def checkout(tmp_path: Path, sources: Path) -> Checkout:
+def checkout(tmp_path: Path, sources: Path) -> Iterator[Checkout]:
     root, home = tmp_path / "checkout", tmp_path / "home"
     home.mkdir()
-    # By links, as a thousand copies take longer than most commands.
-    _copy(root, sources, os.link)
-    return Checkout(root, home)
+    _furnish(root)
+    # Moved there and back, as a thousand copies, or links, take longer than most commands.
+    sources.rename(root / "src")
+    yield Checkout(root, home)
+    (root / "src").rename(sources)
 
 
-def _copy(root: Path, sources: Path, each: Callable[[str, str], object] = shutil.copy2) -> None:
-    """What the command needs of this checkout, in another place."""
+def _furnish(root: Path) -> None:
+    """What the command needs of this checkout but the sources, in another place."""
     (root / "stacks").mkdir(parents=True)
-    shutil.copytree(sources, root / "src", copy_function=each)
     for file in ("kumulus", "requirements.txt", "pyproject.toml"):
         shutil.copy(ROOT / file, root / file)
     (root / "Pulumi.yaml").write_text(PULUMI_YAML)
@@ -105,11 +121,27 @@ def test_help_lists_every_command(checkout: Checkout, arguments: list[str]) -> N
     assert all(f"\n  {name} " in result.stdout for name in offered())
 
 
+def _answers(sources: Path, option: str, user: str, names: Iterable[str], *python: str) -> dict[str, list[Any]]:
+    """What each command answers where there is nothing."""
+    command: list[str | Path] = [sys.executable, *python, "-c", _EACH, sources, option, user, *names]
+    env = {"HOME": "/nonexistent", "PATH": "/nonexistent", "LC_ALL": "C.UTF-8"}
+    done = subprocess.run(command, env=env, cwd=sources.parent, capture_output=True, text=True, check=True, timeout=60)
+    found: dict[str, list[Any]] = json.loads(done.stdout)
+    return found
+
+
+@pytest.fixture(scope="module")
+def explained(sources: Path) -> dict[str, list[Any]]:
+    """What each command says of itself in a checkout, on a Python without packages."""
+    _furnish(sources.parent)
+    return _answers(sources, "-h", "", offered(), "-S")
+
+
 @pytest.mark.parametrize("name", offered())
-def test_every_command_explains_itself_on_a_bare_python(checkout: Checkout, name: str) -> None:
-    result = checkout.run(name, "-h", bare=True)
-    assert (result.returncode, result.stderr) == (0, "")
-    assert f"usage: kumulus {name}" in result.stdout
+def test_every_command_explains_itself_on_a_bare_python(explained: dict[str, list[Any]], name: str) -> None:
+    code, out, err = explained[name]
+    assert (code, err) == (0, "")
+    assert f"usage: kumulus {name}" in out
 
 
 @pytest.mark.parametrize(
@@ -429,10 +461,10 @@ def test_the_files_of_a_mirror_are_listed(checkout: Checkout) -> None:
     assert f"http://here.example/x/{file.removeprefix('https://')}\n" in mirrored
 
 
-@pytest.mark.parametrize("arguments", [["ls"], ["tools", "-s", "gcp-small"]])
-def test_a_command_that_runs_in_the_environment_makes_it(checkout: Checkout, arguments: list[str]) -> None:
+@pytest.mark.parametrize(("arguments", "times"), [(["ls"], 2), (["tools", "-s", "gcp-small"], 1)])
+def test_a_command_that_runs_in_the_environment_makes_it(checkout: Checkout, arguments: list[str], times: int) -> None:
     # As far as that goes without packages: what was made in part is made the next time.
-    for _ in range(2):
+    for _ in range(times):
         result = checkout.run(*arguments, PIP_NO_INDEX="1")
         assert result.returncode == 1
         assert result.stderr.startswith(("making .venv with Python", "installing the core into .venv"))
@@ -456,7 +488,8 @@ def private_python(sources: Path) -> Iterator[Path]:
         public = Path(folder)
         public.chmod(0o755)
         root, private = public / "checkout", public / "private"
-        _copy(root, sources)
+        _furnish(root)
+        shutil.copytree(sources, root / "src")
         private.mkdir(mode=0o700)
         (private / "python").touch()
         (root / ".venv" / "bin").mkdir(parents=True)
@@ -464,18 +497,19 @@ def private_python(sources: Path) -> Iterator[Path]:
         yield root
 
 
+@pytest.fixture(scope="module")
+def to_nobody(private_python: Path) -> dict[str, list[Any]]:
+    """What each command that needs the packages tells another user, in that checkout."""
+    names = [name for name, each in offered().items() if each.command.venv]
+    return _answers(private_python / "src", "", _NOBODY, names)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 @pytest.mark.parametrize("command", [name for name, each in offered().items() if each.command.venv])
-def test_another_user_without_the_right_to_is_told_in_a_line(private_python: Path, command: str) -> None:
-    result = subprocess.run(
-        [sys.executable, "-c", _AS_NOBODY, private_python / "src", command],
-        env={"HOME": "/nonexistent", "PATH": "/nonexistent", "LC_ALL": "C.UTF-8"},
-        cwd=private_python.parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.stderr == (
+def test_another_user_without_the_right_to_is_told_in_a_line(
+    private_python: Path, to_nobody: dict[str, list[Any]], command: str
+) -> None:
+    assert to_nobody[command][2] == (
         f"error: {private_python}/.venv/bin/python: permission denied\n"
         "  Run it as the user it belongs to, or in a copy of your own\n"
     )

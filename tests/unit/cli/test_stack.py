@@ -19,11 +19,11 @@ from kumulus.extras.advise.commands import verify as advise_verify
 from kumulus.extras.capture.commands import clone
 from tests.support.processes import await_that
 
-# It ends a second after an interrupt, as an update does that has a step to finish.
+# It ends a while after an interrupt, as an update does that has a step to finish.
 _PULUMI = """\
 #!/bin/sh
 [ "$1" = version ] && { echo v3.246.0; exit; }
-trap 'sleep 1; echo "$*" >ended; exit 1' INT TERM HUP
+trap 'sleep 0.3; echo "$*" >ended; exit 1' INT TERM HUP
 # Not before the command waits for it.
 sleep 0.5; touch begun
 i=0; while [ $i -lt 300 ]; do sleep 0.1; i=$((i+1)); done

@@ -270,6 +270,16 @@ async def test_every_item_is_acted_upon_once() -> None:
     assert outcome.complete
 
 
+async def test_no_more_tasks_are_made_than_there_are_items() -> None:
+    before, seen = len(asyncio.all_tasks()), []
+
+    async def act(_: int) -> None:
+        seen.append(len(asyncio.all_tasks()) - before)
+
+    await for_each(range(3), act, workers=50)
+    assert seen[0] == 3
+
+
 async def test_what_has_to_succeed_as_a_whole_raises_its_first_error() -> None:
     async def act(item: int) -> None:
         if item % 2:

@@ -1,5 +1,6 @@
 """The second try of failed tests, by a real run of pytest beside this one."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,8 @@ import pytest
 from tests.support.project import ROOT
 from tests.support.second_try import MOST
 
+# Of the installed plugins the one that is needed: all of them take most of the time of so small a run.
+ONE_PLUGIN = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "xdist.plugin"}
 TESTS = '''
 import pathlib
 import pytest
@@ -60,7 +63,8 @@ def run(
     (directory / "conftest.py").write_text('pytest_plugins = ["tests.support.second_try"]\n')
     (directory / "pytest.ini").write_text(f"[pytest]\npythonpath = {ROOT}\n")
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
-    answer = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
+    environment = {**os.environ, **ONE_PLUGIN}
+    answer = subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True, check=False)
     return answer.returncode, answer.stdout.splitlines()
 
 

@@ -1,11 +1,13 @@
 """Tests that start clusters are left out when their time is over, by a real run of pytest beside this one."""
 
+import os
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 from tests.support.project import ROOT
+from tests.unit.project.test_second_try import ONE_PLUGIN
 
 TESTS = """
 import pathlib
@@ -41,7 +43,8 @@ def run(directory: Path, *arguments: str) -> tuple[str, set[str]]:
     (directory / "conftest.py").write_text('pytest_plugins = ["tests.support.time_limit"]\n')
     (directory / "pytest.ini").write_text(CONFIGURATION.format(root=ROOT))
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rs", *arguments]
-    answer = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
+    environment = {**os.environ, **ONE_PLUGIN}
+    answer = subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True, check=False)
     return answer.stdout, {path.name for path in directory.glob("test_*") if not path.suffix}
 
 

@@ -22,12 +22,13 @@ from kumulus.stackfile.schema.document import DEFINITIONS, inner, target
 from kumulus.stackfile.schema.published import files, published
 
 ROOT = Path(__file__).resolve().parents[3]
+PUBLISHED = published()
 MODELINE = "# yaml-language-server: $schema="
 
 
-@pytest.mark.parametrize("path", published(), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", PUBLISHED, ids=lambda path: path.name)
 def test_what_is_published_is_what_the_models_say(path: Path) -> None:
-    assert path.read_text(encoding="utf-8") == published()[path], "run: python -m kumulus.stackfile.schema.published"
+    assert path.read_text(encoding="utf-8") == PUBLISHED[path], "run: python -m kumulus.stackfile.schema.published"
 
 
 @pytest.mark.parametrize("file", ["stack", "experiment"])

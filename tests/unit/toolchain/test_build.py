@@ -39,19 +39,38 @@ def sample(tmp_path: Path, library: Path) -> Iterator[Sample]:
     made.close()
 
 
+@pytest.fixture(scope="module")
+def ready(tmp_path_factory: pytest.TempPathFactory, library: Path) -> tuple[Sample, str]:
+    """A sample whose tools were built, and what was said then."""
+    made = Sample(tmp_path_factory.mktemp("ready"), library)
+    made.write()
+    result = made.ensure()
+    assert result.returncode == 0, result.stderr
+    return made, result.stderr
+
+
+@pytest.fixture
+def built(sample: Sample, ready: tuple[Sample, str]) -> Sample:
+    """A sample whose tools are there."""
+    shutil.copytree(ready[0].cache, sample.cache)
+    return sample
+
+
 def says(executable: Path) -> str:
     return subprocess.run([executable], capture_output=True, text=True, check=True).stderr.strip()
 
 
-def test_missing_tools_are_built_at_their_version(sample: Sample) -> None:
-    result = sample.ensure()
-    assert result.returncode == 0, result.stderr
+def test_missing_tools_are_built_at_their_version_and_nothing_of_the_compiler_is_left(
+    ready: tuple[Sample, str],
+) -> None:
+    sample, said = ready
     assert {name: says(file) for name, file in sample.installed().items()} == {
         "alpha": "tool v1.2.3",
         "beta": "tool v2.0.0",
     }
-    assert "[1/2] alpha v1.2.3 … built in" in result.stderr
-    assert "[2/2] beta v2.0.0 … built in" in result.stderr
+    assert "[1/2] alpha v1.2.3 … built in" in said
+    assert "[2/2] beta v2.0.0 … built in" in said
+    assert not (sample.cache / "scratch").exists()
 
 
 def test_where_nobody_can_be_asked_it_is_said_once_and_everything_is_built(sample: Sample) -> None:
@@ -109,14 +128,8 @@ def test_what_goes_into_an_image_is_built_here_whatever_path_has(
     assert supply.missing(known, wanted) == wanted
 
 
-def test_nothing_of_the_compiler_is_left_when_all_is_built(sample: Sample) -> None:
-    sample.ensure()
-    assert not (sample.cache / "scratch").exists()
-
-
-def test_a_second_run_needs_no_compiler_and_says_nothing(sample: Sample) -> None:
-    sample.ensure()
-    again = sample.ensure(PATH="/nonexistent")
+def test_a_second_run_needs_no_compiler_and_says_nothing(built: Sample) -> None:
+    again = built.ensure(PATH="/nonexistent")
     assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
 
 
@@ -195,14 +208,13 @@ def test_what_the_user_has_set_for_go_does_not_change_the_tools(sample: Sample) 
     assert says(sample.installed()["alpha"]) == "tool v1.2.3"
 
 
-def test_other_pins_reuse_the_same_tool_by_a_hard_link(sample: Sample) -> None:
-    sample.ensure()
-    before = sample.installed()
-    sample.write(beta="2.1.0")
-    result = sample.ensure()
+def test_other_pins_reuse_the_same_tool_by_a_hard_link(built: Sample) -> None:
+    before = built.installed()
+    built.write(beta="2.1.0")
+    result = built.ensure()
     assert "alpha: unchanged, taken from an earlier run" in result.stderr
     assert "[1/1] beta v2.1.0 … built in" in result.stderr
-    after = sample.installed()
+    after = built.installed()
     assert after["alpha"] != before["alpha"]
     assert after["alpha"].stat().st_ino == before["alpha"].stat().st_ino
     assert says(before["beta"]) == "tool v2.0.0"
@@ -234,11 +246,10 @@ def test_tools_of_other_pins_go_when_they_were_not_used_for_a_long_time(sample: 
     assert "removed tools of other versions, not used for 90 days: 2 directories" in result.stderr
 
 
-def test_a_tool_that_is_looked_for_is_used_then(sample: Sample, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tool_that_is_looked_for_is_used_then(built: Sample, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the file system notes of what is read."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(sample.folder / "cache"))
-    sample.ensure()
-    known = pins.load(sample.pins)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(built.folder / "cache"))
+    known = pins.load(built.pins)
     stamp = cache.stamp_file(cache.tools(known), known.tool("alpha"))
     aged(stamp, 91)
     assert locate(known, known.tool("alpha")).source == "built"
@@ -256,12 +267,11 @@ def test_charts_go_when_they_were_not_used_for_a_long_time(tmp_path: Path, monke
     assert {file.name for file in folder.iterdir()} == {"recent.tgz", "other.txt"}
 
 
-def test_a_tool_whose_file_is_gone_is_built_again(sample: Sample) -> None:
-    sample.ensure()
-    sample.installed()["beta"].unlink()
-    result = sample.ensure()
+def test_a_tool_whose_file_is_gone_is_built_again(built: Sample) -> None:
+    built.installed()["beta"].unlink()
+    result = built.ensure()
     assert "[1/1] beta" in result.stderr
-    assert says(sample.installed()["beta"]) == "tool v2.0.0"
+    assert says(built.installed()["beta"]) == "tool v2.0.0"
 
 
 def test_too_little_disk_space_is_said_before_anything_is_built(sample: Sample) -> None:

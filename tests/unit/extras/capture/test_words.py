@@ -126,7 +126,8 @@ def test_of_a_thousand_canaries_none_is_left_in_any_file(tmp_path: Path) -> None
     assert [each for each in canaries.planted if each in shared] == []
     assert CANARY not in shared
     # What the words stand for is all in the table.
-    assert sum(each in json.dumps(words.by_name) for each in canaries.planted) > 300
+    table = json.dumps(words.by_name)
+    assert sum(each in table for each in canaries.planted) > 300
 
 
 def test_of_a_cluster_as_companies_have_it_no_name_is_left(tmp_path: Path) -> None:
