@@ -40,6 +40,12 @@ GANGS = """
   - {opcode: createPods, count: 3, collectMetrics: true, podTemplatePath: templates/member.yaml,
      templateParams: {size: 2}}
   workloads: [{name: one}]
+- name: Elsewhere
+  workloadTemplate:
+  - {opcode: createPodGroups, count: 1, namespace: one, templatePath: templates/gang.yaml, templateParams: {least: 2}}
+  - {opcode: createPods, count: 2, namespace: two, collectMetrics: true, podTemplatePath: templates/member.yaml,
+     templateParams: {size: 2}}
+  workloads: [{name: one}]
 - name: Victims
   workloadTemplate:
   - {opcode: createPodGroups, count: 1, templatePath: templates/gang.yaml, templateParams: {least: 2}}
@@ -180,6 +186,7 @@ def test_groups_that_no_job_can_be_are_not_written(place: Path, capsys: pytest.C
     assert imported("gangs.yaml") == 0
     said = capsys.readouterr().out
     assert "not written: uneven-one: createPods: groups of 1 to 2 pods" in said
+    assert "not written: elsewhere-one: createPods: no group is named gang-0" in said
     assert "not written: victims-one: createPods: groups whose pods come before" in said
 
 

@@ -242,12 +242,12 @@ class _Reading:
         """One group with its pods: each job is one."""
         if len(sizes := set(groups.values())) > 1:
             raise LabError(f"groups of {min(sizes)} to {max(sizes)} pods")
-        for each in groups:
-            names = (each, re.sub(r"\d+$", INDEX, each))
-            found = [made for of, made in self._groups if of == namespace and made["metadata"]["name"] in names]
-            if not found:
-                raise LabError(f"no group is named {each}")
-        texts = [yaml_text({**found[0], "metadata": {"name": _GROUP}})]
+        name = next(iter(groups))
+        own = {each["metadata"]["name"]: each for of, each in self._groups if of == namespace}
+        if unknown := [each for each in groups if not {each, re.sub(r"\d+$", INDEX, each)} & own.keys()]:
+            raise LabError(f"no group is named {unknown[0]}")
+        group = own.get(name) or own[re.sub(r"\d+$", INDEX, name)]
+        texts = [yaml_text({**group, "metadata": {"name": _GROUP}})]
         for number in range(sizes.pop()):
             member = document(self._file, pod.replace(INDEX, str(number)))
             if prefix := member["metadata"].pop("generateName", ""):
