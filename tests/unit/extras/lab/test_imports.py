@@ -116,7 +116,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     templates = tmp_path / "templates"
     templates.mkdir()
     indexed = POD.replace("generateName: small-", "name: pod-{{.Index}}")
-    conditional = POD.replace("priority: 7", "priority: {{if .high}}9{{end}}")
+    conditional = POD.replace("priority: 7", "priority: {{with .high}}9{{end}}")
     for name, text in (("pod", POD), ("node", NODE), ("indexed", indexed), ("conditional", conditional)):
         (templates / f"{name}.yaml").write_text(text)
     (tmp_path / "baseline").mkdir()
@@ -186,7 +186,7 @@ def test_all_cases_are_imported_unless_one_is_named_and_what_is_measured_is_neve
     there = {each.name for each in (place / "imported").glob("*.yaml")}
     assert {"basic-4nodes-fast.yaml", "basic-5nodes.yaml", "latency-one.yaml"} <= there
     said = capsys.readouterr().out
-    assert "not written: templated-one: createPods: conditional.yaml, line 6: {{if .high}} of Go's templates" in said
+    assert "not written: templated-one: createPods: conditional.yaml, line 6: {{with .high}} of Go's templates" in said
     assert "  not expressed: threshold 5 of scheduler_seconds" in said
     assert not load(place / "imported" / "latency-one.yaml").experiment.expect
     assert load(place / "imported" / "basic-5nodes.yaml").experiment.workloads[0].arrival.after == 0

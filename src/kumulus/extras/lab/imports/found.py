@@ -1,8 +1,6 @@
 """An imported benchmark, and the files that it becomes."""
 
-import itertools
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +11,7 @@ from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.fields import NAME_LENGTH
 from kumulus.extras.lab.file.manifest import Object
 from kumulus.extras.lab.file.model import Experiment
+from kumulus.extras.lab.imports.templates import filled
 from kumulus.extras.lab.traces.writing import refuse_invalid, yaml_text
 from kumulus.host import files
 from kumulus.model.names import dns_safe
@@ -23,8 +22,6 @@ from kumulus.stackfile.yamltext import read_all_yaml
 BEGINS = "# Imported by `kumulus experiment import`"
 NODES: dict[str, Any] = {"nodeTemplate": {"capacity": {"cpu": "4", "memory": "32Gi", "pods": "110"}, "taints": []}}
 """The nodes of a benchmark that says nothing of them: as scheduler_perf has them. Its pods tolerate no taint."""
-_BRACES = re.compile(r"\{\{.*?\}\}")
-_VALUE = re.compile(r"\{\{-?\s*\.(\w+)\s*-?\}\}")
 
 
 @dataclass
@@ -117,17 +114,13 @@ def text_of(file: Path) -> str:
     return read_text(str(file), Path(), "")[1]
 
 
-def template(file: Path, values: Mapping[str, str]) -> str:
+def template(file: Path, values: Mapping[str, Any]) -> str:
     """A template with its values filled in.
 
     Raises:
-        LabError: it has a condition, a function or a value that nobody gives.
+        LabError: as :func:`kumulus.extras.lab.imports.templates.filled`.
     """
-    text = _VALUE.sub(lambda found: values.get(found[1], found[0]), text_of(file))
-    for line, each in zip(itertools.count(1), text.split("\n"), strict=False):
-        if found := _BRACES.search(each):
-            raise LabError(f"{file.name}, line {line}: {found[0]} of Go's templates is not read")
-    return text
+    return filled(text_of(file), values, file)
 
 
 def chosen(names: Sequence[str], wanted: str, what: str) -> None:

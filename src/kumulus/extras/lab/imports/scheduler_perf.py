@@ -5,21 +5,30 @@ k8s.io/kubernetes test/integration/scheduler_perf, of Kubernetes 1.37.
 """
 
 import math
+import re
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.manifest import Object, objects_of
-from kumulus.extras.lab.imports.found import NODES, Imported, chosen, document, named, template
+from kumulus.extras.lab.imports.found import NODES, Imported, chosen, document, named, text_of
+from kumulus.extras.lab.imports.nodes import group_of, labelled, resource_slices
+from kumulus.extras.lab.imports.templates import INDEX, Index, filled
 from kumulus.extras.lab.traces.writing import yaml_text
 
-_INDEX = "KUMULUS_INDEX"
 _BEFORE = 20
 """Pods a second that a busy control plane places of those that come first."""
 _NOTHING = ("createNamespaces", "barrier", "startCollectingMetrics", "stopCollectingMetrics")
 """What needs nothing: all pods are in the namespace of the run, and a run measures from its beginning."""
 _ONE_NAMESPACE = "namespaces of affinity: all pods are in one, so that it is with all of them"
+_ESSENTIAL = ("createNodes", "createPodGroups", "createAny", "allocResourceClaims")
+"""Without these it would be another benchmark, as without the measured pods."""
+_GROUP = "group"
+_MEMBER = re.compile(r"(?<=podGroupName: )\S+")
+_MOST, _KINDS = 1000, 50
+"""Objects of a kind that come before; kinds of pods of one template."""
 _UNREAD = ("steadyState", "steadyStateParam", "persistentVolumeTemplatePath", "persistentVolumeClaimTemplatePath")
 
 
@@ -55,22 +64,24 @@ class _Reading:
         self._file, self._case, self._workload = file, case, workload
         source = f"scheduler_perf, {file.parent.name}/{file.name}: {case['name']}/{workload['name']}"
         self._found = Imported(named(case["name"], workload["name"]), source)
-        self._before = 0
+        self._before = self._nodes_made = self._claims = 0
+        self._groups: list[tuple[str, Object]] = []
+        self._whole = True
+        self._ranks: dict[bool, list[int]] = {False: [], True: []}
 
     def made(self) -> Imported:
-        found, collecting, whole = self._found, False, True
+        found, collecting = self._found, False
         for op in self._case["workloadTemplate"]:
             collecting = op["opcode"] == "startCollectingMetrics" or (
                 collecting and op["opcode"] != "stopCollectingMetrics"
             )
-            measured = op["opcode"] == "createNodes" or collecting or op.get("collectMetrics")
+            measured = op["opcode"] in _ESSENTIAL or collecting or op.get("collectMetrics")
             try:
                 self._op(op, collecting)
             except LabError as error:
                 found.missing.append(f"{op['opcode']}: {error}")
-                whole = whole and not measured
-        if not whole:
-            # Without its nodes, or what is measured, it would be another benchmark.
+                self._whole = self._whole and not measured
+        if not self._whole:
             found.workloads.clear()
         gates = {**self._case.get("featureGates", {}), **self._workload.get("featureGates", {})}
         if gates:
@@ -81,6 +92,8 @@ class _Reading:
             found.missing.append(
                 f"{self._before} pods come before: they are given {self._patience}, and not waited for"
             )
+            if min(self._ranks[False], default=0) < max(self._ranks[True], default=0):
+                found.missing.append("pods that are preempted are gone: here their Deployment makes them again")
         self._threshold()
         return found
 
@@ -97,6 +110,10 @@ class _Reading:
         elif code == "createPodSets":
             inner = op["createPodsOp"]
             self._pods(inner, self._count(op) * self._count(inner), collecting)
+        elif code in ("createPodGroups", "createAny"):
+            self._objects(op, self._count(op))
+        elif code == "allocResourceClaims" and not self._claims:
+            return
         elif code not in _NOTHING:
             raise LabError("no field of an experiment does this")
 
@@ -113,60 +130,141 @@ class _Reading:
     def _nodes(self, op: Mapping[str, Any]) -> None:
         if not (replicas := self._count(op)):
             return
-        made = dict(NODES)
+        made = [(replicas, dict(NODES))]
         if path := op.get("nodeTemplatePath"):
-            made = _group(document(self._file, template(self._file.parent / path, {"Index": "0"})))
+            texts = self._texts(path, op, replicas, self._nodes_made)
+            made = [(number, group_of(document(self._file, text))) for text, number in texts.items()]
+        self._nodes_made += replicas
         strategy = op.get("labelNodePrepareStrategy") or {}
         for unread in ("nodeAllocatableStrategy", "uniqueNodeLabelStrategy"):
             if unread in op:
                 self._found.missing.append(f"createNodes: {unread}")
         values = strategy.get("labelValues") or [None]
         for number, value in enumerate(values):
-            share = replicas // len(values) + (number < replicas % len(values))
-            labels = {} if value is None else {strategy["labelKey"]: value}
-            of_template = made["nodeTemplate"]
-            labels = {**of_template.get("metadata", {}).get("labels", {}), **labels}
-            metadata = {"metadata": {"labels": labels}} if labels else {}
-            if share:
-                self._found.nodes(share, {**made, "nodeTemplate": {**of_template, **metadata}})
+            more = {} if value is None else {strategy["labelKey"]: value}
+            for alike, group in made:
+                if share := alike // len(values) + (number < alike % len(values)):
+                    self._found.nodes(share, labelled(group, more))
+
+    def _texts(self, path: str, op: Mapping[str, Any], count: int, first: int = 0) -> Counter[str]:
+        """What a template becomes for so many objects, each text with how many have it; their numbers stay open."""
+        file = self._file.parent / path
+        text, values = text_of(file), {**self._values(op), "Count": count}
+        return Counter(filled(text, {**values, "Index": Index(first + number)}, file) for number in range(count))
+
+    def _values(self, op: Mapping[str, Any]) -> dict[str, Any]:
+        return {key: self._given(value) for key, value in (op.get("templateParams") or {}).items()}
+
+    def _given(self, value: Any) -> Any:
+        """A value, or that of the parameter that it names."""
+        if not isinstance(value, str) or not value.startswith("$"):
+            return value
+        name, default, otherwise = value[1:].partition("|")
+        params = self._workload.get("params", {})
+        if name not in params and not default:
+            raise LabError(f"nobody gives the parameter {name}")
+        return params[name] if name in params else document(self._file, otherwise)
+
+    def _objects(self, op: Mapping[str, Any], count: int) -> None:
+        """Objects that are no pods: groups come with their pods, devices with their nodes, others before."""
+        if not count:
+            return
+        texts = self._texts(path := op["templatePath"], op, count)
+        (made,) = objects_of(next(iter(texts)), path)
+        if made["kind"] == "PodGroup":
+            if len(texts) > 1:
+                raise LabError("the groups differ")
+            self._priority(made)
+            self._groups.append((op.get("namespace", ""), made))
+            self._found.kwok["workloads"] = "native"
+        elif made["kind"] == "ResourceSlice":
+            self._found.missing += resource_slices(self._found.groups, made, count)
+        else:
+            if count > _MOST:
+                raise LabError(f"{count} objects of the kind {made['kind']}")
+            self._claims += count * (made["kind"] == "ResourceClaim")
+            for number in range(count):
+                values = {**self._values(op), "Count": count, "Index": number}
+                file = self._file.parent / path
+                (made,) = objects_of(filled(text_of(file), values, file), path)
+                made["metadata"].pop("namespace", None)
+                self._found.setup.append(made)
 
     def _pods(self, op: Mapping[str, Any], count: int, collecting: bool) -> None:
         if not count:
             return
-        if unread := [key for key in _UNREAD if op.get(key)]:
+        if unread := [key for key in _UNREAD if self._given(op.get(key))]:
             raise LabError(f"{', '.join(unread)} of {count} pods")
         path = op.get("podTemplatePath") or self._case.get("defaultPodTemplatePath")
         if path is None:
             raise LabError("it has no template")
-        (pod,) = objects_of(template(self._file.parent / path, {"Index": _INDEX}), path)
-        self._priority(pod)
+        kinds = dict[str, Counter[str]]()
+        for text, number in self._texts(path, op, count).items():
+            group = _MEMBER.search(text)
+            kinds.setdefault(_MEMBER.sub(_GROUP, text), Counter())[group[0] if group else ""] += number
+        if len(kinds) > _KINDS:
+            raise LabError(f"pods of {len(kinds)} kinds")
+        for text, groups in kinds.items():
+            (pod,) = objects_of(text, path)
+            self._ranks[collecting or bool(op.get("collectMetrics"))].append(self._priority(pod))
+            self._kind(op, pod, groups, collecting)
+
+    def _kind(self, op: Mapping[str, Any], pod: Object, groups: Counter[str], collecting: bool) -> None:
+        """Pods that are alike.
+
+        Args:
+            groups: the groups that they are in, each with how many; those in none are in one without a name.
+        """
+        count = groups.total()
         if _in_one_namespace(pod["spec"]) and _ONE_NAMESPACE not in self._found.missing:
             self._found.missing.append(_ONE_NAMESPACE)
         found, measured = self._found, bool(op.get("collectMetrics") or collecting)
         if not measured and not op.get("skipWaitToCompletion"):
+            if "" not in groups:
+                self._whole = False
+                raise LabError("groups whose pods come before")
             self._before += count
             number = sum(each["kind"] == "Deployment" for each in found.setup) + 1
             found.setup.append(_deployment(pod, f"before-{number}", count))
             return
         name = f"{'measured' if measured else 'unmeasured'}-{len(found.workloads) + 1}"
-        text = yaml_text(pod)
-        found.manifests[name] = text
         workload: dict[str, Any] = {"name": name, "jobs": count}
-        if _INDEX in text:
-            workload["replace"] = {_INDEX: "{index}"}
+        found.manifests[name] = text = yaml_text(pod)
+        if "" not in groups:
+            workload["jobs"], found.manifests[name] = len(groups), self._gang(op.get("namespace", ""), text, groups)
+        elif INDEX in text:
+            workload["replace"] = {INDEX: "{index}"}
         if self._before:
             workload["arrival"] = {"after": self._patience}
         found.workloads.append(workload)
 
-    def _priority(self, pod: Object) -> None:
+    def _gang(self, namespace: str, pod: str, groups: Counter[str]) -> str:
+        """One group with its pods: each job is one."""
+        if len(sizes := set(groups.values())) > 1:
+            raise LabError(f"groups of {min(sizes)} to {max(sizes)} pods")
+        name = next(iter(groups))
+        own = {each["metadata"]["name"]: each for of, each in self._groups if of == namespace}
+        if unknown := [each for each in groups if not {each, re.sub(r"\d+$", INDEX, each)} & own.keys()]:
+            raise LabError(f"no group is named {unknown[0]}")
+        group = own.get(name) or own[re.sub(r"\d+$", INDEX, name)]
+        texts = [yaml_text({**group, "metadata": {"name": _GROUP}})]
+        for number in range(sizes.pop()):
+            member = document(self._file, pod.replace(INDEX, str(number)))
+            if prefix := member["metadata"].pop("generateName", ""):
+                member["metadata"]["name"] = f"{prefix}{number}"
+            texts.append(yaml_text(member))
+        return "---\n".join(texts)
+
+    def _priority(self, made: Object) -> int:
         # scheduler_perf runs without the admission plugin that refuses a number without a class.
-        value = pod["spec"].pop("priority", None)
+        value = made["spec"].pop("priority", None)
         if value is None:
-            return
-        name = pod["spec"]["priorityClassName"] = f"imported-{value}".replace("--", "-minus-")
-        made = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}}
+            return 0
+        name = made["spec"]["priorityClassName"] = f"imported-{value}".replace("--", "-minus-")
+        of_it = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}}
         if all(each["metadata"]["name"] != name for each in self._found.setup):
-            self._found.setup.insert(0, {**made, "value": value})
+            self._found.setup.insert(0, {**of_it, "value": value})
+        return int(value)
 
     def _threshold(self) -> None:
         limit = self._workload.get("threshold")
@@ -189,19 +287,6 @@ def _in_one_namespace(part: Any) -> bool:
         return False
     own = [part.pop(key, None) for key in ("namespaces", "namespaceSelector") if "topologyKey" in part]
     return sum([own not in ([], [None, None]), *map(_in_one_namespace, part.values())]) > 0
-
-
-def _group(node: Object) -> dict[str, Any]:
-    """The node group of a node's template."""
-    labels = node["metadata"].get("labels") or {}
-    status = node.get("status") or {}
-    made: dict[str, Any] = {"nodeTemplate": {"capacity": status.get("capacity") or {}}}
-    if labels:
-        made["nodeTemplate"]["metadata"] = {"labels": labels}
-    if allocatable := status.get("allocatable"):
-        made["nodeTemplate"]["allocatable"] = allocatable
-    made["nodeTemplate"]["taints"] = (node.get("spec") or {}).get("taints") or []
-    return made
 
 
 def _deployment(pod: Object, name: str, replicas: int) -> Object:
