@@ -78,7 +78,7 @@ def test_situations_are_told_apart_and_what_they_declare_is_a_stack(known: dict[
     assert len({each.slug for each in situations()}) == len(situations())
     from benchmarks.fidelity.places import specification
 
-    spec = wanted.loaded(specification(known["about"]["shapes"]), None, "", {}).spec
+    spec = wanted.loaded(specification(known["about"]["shapes"], {}), None, "", {}).spec
     assert [each.name for each in spec.podLifecycles] == [each.slug for each in situations() if each.lifecycle]
 
 
