@@ -108,7 +108,10 @@ def test_each_workload_of_the_scheduler_is_carried_out_once_more_with_volcano() 
 def test_pods_of_schedulers_start_as_the_real_ones_did_whatever_else_their_lifecycle_says(
     known: dict[str, Any],
 ) -> None:
-    seen = {"GPUs by four": {"starts_s": [[2.0, 2.0, 2.0], [2.25, 2.25]]}, "completed": {"ended_s": [3.0]}}
+    seen: dict[str, Any] = {
+        "GPUs by four": {"starts_s": [[2.0, 2.0, 2.0], [2.25, 2.25]]},
+        "completed": {"ended_s": [3.0]},
+    }
     found = record.starts(seen)
     assert found == {"GPUs by four": "2.1s"}
     lives = {each["name"]: each for each in places.specification(known["about"]["shapes"], found)["podLifecycles"]}
