@@ -271,7 +271,7 @@ def _speeds(known: Mapping[str, Any]) -> str:
     last = (
         f"All of them stay within {_WITHIN:.0%} up to ×{exact}."
         if exact > 1
-        else f"No speed from ×{speed.SPEEDS[1]} on keeps all of them within {_WITHIN:.0%}."
+        else f"Of the faster ones, none keeps all of them within {_WITHIN:.0%}."
     )
     said = (
         f"{counted(len(trace), 'job')} of {median:.0f} s (median) on 32 GPUs, emulated only; the measures are in the "
