@@ -29,12 +29,12 @@ MEASURES = {
 }
 _JOBS, _LOAD, _CALIBRATING, _RUNS_S, _GPU = 24, 4, 16, 15, "example.com/gpu"
 _NAMESPACE = "load"
-SAID = (
+_SAID = (
     f"{_JOBS} Jobs of one GPU and {_RUNS_S} s, one a second on average, on a kind cluster where others hold {_LOAD} of "
     f"12 GPUs, and on a clone of its capture. The clone's lifecycle was fitted to {_CALIBRATING} such Jobs that ran "
     "before, one a second (`kumulus lifecycle fit`)."
 )
-"""What was done, in words."""
+"""What is done, in words; part of the recording, which may be older than the words here."""
 
 
 def record(times: int) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def record(times: int) -> dict[str, Any]:
         with Cluster(folder / "Pulumi.clone.yaml") as clone:
             asyncio.run(_put(clone.kubeconfig, folder / "capture" / "workload.yaml"))
             emulated = _measured(folder, clone.kubeconfig, "clone")
-    return {"kind": real, "clone": emulated, "lifecycles": lives}
+    return {"said": _SAID, "kind": real, "clone": emulated, "lifecycles": lives}
 
 
 def _under_load(api: Api) -> list[Object]:

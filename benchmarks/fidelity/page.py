@@ -295,6 +295,6 @@ def _clone(known: Mapping[str, Any]) -> str:
         rows.append(f"| {words} | {spans} | {emulated / real - 1:+.1%} |")
     recorded = known["clone recorded"]
     return (
-        f"{cloned.SAID} Recorded on {recorded['date']}, with a load average of {recorded['load average before']} "
+        f"{found['said']} Recorded on {recorded['date']}, with a load average of {recorded['load average before']} "
         f"before it, {counted(len(found['kind']), 'repetition')} each.\n\n" + "\n".join(rows)
     )
