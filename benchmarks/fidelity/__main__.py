@@ -20,7 +20,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fidelity", description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}")
     parser.add_argument("--times", type=int, default=5, help="attempts at each situation (default: 5)")
-    parser.add_argument("--only", action="append", default=[], metavar="SITUATION", help="print one, write nothing")
+    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="these alone")
     arguments = parser.parse_args()
     for name in arguments.parts:
         if name not in PARTS:
@@ -33,7 +33,8 @@ def main() -> int:
         load = round(psutil.getloadavg()[0], 1)
         found = _recorded(part, arguments.times, arguments.only)
         if arguments.only:
-            print(json.dumps(found, indent=1, ensure_ascii=False))
+            # What was recorded of others stays as it is, and so does when.
+            _keep({part: _known().get(part, {}) | found})
             continue
         date = datetime.now(UTC).strftime("%Y-%m-%d")
         _keep({part: found, f"{part} recorded": {"date": date, "load average before": load}})
@@ -52,7 +53,7 @@ def _recorded(part: str, times: int, only: list[str]) -> Any:
     known = _known()
     if "about" not in known:
         raise SystemExit("what the nodes are like is not known; record kind first: python -m benchmarks.fidelity kind")
-    with places.emulated(known["about"]) as place:
+    with places.emulated(known["about"], record.starts(known["kind"])) as place:
         return record.record(place, times, only)
 
 

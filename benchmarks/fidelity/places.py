@@ -13,6 +13,7 @@ from typing import Any
 
 from benchmarks.fidelity.situations import IMAGE, SHAPE, SITUATION, Object, situations
 from kumulus.extras.kind_image import containers, image
+from kumulus.extras.schedulers import process
 from kumulus.runtimes.base import Recorded, Wanted
 from kumulus.runtimes.kind.kind_config import EMPTY
 from kumulus.runtimes.kind.runtime import KindRuntime
@@ -49,6 +50,17 @@ class Place:
     """The names of its nodes by their shapes."""
     about: Object = field(default_factory=dict)
     """What the nodes are like, and what else is on them, so that others can be made like them."""
+
+    @contextmanager
+    def scheduler(self, name: str) -> Iterator[None]:
+        """Have another scheduler in the cluster, started as experiments start it; none for an empty name."""
+        with tempfile.TemporaryDirectory() as folder:
+            running = asyncio.run(process.start(name, self.kubeconfig, Path(folder) / name)) if name else None
+            try:
+                yield
+            finally:
+                if running is not None:
+                    asyncio.run(running.stop())
 
     def lose(self, node: str) -> None:
         """Silence a node's kubelet; ending it would have the next one forget the GPUs."""
@@ -144,13 +156,14 @@ class Emulated(Place):
 
 
 @contextmanager
-def emulated(about: Object) -> Iterator[Place]:
+def emulated(about: Object, starts: Mapping[str, Any]) -> Iterator[Place]:
     """An emulated cluster.
 
     Args:
         about: what its nodes are like, as of the other place.
+        starts: how long the pods of situations take to start, in the form of a stack file.
     """
-    with Cluster(specification(about["shapes"])) as cluster, ExitStack() as faults:
+    with Cluster(specification(about["shapes"], starts)) as cluster, ExitStack() as faults:
         for each in situations():
             if each.fault:
                 selected = {"labels": {SITUATION: each.slug}}
@@ -168,8 +181,8 @@ def emulated(about: Object) -> Iterator[Place]:
         yield Emulated(cluster, nodes, about)
 
 
-def specification(shapes: Mapping[str, Any]) -> Object:
-    """The stack of nodes of these shapes, with what the situations declare of their pods."""
+def specification(shapes: Mapping[str, Any], starts: Mapping[str, Any]) -> Object:
+    """The stack of nodes of these shapes, with what the situations declare of their pods, and how long they start."""
     groups = []
     for shape, of in shapes.items():
         template = {"metadata": {"labels": of["labels"]}, "taints": of["taints"]}
@@ -177,9 +190,9 @@ def specification(shapes: Mapping[str, Any]) -> Object:
         placement = [{"availabilityZone": "z", "replicas": 1}]
         groups.append({"name": shape, "placement": placement, "nodeTemplate": template})
     lives = [
-        {"name": each.slug, "selector": {"labels": {SITUATION: each.slug}}, **each.lifecycle}
+        {"name": each.slug, "selector": {"labels": {SITUATION: each.slug}}, **life}
         for each in situations()
-        if each.lifecycle
+        if (life := {**(each.lifecycle or {}), **({"imagePull": starts[each.name]} if each.name in starts else {})})
     ]
     kwok = {"heartbeatFactor": 1, "events": "kubelet"}
     return {"name": "fidelity", "kwok": kwok, "nodeGroups": groups, "podLifecycles": lives}

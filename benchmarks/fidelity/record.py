@@ -15,6 +15,7 @@ from typing import Any
 from benchmarks.fidelity.facts import counted, flat, masked, sequence, state
 from benchmarks.fidelity.places import Place
 from benchmarks.fidelity.situations import Object, Situation, situations
+from kumulus.extras.capture.lived import fitted, written
 from tests.support.api import Api, Refused
 
 _ALL_PODS, _NODES, _NAMESPACES = "/api/v1/pods", "/api/v1/nodes", "/api/v1/namespaces"
@@ -165,6 +166,7 @@ class Attempt:
             found["counts"] = _counts(pods.values())
         if self._situation.group == "schedulers":
             found["placement"] = {"pods by shape of node": self._placed(pods.values())}
+            found["starts_s"] = _starts(pods.values())
         return found | _times(pods.values())
 
     def _events(self) -> dict[str, str]:
@@ -197,10 +199,10 @@ def record(place: Place, times: int, chosen: Sequence[str] = ()) -> dict[str, Ob
     """What was seen of each situation in several attempts, by its name: facts are counted, times are lists.
 
     Args:
-        chosen: names of situations; all of them when it is empty.
+        chosen: names of situations or of their groups; all of them when it is empty.
     """
     watched, found = Watched(place), dict[str, list[Object]]()
-    wanted = [each for each in situations() if not chosen or each.name in chosen]
+    wanted = [each for each in situations() if not chosen or {each.name, each.group} & {*chosen}]
     alone = [each for each in wanted if each.group == "schedulers"]
     lanes = {shape: [each for each in wanted if each.shape == shape and each not in alone] for shape in place.nodes}
     # These are carried out side by side, so those that may take longest begin first.
@@ -213,11 +215,23 @@ def record(place: Place, times: int, chosen: Sequence[str] = ()) -> dict[str, Ob
                 for several in ([[each] for each in lane] if shape == "a" else [lane])
             ]
             results = [each for one in waiting for each in one.result()]
-        results += _carried_out(place, watched, alone, number)
+        for name in sorted({each.scheduler for each in alone}):
+            with place.scheduler(name):
+                of = [each for each in alone if each.scheduler == name]
+                results += _carried_out(place, watched, of, number)
         for name, seen in results:
             found.setdefault(name, []).append(seen)
         print(f"{place.name}: attempt {number + 1} of {times}", flush=True)
     return {name: _together(runs) for name, runs in found.items()}
+
+
+def starts(recorded: Mapping[str, Object]) -> dict[str, Any]:
+    """By name, how long the pods of schedulers' situations took to start: a distribution, as a stack file has it."""
+    return {
+        name: written(fitted([each for run in of["starts_s"] for each in run]))
+        for name, of in recorded.items()
+        if "starts_s" in of
+    }
 
 
 def _together(runs: Sequence[Object]) -> Object:
@@ -258,6 +272,12 @@ def _times(pods: Any) -> dict[str, float]:
             if at is not None:
                 found[name].append(at)
     return {name: round(statistics.median(values), 3) for name, values in found.items() if values}
+
+
+def _starts(pods: Any) -> list[float]:
+    """Seconds from a pod's binding until it was ready, of each that was."""
+    at = [[next((now for now, _, each in seen if holds(each)), None) for holds in (_bound, _ready)] for seen in pods]
+    return [round(ready - bound, 2) for bound, ready in at if bound is not None and ready is not None]
 
 
 def _bound(pod: Object) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,8 @@ class Situation:
     ends: Sequence[Mapping[str, Any]] = field(default_factory=list)
     """Steps after which nothing is compared any more."""
     about: str = ""
+    scheduler: str = ""
+    """Of its pods, in place of the cluster's own."""
 
     @property
     def slug(self) -> str:
@@ -81,6 +83,8 @@ class Situation:
                 spec["nodeName"] = node
             else:
                 spec.setdefault("nodeSelector", {SHAPE: self.shape})
+            if self.scheduler:
+                spec["schedulerName"] = self.scheduler
             for container in [*spec.get("initContainers", []), *spec["containers"]]:
                 container.setdefault("image", IMAGE)
                 if container["image"] == IMAGE:
@@ -89,10 +93,12 @@ class Situation:
 
 @cache
 def situations() -> tuple[Situation, ...]:
-    """All of them, in the file's order."""
+    """All of them, in the file's order; those of schedulers once more, with Volcano."""
     document = yaml.safe_load(FILE.read_text())
-    return tuple(
+    found = [
         Situation(group, **{("with_" if key == "with" else key): value for key, value in each.items()})
         for group in GROUPS
         for each in document[group]
-    )
+    ]
+    placed = [each for each in found if each.group == "schedulers"]
+    return (*found, *(replace(each, name=f"Volcano: {each.name}", scheduler="volcano") for each in placed))

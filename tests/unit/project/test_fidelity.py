@@ -1,11 +1,13 @@
 """The ledger of docs/fidelity.md: comparing is right, and the page says what was recorded."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks.fidelity import gpus, page
+from benchmarks.fidelity import __main__ as recording
+from benchmarks.fidelity import gpus, page, places, record
 from benchmarks.fidelity.facts import ABSENT, compare, counted, flat, sequence, state
 from benchmarks.fidelity.situations import IMAGE, SITUATION, Situation, situations
 from kumulus.extras.lab.report import fidelity
@@ -76,9 +78,7 @@ def test_a_sequence_has_each_state_once_until_it_changes() -> None:
 
 def test_situations_are_told_apart_and_what_they_declare_is_a_stack(known: dict[str, Any]) -> None:
     assert len({each.slug for each in situations()}) == len(situations())
-    from benchmarks.fidelity.places import specification
-
-    spec = wanted.loaded(specification(known["about"]["shapes"]), None, "", {}).spec
+    spec = wanted.loaded(places.specification(known["about"]["shapes"], {}), None, "", {}).spec
     assert [each.name for each in spec.podLifecycles] == [each.slug for each in situations() if each.lifecycle]
 
 
@@ -94,6 +94,39 @@ def test_a_template_has_an_image_and_the_label_by_which_lifecycles_find_it() -> 
     assert template["spec"]["containers"][0]["image"] == IMAGE
     assert "template" in job["spec"], "the data itself is left as it is"
     assert "containers" not in job["spec"]["template"]["spec"]
+
+
+def test_each_workload_of_the_scheduler_is_carried_out_once_more_with_volcano() -> None:
+    placed = [each for each in situations() if each.group == "schedulers"]
+    own, volcano = ([each for each in placed if each.scheduler == name] for name in ("", "volcano"))
+    assert [f"Volcano: {each.name}" for each in own] == [each.name for each in volcano]
+    for each in placed:
+        specs = [made["spec"].get("template", made)["spec"] for made in each.wanted("node")]
+        assert {spec.get("schedulerName", "") for spec in specs} == {each.scheduler}, each.name
+
+
+def test_pods_of_schedulers_start_as_the_real_ones_did_whatever_else_their_lifecycle_says(
+    known: dict[str, Any],
+) -> None:
+    seen: dict[str, Any] = {
+        "GPUs by four": {"starts_s": [[2.0, 2.0, 2.0], [2.25, 2.25]]},
+        "completed": {"ended_s": [3.0]},
+    }
+    found = record.starts(seen)
+    assert found == {"GPUs by four": "2.1s"}
+    lives = {each["name"]: each for each in places.specification(known["about"]["shapes"], found)["podLifecycles"]}
+    assert {key: lives["gpus-by-four"][key] for key in ("imagePull", "run")} == {"imagePull": "2.1s", "run": "1h"}
+    assert "imagePull" not in lives["completed"]
+
+
+def test_what_is_recorded_alone_leaves_the_others_as_they_were(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "fidelity.json"
+    file.write_text(json.dumps({"kind": {"a": {"n": 1}, "b": {"n": 1}}, "kind recorded": {"date": "then"}}))
+    monkeypatch.setattr(recording, "RESULTS", file)
+    monkeypatch.setattr(recording, "_recorded", lambda part, times, only: {only[0]: {"n": times}})
+    monkeypatch.setattr("sys.argv", ["fidelity", "kind", "--only", "b", "--times", "7"])
+    assert recording.main() == 0
+    assert json.loads(file.read_text()) == {"kind": {"a": {"n": 1}, "b": {"n": 7}}, "kind recorded": {"date": "then"}}
 
 
 def test_every_difference_has_a_consequence_and_the_worst_come_first(known: dict[str, Any]) -> None:

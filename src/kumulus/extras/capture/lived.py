@@ -125,10 +125,12 @@ def grouped(pods: Iterable[Mapping[str, Any]], label: str = "") -> tuple[dict[st
 def fitted(seen: Sequence[float]) -> Distribution:
     """The distribution that durations are nearest to: the greatest distance of the two cumulative shares is least."""
     known = sorted(max(0.0, each) for each in seen)
-    median = statistics.median(known)
-    if len(known) < FEWEST or known[-1] - known[0] <= 1:
-        return Distribution("fixed", median)
+    if len(known) < FEWEST:
+        return Distribution("fixed", statistics.median(known))
     mean, sigma = statistics.fmean(known), statistics.stdev(known)
+    if known[-1] - known[0] <= 1:
+        # Of times cut to whole seconds, the mean is right; their median may be off by half a second.
+        return Distribution("fixed", mean)
     normal = statistics.NormalDist(mean, sigma)
     shares: dict[Distribution, Callable[[float], float]] = {
         Distribution("uniform", known[0], known[-1]): lambda x: (x - known[0]) / (known[-1] - known[0]),

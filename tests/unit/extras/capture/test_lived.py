@@ -64,7 +64,13 @@ def test_a_distribution_is_found_again_with_its_parameters(wanted: Distribution)
 
 def test_few_values_and_equal_ones_are_a_fixed_duration() -> None:
     assert fitted([3.0, 90.0, 7.0]) == Distribution("fixed", 7.0)
-    assert fitted([5.0, 5.0, 6.0, 5.0, 5.0, 6.0]) == Distribution("fixed", 5.0)
+    assert fitted([5.0, 5.0, 5.0, 5.0, 5.0]) == Distribution("fixed", 5.0)
+
+
+def test_what_takes_as_long_each_time_is_found_to_a_part_of_the_second_to_which_its_times_are_cut() -> None:
+    cut = [float(int(begun / 10 + 17.7) - int(begun / 10)) for begun in range(40)]
+    assert set(cut) == {17.0, 18.0}
+    assert fitted(cut).first == pytest.approx(17.7, abs=0.01)
 
 
 def test_a_run_lasts_until_the_kubelet_has_said_its_end() -> None:
