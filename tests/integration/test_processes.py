@@ -203,14 +203,15 @@ def test_other_pods_are_emulated_as_before(local: Plane) -> None:
     local.api.delete(f"{PODS}/other")
 
 
-@pytest.mark.skipif(not PYTHON.exists(), reason=f"no {PYTHON}")
-def test_a_service_and_a_webhook_reach_a_program_that_listens_everywhere_and_nobody_else_does(
-    local: Plane, tmp_path: Path
-) -> None:
+@pytest.fixture(scope="module")
+def guard(local: Plane, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A pod and its Service, which answer by TLS: the authority of their certificate."""
+    if not PYTHON.exists():
+        pytest.skip(f"no {PYTHON}")
     probe = {"httpGet": {"path": "/", "port": 443, "scheme": "HTTPS"}, "periodSeconds": 1}
     mount = {"name": "certificates", "mountPath": "/certificates"}
     volume = {"name": "certificates", "secret": {"secretName": "guard"}}
-    authority = certificate(local, tmp_path, "guard.default.svc")
+    authority = certificate(local, tmp_path_factory.mktemp("guard"), "guard.default.svc")
     container = {"readinessProbe": probe, "volumeMounts": [mount]}
     local.api.create(
         PODS, pod("guard", image=f"{IMAGE}/server@sha256:{'0' * 64}", container=container, volumes=[volume])
@@ -221,12 +222,18 @@ def test_a_service_and_a_webhook_reach_a_program_that_listens_everywhere_and_nob
     )
     slices = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
     local.api.until(slices, lambda found: any(each.get("endpoints") for each in found.values()))
+    return authority
+
+
+def test_a_service_and_a_webhook_reach_a_program_that_listens_everywhere_and_nobody_else_does(
+    local: Plane, guard: str
+) -> None:
     answered = json.loads(kubectl(local, "get", "--raw", f"{SERVICES}/https:guard:443/proxy/asked"))
     assert answered == {"path": "/asked", "name": "guard"}
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
     hook = {
         "name": "guard.example.com",
-        "clientConfig": {"service": {"name": "guard", "namespace": "default"}, "caBundle": authority},
+        "clientConfig": {"service": {"name": "guard", "namespace": "default"}, "caBundle": guard},
         "rules": [rule],
         "sideEffects": "None",
         "admissionReviewVersions": ["v1"],
@@ -239,6 +246,25 @@ def test_a_service_and_a_webhook_reach_a_program_that_listens_everywhere_and_nob
     ours = {each.pid for each in psutil.Process(kubelet).children(recursive=True)}
     assert ours
     assert listeners.of({kubelet, *ours}) == set()
+
+
+def test_an_aggregated_api_is_answered_by_a_pod_that_is_a_process(local: Plane, guard: str) -> None:
+    group = "guard.example.com"
+    service = {"name": "guard", "namespace": "default"}
+    spec = {"group": group, "version": "v1", "service": service, "caBundle": guard}
+    priorities = {"groupPriorityMinimum": 1000, "versionPriority": 10}
+    body = {"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "spec": {**spec, **priorities}}
+    services = "/apis/apiregistration.k8s.io/v1/apiservices"
+    local.api.create(services, {**body, "metadata": {"name": f"v1.{group}"}})
+
+    def available(found: Mapping[str, Object]) -> bool:
+        conditions = found[f"v1.{group}"].get("status", {}).get("conditions", [])
+        return [each["status"] for each in conditions if each["type"] == "Available"] == ["True"]
+
+    local.api.until(services, available)
+    answered = json.loads(kubectl(local, "get", "--raw", f"/apis/{group}/v1/asked"))
+    assert answered == {"path": f"/apis/{group}/v1/asked", "name": "guard"}
+    local.api.delete(f"{services}/v1.{group}")
 
 
 def test_a_pod_ends_with_its_object_and_all_of_them_with_their_kubelet(local: Plane) -> None:
