@@ -1,4 +1,4 @@
-"""Add-ons whose code runs on the runtime kwok: Kueue and JobSet by their own charts, with webhooks; nothing is left."""
+"""Add-ons whose code runs on the runtime kwok: Kueue, JobSet and Volcano by their own charts; nothing is left."""
 
 import json
 import shutil
@@ -19,7 +19,17 @@ from tests.support.api import Api, Refused
 from tests.support.project import Project
 
 pytestmark = pytest.mark.e2e
-IMAGES = "us-central1-docker.pkg.dev/k8s-staging-images"
+STAGING = "us-central1-docker.pkg.dev/k8s-staging-images"
+# By add-on: its Go module, the chart in it, and the tools that its images stand for.
+CHARTS = {
+    "kueue": ("sigs.k8s.io/kueue", "charts/kueue", {f"{STAGING}/kueue/kueue": "kueue"}),
+    "jobset": ("sigs.k8s.io/jobset", "charts/jobset", {f"{STAGING}/jobset/jobset": "jobset"}),
+    "volcano": (
+        "volcano.sh/volcano",
+        "installer/helm/chart/volcano",
+        {f"docker.io/volcanosh/vc-{each}": f"volcano-{each}" for each in ("scheduler", "controller-manager")},
+    ),
+}
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
 JOB_SETS = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets"
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
@@ -39,25 +49,26 @@ GROUP = {
 def install(project: Project, tmp_path: Path) -> Callable[..., Api]:
     """Bring up a stack with an add-on by its own chart, out of the Go module that its program is built from."""
 
-    def bring_up(name: str, **kwok: Any) -> Api:
+    def bring_up(name: str, values: dict[str, Any] | None = None, **kwok: Any) -> Api:
+        module, folder, programs = CHARTS[name]
         try:
-            for tool in (name, "helm"):
+            for tool in (*programs.values(), "helm"):
                 toolchain.find(tool)
         except toolchain.ToolMissing as error:
             pytest.skip(str(error))
         if not shutil.which("go"):
             pytest.skip(f"there is no go to fetch the module of {name} with")
-        command = ["go", "mod", "download", "-json", f"sigs.k8s.io/{name}@v{toolchain.version(name)}"]
+        command = ["go", "mod", "download", "-json", f"{module}@v{toolchain.version(next(iter(programs.values())))}"]
         found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         if found.returncode:
             pytest.skip(f"the module of {name} cannot be fetched: {found.stdout}")
-        chart = shutil.copytree(Path(json.loads(found.stdout)["Dir"], "charts", name), tmp_path / name)
+        chart = shutil.copytree(Path(json.loads(found.stdout)["Dir"], folder), tmp_path / name)
         project.install_plugins()
-        addon, image = {"name": name, "namespace": f"{name}-system", "chart": str(chart)}, f"{IMAGES}/{name}/{name}"
-        kwok["processes"] = {image: name}
+        addon = {"name": name, "namespace": f"{name}-system", "chart": str(chart), "valuesObject": values or {}}
+        kwok["processes"] = programs
         project.write_stack({"nodeGroups": [GROUP], "clusterAddons": [addon], "kwok": kwok})
-        foreseen = project.foresee()
-        assert f"pods of {image} run on this machine" in json.dumps(list(foreseen.messages.values()))
+        foreseen = json.dumps(list(project.foresee().messages.values()))
+        assert f"pods of {', '.join(sorted(programs))} run on this machine" in foreseen
         project.up()
         return project.api()
 
@@ -133,5 +144,31 @@ async def test_jobsets_by_their_chart_are_native_gangs_that_are_placed_whole_or_
     assert placed == {"fits": {True: 3}, "never": {False: 5}}
     measures = report.results.tests[0].details.measures
     assert [measures[f"groups.{each}"] for each in ("total", "admitted", "partlyPlaced")] == [2, 1, 0]
+    project.destroy()
+    assert not project.cluster().exists()
+
+
+def test_volcano_by_its_chart_places_a_gang_of_its_job_whole_and_none_of_one_that_does_not_fit(
+    project: Project, install: Callable[..., Api]
+) -> None:
+    api = install("volcano", {"custom": {"admission_enable": False}})
+    programs = api.list("/api/v1/namespaces/volcano-system/pods")
+    assert [each["spec"]["nodeName"] for each in programs] == ["local", "local"]
+    for name, workers in (("fits", 3), ("never", 5)):
+        container = {"name": "c", "image": "none", "resources": {"requests": {"cpu": "5"}}}
+        template = {"spec": {"restartPolicy": "Never", "nodeSelector": LABEL, "containers": [container]}}
+        spec = {"schedulerName": "volcano", "minAvailable": workers}
+        spec["tasks"] = [{"name": "worker", "replicas": workers, "template": template}]
+        body = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": name}, "spec": spec}
+        api.create("/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs", body)
+    groups = "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups"
+
+    def placed(_: object) -> bool:
+        pods = api.list("/api/v1/namespaces/default/pods")
+        running = Counter(each["metadata"]["name"].partition("-")[0] for each in pods if "nodeName" in each["spec"])
+        assert running["never"] == 0
+        return running["fits"] == 3
+
+    api.until(groups, placed)
     project.destroy()
     assert not project.cluster().exists()

@@ -1,7 +1,9 @@
 """Pods that are processes, on a real control plane: what they get, how they end, and who reaches them."""
 
 import base64
+import contextlib
 import json
+import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -22,6 +24,7 @@ SECRETS = "/api/v1/namespaces/default/secrets"
 SERVICES = "/api/v1/namespaces/default/services"
 WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 PYTHON = Path("/usr/bin/python3")
+EXPORTER = "kube-state-metrics"
 # Answers what it was asked, and as a webhook refuses what has a label; by TLS if it has a certificate.
 SERVER = """\
 #!/usr/bin/python3
@@ -66,6 +69,9 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
         (folder / name).write_text(text)
         (folder / name).chmod(0o755)
     programs = {IMAGE: str(folder / "shell"), f"{IMAGE}/server": str(folder / "server")}
+    with contextlib.suppress(toolchain.ToolMissing):
+        toolchain.find(EXPORTER)
+        programs[f"registry.k8s.io/{EXPORTER}/{EXPORTER}"] = EXPORTER
     with plane_at(tmp_path_factory.mktemp("home"), processes=programs) as made:
         yield made
 
@@ -109,17 +115,8 @@ def refusal(plane: Plane) -> str:
 
 def certificate(plane: Plane, folder: Path, host: str) -> str:
     """Make a Secret with a certificate for a host, which is its own authority; returns that."""
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    command += [
-        "-subj",
-        f"/CN={host}",
-        "-addext",
-        f"subjectAltName=DNS:{host}",
-        "-keyout",
-        "tls.key",
-        "-out",
-        "tls.crt",
-    ]
+    how = "-x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout tls.key -out tls.crt"
+    command = ["openssl", "req", *how.split(), "-subj", f"/CN={host}", "-addext", f"subjectAltName=DNS:{host}"]
     subprocess.run(command, cwd=folder, capture_output=True, check=True)
     data = {name: base64.b64encode((folder / name).read_bytes()).decode() for name in ("tls.crt", "tls.key")}
     plane.api.create(SECRETS, {"metadata": {"name": host.partition(".")[0]}, "data": data})
@@ -203,14 +200,15 @@ def test_other_pods_are_emulated_as_before(local: Plane) -> None:
     local.api.delete(f"{PODS}/other")
 
 
-@pytest.mark.skipif(not PYTHON.exists(), reason=f"no {PYTHON}")
-def test_a_service_and_a_webhook_reach_a_program_that_listens_everywhere_and_nobody_else_does(
-    local: Plane, tmp_path: Path
-) -> None:
+@pytest.fixture(scope="module")
+def guard(local: Plane, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A pod and its Service, which answer by TLS: the authority of their certificate."""
+    if not PYTHON.exists():
+        pytest.skip(f"no {PYTHON}")
     probe = {"httpGet": {"path": "/", "port": 443, "scheme": "HTTPS"}, "periodSeconds": 1}
     mount = {"name": "certificates", "mountPath": "/certificates"}
     volume = {"name": "certificates", "secret": {"secretName": "guard"}}
-    authority = certificate(local, tmp_path, "guard.default.svc")
+    authority = certificate(local, tmp_path_factory.mktemp("guard"), "guard.default.svc")
     container = {"readinessProbe": probe, "volumeMounts": [mount]}
     local.api.create(
         PODS, pod("guard", image=f"{IMAGE}/server@sha256:{'0' * 64}", container=container, volumes=[volume])
@@ -221,12 +219,18 @@ def test_a_service_and_a_webhook_reach_a_program_that_listens_everywhere_and_nob
     )
     slices = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
     local.api.until(slices, lambda found: any(each.get("endpoints") for each in found.values()))
+    return authority
+
+
+def test_a_service_and_a_webhook_reach_a_program_that_listens_everywhere_and_nobody_else_does(
+    local: Plane, guard: str
+) -> None:
     answered = json.loads(kubectl(local, "get", "--raw", f"{SERVICES}/https:guard:443/proxy/asked"))
     assert answered == {"path": "/asked", "name": "guard"}
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
     hook = {
         "name": "guard.example.com",
-        "clientConfig": {"service": {"name": "guard", "namespace": "default"}, "caBundle": authority},
+        "clientConfig": {"service": {"name": "guard", "namespace": "default"}, "caBundle": guard},
         "rules": [rule],
         "sideEffects": "None",
         "admissionReviewVersions": ["v1"],
@@ -239,6 +243,44 @@ def test_a_service_and_a_webhook_reach_a_program_that_listens_everywhere_and_nob
     ours = {each.pid for each in psutil.Process(kubelet).children(recursive=True)}
     assert ours
     assert listeners.of({kubelet, *ours}) == set()
+
+
+def test_an_aggregated_api_is_answered_by_a_pod_that_is_a_process(local: Plane, guard: str) -> None:
+    group = "guard.example.com"
+    service = {"name": "guard", "namespace": "default"}
+    spec = {"group": group, "version": "v1", "service": service, "caBundle": guard}
+    priorities = {"groupPriorityMinimum": 1000, "versionPriority": 10}
+    body = {"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "spec": {**spec, **priorities}}
+    services = "/apis/apiregistration.k8s.io/v1/apiservices"
+    local.api.create(services, {**body, "metadata": {"name": f"v1.{group}"}})
+
+    def available(found: Mapping[str, Object]) -> bool:
+        conditions = found[f"v1.{group}"].get("status", {}).get("conditions", [])
+        return [each["status"] for each in conditions if each["type"] == "Available"] == ["True"]
+
+    local.api.until(services, available)
+    answered = json.loads(kubectl(local, "get", "--raw", f"/apis/{group}/v1/asked"))
+    assert answered == {"path": f"/apis/{group}/v1/asked", "name": "guard"}
+    local.api.delete(f"{services}/v1.{group}")
+
+
+def test_kube_state_metrics_by_its_own_manifests_exports_the_nodes(local: Plane, tmp_path: Path) -> None:
+    try:
+        toolchain.find(EXPORTER)
+    except toolchain.ToolMissing as error:
+        pytest.skip(str(error))
+    if not shutil.which("go"):
+        pytest.skip(f"there is no go to fetch the module of {EXPORTER} with")
+    command = ["go", "mod", "download", "-json", f"k8s.io/{EXPORTER}/v2@v{toolchain.version(EXPORTER)}"]
+    found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    if found.returncode:
+        pytest.skip(f"the module of {EXPORTER} cannot be fetched: {found.stdout}")
+    manifests = str(Path(json.loads(found.stdout)["Dir"], "examples/standard"))
+    kubectl(local, "apply", "-k", manifests)
+    kubectl(local, "rollout", "status", f"deploy/{EXPORTER}", "--namespace=kube-system", "--timeout=50s")
+    metrics = f"/api/v1/namespaces/kube-system/services/{EXPORTER}:http-metrics/proxy/metrics"
+    assert 'kube_node_info{node="local"' in kubectl(local, "get", "--raw", metrics)
+    kubectl(local, "delete", "-k", manifests)
 
 
 def test_a_pod_ends_with_its_object_and_all_of_them_with_their_kubelet(local: Plane) -> None:
