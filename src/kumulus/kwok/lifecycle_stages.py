@@ -30,8 +30,7 @@ from kumulus.kwok.pod_statuses import lifecycle as templates
 from kumulus.kwok.pod_statuses.followed import followed
 from kumulus.kwok.pod_statuses.fragments import FAILED_CHECK
 from kumulus.model.distributions import Distribution
-from kumulus.model.lifecycles import Failure, Lifecycle, PodSelection, Resize
-from kumulus.model.owner_kinds import belongs_to
+from kumulus.model.lifecycles import Failure, Lifecycle, Resize
 
 PRIME = 94_906_247
 """The largest prime that is 2 modulo 3 and whose square is below 2^53."""
@@ -113,7 +112,7 @@ class _Stages:
         selections = [each.selection for each in self.lifecycles[: self.index + 1]]
         mine = self.life.selection
         selections[-1] = replace(mine, labels={})
-        selector = states.begins(dict(mine.labels), first_condition(selections, self.index))
+        selector = states.begins(dict(mine.labels), states.first_condition(selections, self.index))
         mark = (states.CONDITION, self.life.name)
         pending = self.life.must_run == "pending"
         template = templates.beginning(*mark, pending) if self.life.image_pull else self._started(first=mark)
@@ -266,31 +265,3 @@ def seconds(distribution: Distribution, what: str) -> str:
 
 def _number(value: float) -> str:
     return f"{value:.9f}".rstrip("0").rstrip(".") or "0"
-
-
-# Which pods a selection means, in jq.
-
-
-def condition(selection: PodSelection) -> str:
-    """A jq expression that is true for the pods of a selection and false for all others."""
-    parts = [f".metadata.labels[{json.dumps(key)}]? == {json.dumps(value)}" for key, value in selection.labels.items()]
-    if selection.namespaces:
-        parts.append(_any(f".metadata.namespace == {json.dumps(name)}" for name in selection.namespaces))
-    if selection.owner_kinds:
-        parts.append(_any(map(belongs_to, selection.owner_kinds)))
-    return " and ".join(parts) or "true"
-
-
-def first_condition(selections: Sequence[PodSelection], index: int) -> str:
-    """Like :func:`condition`, for the pods that no earlier selection selects."""
-    mine = selections[index]
-    earlier = [condition(other) for other in selections[:index] if not other.apart_from(mine)]
-    return (
-        f"({condition(mine)}) and ({' or '.join(f'({each})' for each in earlier)} | not)"
-        if earlier
-        else condition(mine)
-    )
-
-
-def _any(parts: Iterable[str]) -> str:
-    return f"({' or '.join(parts)})"
