@@ -12,6 +12,9 @@ restart          has ended, and may run again    the kubelet's back-off after it
 resize-N         is ready, and drawn so when it  at once
                  is resized
 resize-N-after   is deferred by that             the resize's ``after`` after that
+terminating      is deleted while it runs        at once
+terminate, kill  is, and ends within its grace   termination, or the grace period, after its deletion
+                 period or not
 ===============  ==============================  =================================================================
 
 A stage has weight 1: where one with a weight matches, KWOK passes over those without, which are the cluster's own. One
@@ -26,6 +29,7 @@ from typing import Any
 from kumulus.kwok import kubelet_events
 from kumulus.kwok import lifecycle_states as states
 from kumulus.kwok import stages as kwok_stages
+from kumulus.kwok.pod_statuses import base
 from kumulus.kwok.pod_statuses import lifecycle as templates
 from kumulus.kwok.pod_statuses.followed import followed
 from kumulus.kwok.pod_statuses.fragments import FAILED_CHECK
@@ -48,6 +52,8 @@ def identity:
 LIFECYCLE_LABEL = "kumulus.io/lifecycle"
 _ZERO = Distribution("fixed", 0)
 _ABOVE_FOLLOWING = 10**18
+# Above the stage that ends all deleted pods at once, which has a weight where KWOK was installed from its charts.
+_ABOVE_ENDING = 10**6
 
 
 @dataclass(frozen=True)
@@ -106,7 +112,9 @@ class _Stages:
             found.append(self._end(f"fail-{number}", f"failure {number}", after, what, failure))
         if life.run or life.failures:
             found.append(self._restart())
-        return [*found, *(stage for number in range(len(life.resizes)) for stage in self._resize(number))]
+        found += (stage for number in range(len(life.resizes)) for stage in self._resize(number))
+        ends = self._terminate(life.termination) if life.termination else ()
+        return [*found, *(replace(each, spec={**each.spec, "weight": _ABOVE_ENDING}) for each in ends)]
 
     def _create(self) -> StageObject:
         selections = [each.selection for each in self.lifecycles[: self.index + 1]]
@@ -170,6 +178,19 @@ class _Stages:
             delay = states.delay(definitions(self.life.seed), f"{states.RESIZE_PENDING}.lastTransitionTime", total)
             yield self._stage(f"{step}-after", f"deferred: {resize.after}", selector, followed("accepted"), delay)
 
+    def _terminate(self, termination: Distribution) -> Iterable[StageObject]:
+        running, functions = states.is_terminating(self.life.name), definitions(self.life.seed)
+        lasts, about = seconds(termination, '"termination"'), f"termination: {termination}"
+        late = f"{functions}\n({lasts}) > {states.GRACE} | tostring"
+        begins, seen = (states.which(running, states.SEEN, value) for value in ("false", "true"))
+        for step, is_late, total, status in (
+            ("terminate", "false", lasts, base.TERMINATED),
+            ("kill", "true", states.GRACE, base.KILLED),
+        ):
+            delay = states.delay(functions, states.DELETED, total)
+            yield self._stage(step, about, states.which(seen, late, is_late), status, delay, removed=True)
+        yield self._stage("terminating", "at once", begins, templates.deletion_seen(), events=kubelet_events.ENDS)
+
     def _restart(self) -> StageObject:
         delay = states.delay("", states.CONTAINERS_ENDED, states.BACK_OFF)
         template = templates.restarted(start_up=self.life.start_up is not None)
@@ -196,8 +217,10 @@ class _Stages:
         delay: dict[str, Any] | None = None,
         events: Mapping[str, str] = {},
         again: bool = False,
+        removed: bool = False,
     ) -> StageObject:
-        rest = {"weight": 1, **({"delay": delay} if delay else {}), **kwok_stages.pod_status(template)}
+        patch = kwok_stages.pod_removed(template, "status") if removed else kwok_stages.pod_status(template)
+        rest = {"weight": 1, **({"delay": delay} if delay else {}), **patch}
         spec = kwok_stages.spec("Pod", selector, rest)
         if self.events:
             spec = kubelet_events.writing(spec, events, again)

@@ -58,6 +58,12 @@ RESIZED = f"""\
 RESIZE_NAME = '("resize " + (.metadata.generation | tostring))'
 """What is drawn of a resize: each has its own generation of the pod."""
 
+GRACE = ".metadata.deletionGracePeriodSeconds"
+DELETED = f"((.metadata.deletionTimestamp | fromdate) - {GRACE} | todate)"
+SEEN = "(.status.observedGeneration // 0) >= (.metadata.generation // 0) | tostring"
+"""Whether a change of a pod has been seen; its deletion is one."""
+_RUNS = "any(.status.containerStatuses[]?, .status.initContainerStatuses[]?; .state.running) | tostring"
+
 # Kubernetes truncates times to whole seconds. Half a second more makes the recorded duration, and on average the real
 # one, the wanted one: a stage that is due at 20.5 and comes up to half a second late is recorded at 20.
 _DUE = """\
@@ -98,14 +104,19 @@ def begins(labels: dict[str, str], condition: str) -> dict[str, Any]:
 
 def is_in(lifecycle: str, state: State) -> dict[str, Any]:
     """The selector of a lifecycle's pods in a state; :func:`which` can narrow it."""
+    alive = kwok_stages.absent(".metadata.deletionTimestamp")
+    return _of(lifecycle, alive, kwok_stages.is_in(_STATE, state))
+
+
+def is_terminating(lifecycle: str) -> dict[str, Any]:
+    """The selector of a lifecycle's pods that were deleted with a grace period, and of which something runs."""
+    graceful = kwok_stages.not_in(f"({GRACE} | tostring)", "0")
+    return _of(lifecycle, kwok_stages.exists(".metadata.deletionTimestamp"), graceful, kwok_stages.is_in(_RUNS, "true"))
+
+
+def _of(lifecycle: str, *match: kwok_stages.Match) -> dict[str, Any]:
     mark = f".status.conditions[]? | select(.type == {json.dumps(CONDITION)}) | .reason"
-    return {
-        "matchExpressions": [
-            jq(kwok_stages.is_in(mark, lifecycle)),
-            jq(kwok_stages.absent(".metadata.deletionTimestamp")),
-            jq(kwok_stages.is_in(_STATE, state)),
-        ]
-    }
+    return {"matchExpressions": [jq(each) for each in (kwok_stages.is_in(mark, lifecycle), *match)]}
 
 
 def which(selector: dict[str, Any], expression: str, value: str) -> dict[str, Any]:
