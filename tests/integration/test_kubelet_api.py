@@ -13,6 +13,7 @@ from kumulus.runtimes.kwok import pod_logs
 from kumulus.runtimes.kwok.layout import Layout
 from tests.integration.conftest import PODS, Plane, Pools
 from tests.support.pods import pod
+from tests.support.processes import await_that
 
 pytestmark = pytest.mark.integration
 REFUSED = {
@@ -50,6 +51,9 @@ async def test_so_does_that_of_a_cluster_made_before_after_the_next_up(plane: Pl
     (plane.directory / Layout.POD_LOG).unlink()
     (controller,) = plane.processes()["kwok-controller"]
     await plane.repair()
+    # The new one serves a moment after it has started.
+    ask = kubectl(plane, ["logs", "asked"])
+    await_that(lambda: subprocess.run(ask, capture_output=True, check=False).returncode == 0, 30, "it serves logs")
     assert logs(plane) == f"{pod_logs.SAID}\n"
     (now,) = plane.processes()["kwok-controller"]
     await plane.repair()
