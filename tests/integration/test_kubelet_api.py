@@ -13,12 +13,14 @@ from kumulus.runtimes.kwok import pod_logs
 from kumulus.runtimes.kwok.layout import Layout
 from tests.integration.conftest import PODS, Plane, Pools
 from tests.support.pods import pod
+from tests.support.processes import await_that
 
 pytestmark = pytest.mark.integration
 REFUSED = {
     "exec": (["exec", "asked", "--", "id"], 'no exec found for container "main" in pod "default/asked"'),
     "attach": (["attach", "asked"], "this is an emulated pod: no container runs"),
 }
+POD_LOGS = ("ClusterLogs", "ClusterAttach", "ClusterPortForward")
 SHOWN = {"now": [], "before a restart": ["--previous"], "the last line": ["--tail=1"]}
 
 
@@ -42,13 +44,16 @@ def test_the_log_of_a_pod_says_that_it_is_emulated(plane: Plane, options: list[s
 @pytest.mark.usefixtures("asked")
 async def test_so_does_that_of_a_cluster_made_before_after_the_next_up(plane: Plane) -> None:
     layout = Layout(plane.directory)
-    before = [each for each in layout.documents() if each["kind"] not in ("ClusterLogs", "ClusterAttach")]
+    before = [each for each in layout.documents() if each["kind"] not in POD_LOGS]
     layout.write_documents(before)
     parts = json.loads(layout.note()["parts"])
     layout.write_note({**layout.note(), "configuration": "", "parts": json.dumps({**parts, "kwok-controller": ""})})
     (plane.directory / Layout.POD_LOG).unlink()
     (controller,) = plane.processes()["kwok-controller"]
     await plane.repair()
+    # The new one serves a moment after it has started.
+    ask = kubectl(plane, ["logs", "asked"])
+    await_that(lambda: subprocess.run(ask, capture_output=True, check=False).returncode == 0, 30, "it serves logs")
     assert logs(plane) == f"{pod_logs.SAID}\n"
     (now,) = plane.processes()["kwok-controller"]
     await plane.repair()
@@ -77,7 +82,7 @@ def test_a_forwarded_port_says_that_there_is_none(plane: Plane) -> None:
             _, said = forwarding.communicate(timeout=60)
         finally:
             forwarding.kill()
-    assert "no forward found for port 80 in pod" in said
+    assert "this is an emulated pod: no container runs: no such file or directory" in said
 
 
 def logs(plane: Plane, *options: str) -> str:

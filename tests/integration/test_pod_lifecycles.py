@@ -4,7 +4,7 @@ import asyncio
 import dataclasses
 import math
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import pytest
@@ -29,6 +29,7 @@ from tests.support.draws import CRITICAL, distance, normal, waits
 from tests.support.said import Said
 
 pytestmark = pytest.mark.integration
+SLICES = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
 STAGES = f"/apis/{API_VERSION}/stages"
 TRAINING = {"lognormal": {"median": "10s", "sigma": 0.3}}
 # By how many seconds KWOK may be late on a busy machine: an end is noted as the second in which it gets to the pod.
@@ -45,6 +46,7 @@ LIFECYCLES = [
     {"name": "drawn", "selector": {"labels": {"life": "drawn"}}, "run": TRAINING},
     {"name": "sized", "selector": {"labels": {"life": "sized"}}, "resizes": [
         {"share": 0.4, "outcome": "deferred", "after": "3s"}, {"share": 0.4, "outcome": "infeasible"}]},
+    {"name": "ends", "selector": {"labels": {"life": "ends"}}, "termination": "6s"},
     *({"name": kind.lower(), "run": f"{run}s", "selector": {"ownerKinds": [kind]}} for kind, run in RUNS.items()),
 ]  # fmt: skip
 
@@ -293,6 +295,44 @@ def test_a_lifecycle_that_says_nothing_of_an_end_has_none(living: Living) -> Non
     found = living.first("forever", lambda found: found["status"].get("phase") == "Running")
     assert seconds(found["status"]["startTime"], main(found)["state"]["running"]["startedAt"]) in about(1)
     assert conditions(found)["Ready"] == ("True", None)
+
+
+# Of the grace period 12 s, half is used; 5 s are too short.
+@pytest.mark.parametrize(("grace", "lasts", "code"), [(12, 6, 143), (5, 5, 137)])
+def test_a_deleted_pod_terminates_as_long_as_declared_and_within_its_grace_period(
+    living: Living, grace: int, lasts: int, code: int
+) -> None:
+    api, name = living.api, f"ends-{grace}"
+    service = {"metadata": {"name": name}, "spec": {"selector": {"ends": name}, "ports": [{"port": 80}]}}
+    api.create(PODS.replace("pods", "services"), service)
+    api.create(PODS, pod(name, "ends", labels={"ends": name}))
+
+    def endpoint(wanted: Callable[[Object], bool]) -> None:
+        def there(found: Mapping[str, Object]) -> bool:
+            listed = [each["conditions"] for part in found.values() for each in part.get("endpoints") or ()]
+            return len(listed) == 1 and wanted(listed[0])
+
+        api.until(SLICES, there, labelSelector=f"kubernetes.io/service-name={name}")
+
+    endpoint(lambda conditions: conditions["ready"] is True)
+    version = api.version(PODS)
+    api.delete(f"{PODS}/{name}?gracePeriodSeconds={grace}")
+    endpoint(lambda conditions: (conditions["ready"], conditions["terminating"]) == (False, True))
+    lived: list[Object] = []
+    for event in api.events(PODS, version, 120, fieldSelector=f"metadata.name={name}"):
+        lived.append(event["object"])
+        if event["type"] == "DELETED":
+            break
+    seen = next(each for each in lived if each["status"]["observedGeneration"] == each["metadata"]["generation"])
+    assert conditions(seen)["Ready"] == ("True", None), "a kubelet leaves it to its probe"
+    assert "running" in main(seen)["state"]
+    end = main(lived[-1])["state"]["terminated"]
+    assert (end["exitCode"], end["reason"], lived[-1]["status"]["phase"]) == (code, "Error", "Failed")
+    assert conditions(lived[-1])["Ready"] == ("False", "PodFailed")
+    deleted = datetime.fromisoformat(seen["metadata"]["deletionTimestamp"]) - timedelta(seconds=grace)
+    assert seconds(f"{deleted:%Y-%m-%dT%H:%M:%SZ}", end["finishedAt"]) in about(lasts)
+    killing = events_of(living, name, lambda found: "Killing" in found)["Killing"]
+    assert killing["firstTimestamp"] < end["finishedAt"], "it is written when the end begins"
 
 
 def test_resizes_are_accepted_deferred_or_infeasible_as_drawn(living: Living) -> None:

@@ -17,6 +17,8 @@ from kumulus.model.fault_effects import PodEffects
 from kumulus.model.owner_kinds import belongs_to
 
 _WEIGHT = 1_000_000
+# Those that end deleted pods weigh as much.
+_ABOVE_LIFECYCLES = 10**12
 _BACK_OFF = 10
 _CRASHED = "CrashLoopBackOff"
 # The last four hexadecimal digits of the UID, which are random, as a number from 0 to 65,535.
@@ -40,7 +42,8 @@ def pod_stages(name: str, effects: PodEffects, nodes: Collection[str], since: st
     match = [*_selected(effects, nodes), *_once(effects, since)]
     if effects.action == "stuck":
         held = exists(".metadata.deletionTimestamp")
-        return [_stage(name, "", [held, *match], {"delay": {"durationMilliseconds": FOR_EVER}, "next": {}})]
+        rest = {"weight": _ABOVE_LIFECYCLES, "delay": {"durationMilliseconds": FOR_EVER}, "next": {}}
+        return [_stage(name, "", [held, *match], rest)]
     alive = absent(".metadata.deletionTimestamp")
     match = [alive, *match]
     if effects.action == "imagePull":

@@ -38,7 +38,9 @@ STARTS = {
 """What is written when a container starts, by reason."""
 STARTS_PULLED = {**STARTS, "Pulled": "Successfully pulled image"}
 """Likewise, of an image that was not there."""
-_EVENTS = {"pod-ready": STARTS, "pod-terminate": {"Killing": "Stopping container"}}
+ENDS = {"Killing": "Stopping container"}
+"""What is written when a deleted pod's containers are to end."""
+_EVENTS = {"pod-ready": STARTS, "pod-terminate": ENDS}
 
 
 def with_events(made: dict[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,9 @@ restart          has ended, and may run again    the kubelet's back-off after it
 resize-N         is ready, and drawn so when it  at once
                  is resized
 resize-N-after   is deferred by that             the resize's ``after`` after that
+terminating      is deleted while it runs        at once
+terminate, kill  is, and ends within its grace   termination, or the grace period, after its deletion
+                 period or not
 ===============  ==============================  =================================================================
 
 A stage has weight 1: where one with a weight matches, KWOK passes over those without, which are the cluster's own. One
@@ -26,12 +29,12 @@ from typing import Any
 from kumulus.kwok import kubelet_events
 from kumulus.kwok import lifecycle_states as states
 from kumulus.kwok import stages as kwok_stages
+from kumulus.kwok.pod_statuses import base
 from kumulus.kwok.pod_statuses import lifecycle as templates
 from kumulus.kwok.pod_statuses.followed import followed
 from kumulus.kwok.pod_statuses.fragments import FAILED_CHECK
 from kumulus.model.distributions import Distribution
-from kumulus.model.lifecycles import Failure, Lifecycle, PodSelection, Resize
-from kumulus.model.owner_kinds import belongs_to
+from kumulus.model.lifecycles import Failure, Lifecycle, Resize
 
 PRIME = 94_906_247
 """The largest prime that is 2 modulo 3 and whose square is below 2^53."""
@@ -49,6 +52,8 @@ def identity:
 LIFECYCLE_LABEL = "kumulus.io/lifecycle"
 _ZERO = Distribution("fixed", 0)
 _ABOVE_FOLLOWING = 10**18
+# Above the stage that ends all deleted pods at once, which has a weight where KWOK was installed from its charts.
+_ABOVE_ENDING = 10**6
 
 
 @dataclass(frozen=True)
@@ -107,13 +112,15 @@ class _Stages:
             found.append(self._end(f"fail-{number}", f"failure {number}", after, what, failure))
         if life.run or life.failures:
             found.append(self._restart())
-        return [*found, *(stage for number in range(len(life.resizes)) for stage in self._resize(number))]
+        found += (stage for number in range(len(life.resizes)) for stage in self._resize(number))
+        ends = self._terminate(life.termination) if life.termination else ()
+        return [*found, *(replace(each, spec={**each.spec, "weight": _ABOVE_ENDING}) for each in ends)]
 
     def _create(self) -> StageObject:
         selections = [each.selection for each in self.lifecycles[: self.index + 1]]
         mine = self.life.selection
         selections[-1] = replace(mine, labels={})
-        selector = states.begins(dict(mine.labels), first_condition(selections, self.index))
+        selector = states.begins(dict(mine.labels), states.first_condition(selections, self.index))
         mark = (states.CONDITION, self.life.name)
         pending = self.life.must_run == "pending"
         template = templates.beginning(*mark, pending) if self.life.image_pull else self._started(first=mark)
@@ -171,6 +178,19 @@ class _Stages:
             delay = states.delay(definitions(self.life.seed), f"{states.RESIZE_PENDING}.lastTransitionTime", total)
             yield self._stage(f"{step}-after", f"deferred: {resize.after}", selector, followed("accepted"), delay)
 
+    def _terminate(self, termination: Distribution) -> Iterable[StageObject]:
+        running, functions = states.is_terminating(self.life.name), definitions(self.life.seed)
+        lasts, about = seconds(termination, '"termination"'), f"termination: {termination}"
+        late = f"{functions}\n({lasts}) > {states.GRACE} | tostring"
+        begins, seen = (states.which(running, states.SEEN, value) for value in ("false", "true"))
+        for step, is_late, total, status in (
+            ("terminate", "false", lasts, base.TERMINATED),
+            ("kill", "true", states.GRACE, base.KILLED),
+        ):
+            delay = states.delay(functions, states.DELETED, total)
+            yield self._stage(step, about, states.which(seen, late, is_late), status, delay, removed=True)
+        yield self._stage("terminating", "at once", begins, templates.deletion_seen(), events=kubelet_events.ENDS)
+
     def _restart(self) -> StageObject:
         delay = states.delay("", states.CONTAINERS_ENDED, states.BACK_OFF)
         template = templates.restarted(start_up=self.life.start_up is not None)
@@ -197,8 +217,10 @@ class _Stages:
         delay: dict[str, Any] | None = None,
         events: Mapping[str, str] = {},
         again: bool = False,
+        removed: bool = False,
     ) -> StageObject:
-        rest = {"weight": 1, **({"delay": delay} if delay else {}), **kwok_stages.pod_status(template)}
+        patch = kwok_stages.pod_removed(template, "status") if removed else kwok_stages.pod_status(template)
+        rest = {"weight": 1, **({"delay": delay} if delay else {}), **patch}
         spec = kwok_stages.spec("Pod", selector, rest)
         if self.events:
             spec = kubelet_events.writing(spec, events, again)
@@ -266,31 +288,3 @@ def seconds(distribution: Distribution, what: str) -> str:
 
 def _number(value: float) -> str:
     return f"{value:.9f}".rstrip("0").rstrip(".") or "0"
-
-
-# Which pods a selection means, in jq.
-
-
-def condition(selection: PodSelection) -> str:
-    """A jq expression that is true for the pods of a selection and false for all others."""
-    parts = [f".metadata.labels[{json.dumps(key)}]? == {json.dumps(value)}" for key, value in selection.labels.items()]
-    if selection.namespaces:
-        parts.append(_any(f".metadata.namespace == {json.dumps(name)}" for name in selection.namespaces))
-    if selection.owner_kinds:
-        parts.append(_any(map(belongs_to, selection.owner_kinds)))
-    return " and ".join(parts) or "true"
-
-
-def first_condition(selections: Sequence[PodSelection], index: int) -> str:
-    """Like :func:`condition`, for the pods that no earlier selection selects."""
-    mine = selections[index]
-    earlier = [condition(other) for other in selections[:index] if not other.apart_from(mine)]
-    return (
-        f"({condition(mine)}) and ({' or '.join(f'({each})' for each in earlier)} | not)"
-        if earlier
-        else condition(mine)
-    )
-
-
-def _any(parts: Iterable[str]) -> str:
-    return f"({' or '.join(parts)})"

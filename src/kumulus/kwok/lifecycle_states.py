@@ -1,15 +1,18 @@
-"""The states of a pod with a lifecycle, and when each began, in jq.
+"""Which pods a lifecycle means, their states, and when each began, in jq.
 
 A pod's lifecycle is fixed by its first stage, which records it in a condition of the pod's status. So a pod that ran
 before keeps its old life, and a changed selector does not affect a pod that has begun.
 """
 
 import json
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from kumulus.kwok import stages as kwok_stages
 from kumulus.kwok.pod_statuses.followed import RESIZE_ANNOTATION
 from kumulus.kwok.stages import jq
+from kumulus.model.lifecycles import PodSelection
+from kumulus.model.owner_kinds import belongs_to
 
 CONDITION = "kumulus.io/lifecycle"
 
@@ -55,6 +58,12 @@ RESIZED = f"""\
 RESIZE_NAME = '("resize " + (.metadata.generation | tostring))'
 """What is drawn of a resize: each has its own generation of the pod."""
 
+GRACE = ".metadata.deletionGracePeriodSeconds"
+DELETED = f"((.metadata.deletionTimestamp | fromdate) - {GRACE} | todate)"
+SEEN = "(.status.observedGeneration // 0) >= (.metadata.generation // 0) | tostring"
+"""Whether a change of a pod has been seen; its deletion is one."""
+_RUNS = "any(.status.containerStatuses[]?, .status.initContainerStatuses[]?; .state.running) | tostring"
+
 # Kubernetes truncates times to whole seconds. Half a second more makes the recorded duration, and on average the real
 # one, the wanted one: a stage that is due at 20.5 and comes up to half a second late is recorded at 20.
 _DUE = """\
@@ -95,16 +104,49 @@ def begins(labels: dict[str, str], condition: str) -> dict[str, Any]:
 
 def is_in(lifecycle: str, state: State) -> dict[str, Any]:
     """The selector of a lifecycle's pods in a state; :func:`which` can narrow it."""
+    alive = kwok_stages.absent(".metadata.deletionTimestamp")
+    return _of(lifecycle, alive, kwok_stages.is_in(_STATE, state))
+
+
+def is_terminating(lifecycle: str) -> dict[str, Any]:
+    """The selector of a lifecycle's pods that were deleted with a grace period, and of which something runs."""
+    graceful = kwok_stages.not_in(f"({GRACE} | tostring)", "0")
+    return _of(lifecycle, kwok_stages.exists(".metadata.deletionTimestamp"), graceful, kwok_stages.is_in(_RUNS, "true"))
+
+
+def _of(lifecycle: str, *match: kwok_stages.Match) -> dict[str, Any]:
     mark = f".status.conditions[]? | select(.type == {json.dumps(CONDITION)}) | .reason"
-    return {
-        "matchExpressions": [
-            jq(kwok_stages.is_in(mark, lifecycle)),
-            jq(kwok_stages.absent(".metadata.deletionTimestamp")),
-            jq(kwok_stages.is_in(_STATE, state)),
-        ]
-    }
+    return {"matchExpressions": [jq(each) for each in (kwok_stages.is_in(mark, lifecycle), *match)]}
 
 
 def which(selector: dict[str, Any], expression: str, value: str) -> dict[str, Any]:
     """A selector narrowed to pods for which a jq expression has a value."""
     return {**selector, "matchExpressions": [*selector["matchExpressions"], jq(kwok_stages.is_in(expression, value))]}
+
+
+# Which pods a selection means, in jq.
+
+
+def condition(selection: PodSelection) -> str:
+    """A jq expression that is true for the pods of a selection and false for all others."""
+    parts = [f".metadata.labels[{json.dumps(key)}]? == {json.dumps(value)}" for key, value in selection.labels.items()]
+    if selection.namespaces:
+        parts.append(_any(f".metadata.namespace == {json.dumps(name)}" for name in selection.namespaces))
+    if selection.owner_kinds:
+        parts.append(_any(map(belongs_to, selection.owner_kinds)))
+    return " and ".join(parts) or "true"
+
+
+def first_condition(selections: Sequence[PodSelection], index: int) -> str:
+    """Like :func:`condition`, for the pods that no earlier selection selects."""
+    mine = selections[index]
+    earlier = [condition(other) for other in selections[:index] if not other.apart_from(mine)]
+    return (
+        f"({condition(mine)}) and ({' or '.join(f'({each})' for each in earlier)} | not)"
+        if earlier
+        else condition(mine)
+    )
+
+
+def _any(parts: Iterable[str]) -> str:
+    return f"({' or '.join(parts)})"

@@ -98,6 +98,8 @@ class Lifecycle:
     """How they may fail; the rest, 1 minus all shares, succeeds."""
     resizes: tuple[Resize, ...] = ()
     """What may become of their resizes; the rest is accepted."""
+    termination: Distribution | None = None
+    """How long their containers run on once they are deleted, unless their grace period ends before."""
     must_run: Literal["", "fail", "pending"] = ""
     """What becomes of them where only a real container would do: they ``fail``, or stay ``pending``; empty for pods
     that may pretend."""

@@ -11,7 +11,7 @@ from kumulus.model.fields import FORM, DurationField, Section, checked, found, s
 from kumulus.stackfile.pod_selection import PodSelector, order_problems
 
 LIFECYCLE_NAME_LENGTH = 40
-STEPS = ("imagePull", "init", "startUp", "run", "failures", "resizes")
+STEPS = ("imagePull", "init", "startUp", "run", "failures", "resizes", "termination")
 """What a lifecycle says of its pods; at least one of it, or `mustRun`."""
 _LARGEST_SEED = 2**31 - 1
 
@@ -75,6 +75,8 @@ class PodLifecycle(Section):
     """How the containers fail instead; the share that is left of 1 succeeds."""
     resizes: list[Resize] = Field(default_factory=list, examples=["[{share: 0.2, outcome: deferred, after: 30s}]"])
     """What becomes of resizes of ready pods in place; the share that is left of 1 is accepted."""
+    termination: DurationField | None = Field(default=None, examples=["20s"])
+    """How long the containers of a deleted pod run on; at most its grace period, after which they are killed."""
 
     mustRun: Literal["fail", "pending"] | None = Field(
         default=None,
@@ -97,6 +99,7 @@ class PodLifecycle(Section):
             self.run,
             tuple(each.failure() for each in self.failures),
             tuple(each.resize() for each in self.resizes),
+            self.termination,
             self.mustRun or "",
         )
 

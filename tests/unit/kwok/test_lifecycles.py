@@ -1,5 +1,6 @@
 """podLifecycles and podUsage in a stack file: what is taken, and what is said of every mistake."""
 
+import functools
 import math
 import re
 from collections.abc import Sequence
@@ -140,11 +141,12 @@ def test_a_stage_in_which_containers_start_writes_a_kubelets_events_where_they_a
         made = {stage.name.partition(".")[2]: dict(stage.spec) for stage in stage_objects(lives, events=True)}
         for without in stage_objects(lives):
             steps = made[without.name.partition(".")[2]].get("steps") or [{"patch": without.spec["next"]["patches"][0]}]
-            assert [steps[0]["patch"]] == without.spec["next"]["patches"], "the status comes first, as without events"
+            first = without.spec.get("steps") or [{"patch": without.spec["next"]["patches"][0]}]
+            assert steps[0] == first[0], "the status comes first, as without events"
         return {
             step: re.findall("message: (.*)", "".join(each["apply"]["template"] for each in spec["steps"][1:]))
             for step, spec in made.items()
-            if "steps" in spec
+            if "steps" in spec and {"delete": True} not in spec["steps"]
         }
 
     created, started = "Container created", "Container started"
@@ -152,6 +154,7 @@ def test_a_stage_in_which_containers_start_writes_a_kubelets_events_where_they_a
     assert written(run="1s") == {"create": there, "restart": there}
     pulled = ["Successfully pulled image", created, started]
     assert written(imagePull="1s", init="1s", startUp="1s") == {"start": pulled, "init": there}
+    assert written(termination="1s")["terminating"] == ["Stopping container"]
 
 
 def test_stages_that_are_not_needed_are_not_there() -> None:
@@ -293,6 +296,44 @@ def test_phases_follow_one_another() -> None:
     assert waits(found["start"], [pod()]) == [20.0]
     assert waits(found["ready"], [pod()]) == [5.0]
     assert waits(found["succeed"], [pod()]) == [65.0]
+
+
+def test_a_deleted_pod_ends_when_drawn_and_is_killed_when_its_grace_period_is_over() -> None:
+    found = stages(termination={"uniform": {"from": "10s", "to": "50s"}})
+    assert list(found) == ["create", "terminate", "kill", "terminating"]
+    ended: dict[str, list[float]] = {}
+    for number in range(40):
+        # 30 s after START, which is when it was deleted.
+        deleted = pod(number, deletionTimestamp=START.replace("00Z", "30Z"), deletionGracePeriodSeconds=30)
+        deleted["metadata"] |= {"generation": 2}
+        deleted["status"]["conditions"] = [{"type": "kumulus.io/lifecycle", "reason": "a"}]
+        assert chosen(found, deleted) == ["terminating"]
+        deleted["status"] |= {"observedGeneration": 2}
+        (step,) = chosen(found, deleted)
+        ended.setdefault(step, []).extend(waits(found[step], [deleted]))
+        for other in ({"deletionGracePeriodSeconds": 0}, {"deletionTimestamp": None}):
+            assert chosen(found, {**deleted, "metadata": {**deleted["metadata"], **other}}) == []
+        deleted["status"]["containerStatuses"][0]["state"] = {"waiting": {"reason": "CrashLoopBackOff"}}
+        assert chosen(found, deleted) == []
+    assert ended.keys() == {"terminate", "kill"}
+    assert set(ended["kill"]) == {30.0}
+    assert 10 <= min(ended["terminate"]) < max(ended["terminate"]) <= 30
+
+
+_compiled = functools.cache(jq.compile)
+
+
+def chosen(found: dict[str, StageObject], each: dict[str, Any]) -> list[str]:
+    """Which stages' selectors match a pod."""
+
+    def matches(match: dict[str, Any]) -> bool:
+        value = _compiled(match["key"]).input_value(each).all()
+        there = {text for text in value if text is not None}
+        within = bool(there & set(match.get("values", [])))
+        return {"In": within, "NotIn": not within, "Exists": bool(there), "DoesNotExist": not there}[match["operator"]]
+
+    listed = {step: stage.spec["selector"]["matchExpressions"] for step, stage in found.items()}
+    return [step for step, wanted in listed.items() if all(matches(match["jq"]) for match in wanted)]
 
 
 def test_what_takes_no_time_is_due_at_once() -> None:

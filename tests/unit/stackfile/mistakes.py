@@ -119,6 +119,7 @@ STACK_MISTAKES: Mapping[str, tuple[Place, object]] = {
         (*_C, "podLifecycles", 0, "resizes"),
         [{"share": 0.5, "outcome": "proposed"}],
     ),
+    "a termination without a unit": ((*_C, "podLifecycles", 0, "termination"), 20),
     "what must run and has a duration": ((*_C, "podLifecycles", 0, "mustRun"), "fail"),
     "a distribution that is none": ((*_C, "podLifecycles", 0, "run"), {"gaussian": {"mean": "10m"}}),
     "more than all of a request": ((*_C, "podUsage", 0, "cpu"), "120%"),

@@ -6,7 +6,7 @@ import jq
 import pytest
 
 from kumulus.kwok.fault_stages import pod_stages
-from kumulus.kwok.lifecycle_stages import condition
+from kumulus.kwok.lifecycle_states import condition
 from kumulus.model.fault_effects import PodEffects
 from kumulus.model.lifecycles import PodSelection
 from kumulus.model.owner_kinds import OWNER_KINDS, is_of

@@ -112,7 +112,7 @@ RESTARTED = restarted(start_up=False)
 _TERMINATED = """
 {{ $now := Now }}
 {{ $root := . }}
-{{ $killed := dict "exitCode" 143 "reason" "Error" "finishedAt" $now }}
+{{ $killed := dict "exitCode" CODE "reason" "Error" "finishedAt" $now }}
 {{ $lost := dict "exitCode" 137 "reason" "ContainerStatusUnknown"
   "message" "The container could not be located when the pod was terminated" }}
 {{ $initialized := not .spec.initContainers }}
@@ -178,7 +178,15 @@ phase: {{ if $succeeded }}Succeeded{{ else }}Failed{{ end }}
 """.replace("OBSERVED", OBSERVED)
     + NO_SANDBOX
 )
-TERMINATED = _TERMINATED.replace("SUCCEEDED", "true").replace("MORE", "")
-DEADLINE_EXCEEDED = _TERMINATED.replace("SUCCEEDED", "false").replace(
-    "MORE", "reason: DeadlineExceeded\nmessage: Pod was active on the node longer than the specified deadline"
+
+
+def _terminated(succeeded: str = "true", more: str = "", code: str = "143") -> str:
+    return _TERMINATED.replace("SUCCEEDED", succeeded).replace("MORE", more).replace("CODE", code)
+
+
+TERMINATED = _terminated()
+KILLED = _terminated(code="137")
+"""Likewise, of containers that have not ended when the grace period has."""
+DEADLINE_EXCEEDED = _terminated(
+    "false", "reason: DeadlineExceeded\nmessage: Pod was active on the node longer than the specified deadline"
 )

@@ -81,6 +81,8 @@ ephemeralContainerStatuses:
 {{ end }}
 """
 
+KUBELETS = 'has .type (list "PodReadyToStartContainers" "Initialized" "Ready" "ContainersReady" "PodScheduled")'
+"""Within a range over a pod's conditions: whether it is one that a kubelet observes."""
 _CONDITIONS = (
     """
 {{ $flips := false }}
@@ -93,13 +95,13 @@ _CONDITIONS = (
 {{ $opens := and (eq .status "False") (has "ContainersReady" $true) }}
 {{ $flips = ternary (eq .status "True") $opens (not (not $closed)) }}
 {{ end }}
-{{ $own := has .type (list "PodReadyToStartContainers" "Initialized" "Ready" "ContainersReady" "PodScheduled") }}
+{{ $own := KUBELETS }}
 {{ if and $own (not (and (eq .type "Ready") $flips)) }}
 - {type: {{ .type }}, OBSERVED}
 {{ end }}
 {{ end }}
 {{ if $flips }}
-""".replace("OBSERVED", OBSERVED)
+""".replace("OBSERVED", OBSERVED).replace("KUBELETS", KUBELETS)
     + READY_BY_GATES
     + "{{ end }}\n{{ if $waits }}\n"
     + condition("PodResizePending", "True", "{{ $declared }}", "WHY")

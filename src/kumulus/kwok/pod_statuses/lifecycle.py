@@ -6,6 +6,7 @@ generateAPIPodStatus). A template is a status patch: conditions are merged by ty
 
 import json
 
+from kumulus.kwok.pod_statuses.followed import KUBELETS
 from kumulus.kwok.pod_statuses.fragments import (
     DECLARED,
     ENDING,
@@ -17,6 +18,7 @@ from kumulus.kwok.pod_statuses.fragments import (
     NO_SANDBOX,
     NOT_READY,
     NOW,
+    OBSERVED,
     PLACE,
     READY,
     REFUSES,
@@ -129,6 +131,12 @@ def started(*, first: tuple[str, str] | None, init: bool, start_up: bool) -> str
 def made_ready() -> str:
     """The status when the containers have become ready."""
     return NOW + conditions(READY) + MADE_READY
+
+
+def deletion_seen() -> str:
+    """The status when a kubelet has seen that the pod is deleted, whose containers still run: as ready as before."""
+    known = "{{ if " + KUBELETS + " }}\n- {type: {{ .type }}, " + OBSERVED + "}\n{{ end }}\n"
+    return NOW + conditions("{{ range .status.conditions }}\n" + known + "{{ end }}\n")
 
 
 def ended(failure: Failure | None, must_run: bool = False) -> str:

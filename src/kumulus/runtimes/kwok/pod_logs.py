@@ -1,8 +1,9 @@
-"""What `kubectl logs` and `attach` show of an emulated pod: that it is one.
+"""What `kubectl logs`, `attach` and `port-forward` show of an emulated pod: that it is one.
 
 KWOK has logs of pods from files (v0.8.0, pkg/kwok/server): one file of ours is that of every container. An attached
 client gets what is added to a file from then on, which is nothing, and would wait in silence. So the file to attach to
-is one that does not exist, and the error, which has its path, says why.
+is one that does not exist, and the error, which has its path, says why. So does that of the program which KWOK is to
+start for each connection to a forwarded port. An `exec` would start what the user names, so KWOK knows of none.
 """
 
 from pathlib import Path
@@ -27,6 +28,7 @@ def documents(directory: str) -> list[dict[str, Any]]:
     specs = {
         "ClusterLogs": {"logs": [{"logsFile": file, "previousLogsFile": file}]},
         "ClusterAttach": {"attaches": [{"logsFile": _NOTHING}]},
+        "ClusterPortForward": {"forwards": [{"command": [_NOTHING]}]},
     }
     head = {"apiVersion": "kwok.x-k8s.io/v1alpha1", "metadata": {"name": "emulated"}}
     return [{**head, "kind": kind, "spec": spec} for kind, spec in specs.items()]
