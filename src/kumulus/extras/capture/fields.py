@@ -207,11 +207,10 @@ def _by_name(kinds: Iterable[Kind]) -> dict[str, dict[str, Form]]:
     """The fields of kinds; two groups' kinds of one name have those of both, in the place of the later."""
     found: dict[str, dict[str, Form]] = {}
     for kind in kinds:
-        made = found.pop(kind.name, {})
-        for key, form in (kind.fields or {}).items():
-            before = made.get(key)
-            both = isinstance(before, Mapping) and isinstance(form, Mapping)
-            made[key] = {**form, **before} if both else form
+        made = {**(kind.fields or {})}
+        for key, form in found.pop(kind.name, {}).items():
+            other = made.get(key)
+            made[key] = {**other, **form} if isinstance(form, Mapping) and isinstance(other, Mapping) else form
         found[kind.name] = made
     return found
 

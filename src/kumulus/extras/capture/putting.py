@@ -18,11 +18,12 @@ from kumulus.extras.capture.devices import owned
 from kumulus.extras.capture.dumps import Refused, documents
 from kumulus.extras.capture.fields import LAST, OBJECTS
 from kumulus.extras.capture.grammar import reduced
-from kumulus.extras.capture.kinds import OF_SCHEDULERS, PODS, Kind, kind_of
+from kumulus.extras.capture.kinds import OF_SCHEDULERS, PODS, kind_of
 from kumulus.extras.capture.reading import POD
 from kumulus.extras.capture.workload import API_VERSION, SHAPE, manifest, pods
 from kumulus.extras.schedulers import definitions, registry
 from kumulus.extras.schedulers.errors import SchedulerError
+from kumulus.extras.schedulers.kinds import Kind
 from kumulus.extras.schedulers.objects import CAPTURED_LABEL, established
 from kumulus.kube import ApiError, objects
 from kumulus.kube.bulk import for_each
