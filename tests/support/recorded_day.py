@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from kumulus.extras.capture.commands.replay import POLICY
+from kumulus.extras.capture.commands.replay import policy as audit_policy
 from kumulus.extras.journal import programs
 from kumulus.host import processes
 from tests.support.api import PATIENCE_S, Api, Object, Refused
@@ -21,7 +21,7 @@ Step = tuple[float, Callable[[], Any]]
 def audited(directory: Path, log: Path, api: Api) -> None:
     """Restart a cluster's API server at the same address, with an audit log by Kumulus' own policy."""
     policy = log.with_suffix(".policy.yaml")
-    policy.write_text(POLICY)
+    policy.write_text(audit_policy())
     (pid,) = processes.running(directory)["kube-apiserver"]
     how = programs.described(directory, "kube-apiserver", pid)
     # In one file: by default the API server begins another after 100 MB.

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from kumulus import toolchain
+from kumulus.extras.schedulers import registry
 from tests.support.project import ROOT
 
 SRC = ROOT / "src" / "kumulus"
 # A row's first words, and a pattern of what its example is called wherever it is known.
 EXAMPLES = {
-    "a scheduler": r'extras\.schedulers\.yunikorn:|name = "yunikorn"',
-    "… whose gangs or queues": r'extras\.schedulers\.volcano:|name = "volcano-scheduler"|scheduling\.volcano\.sh',
+    "a scheduler": r"(?i)yunikorn|scheduling\.(volcano\.sh|run\.ai|x-k8s\.io)",
+    "… whose label keys": r"(?<![\w.-])kai(?![\w.-])",
     "a field of a node group": r"\bGpuOperator",
     "a property of one of the plugin's resources": "clusterOutlivesStack",
     "a cloud in the catalog": "Standard_ND96asr_v4",
@@ -50,10 +51,11 @@ class _Code(ast.NodeTransformer):
 def texts() -> dict[Path, str]:
     """The files of the package, without comments and docstrings; the gym's problems only use what there is.
 
-    A scheduler's folder is its own.
+    The schedulers' folders are their own.
     """
     files = [each for each in SRC.rglob("*") if each.suffix in (".py", ".toml", ".yaml") and each.is_file()]
-    aside = (SRC / "gym" / "problems", SRC / "extras" / "schedulers" / "volcano")
+    own = (SRC / "extras" / "schedulers" / name.replace("-", "_") for name in registry.NAMES)
+    aside = (SRC / "gym" / "problems", *own)
     files = [each for each in files if not any(map(each.is_relative_to, aside))]
     return {each.relative_to(SRC): _code(each.suffix, each.read_text(encoding="utf-8")) for each in files}
 

@@ -3,21 +3,39 @@
 Sources: the plugins of kube-scheduler (NodeAffinity, TaintToleration, NodeResourcesFit, NodePorts,
 PodTopologySpread, InterPodAffinity, VolumeBinding, VolumeZone, NodeVolumeLimits, DynamicResources, SchedulingGates,
 DefaultPreemption, GangScheduling, TopologyPlacement, NodeDeclaredFeatures), k8s.io/dynamic-resource-allocation
-(structured), and the API references of Kueue (kueue.x-k8s.io) and Volcano (scheduling.volcano.sh).
+(structured). What is kept of a scheduler's own kinds is in its folder.
 
 Checked against Kubernetes 1.35 to 1.37.
 """
 
-from kumulus.extras.capture.grammar import Each, Form, Leaf, Selecting
+from collections.abc import Iterable, Mapping
 
-WORD, QUANTITY, NAME, KEY, VALUE = Leaf.WORD, Leaf.QUANTITY, Leaf.NAME, Leaf.KEY, Leaf.VALUE
-LABELS, RESOURCE, RESOURCES = Leaf.LABELS, Leaf.RESOURCE, Leaf.RESOURCES
+from kumulus.extras.capture.kinds import OF_SCHEDULERS
+from kumulus.extras.schedulers import registry
+from kumulus.extras.schedulers.forms import (
+    BARE,
+    CLAIMS,
+    EXPRESSIONS,
+    KEY,
+    LABELS,
+    NAME,
+    QUANTITY,
+    RESOURCE,
+    RESOURCES,
+    SELECTOR,
+    TAINTS,
+    TOLERATION,
+    VALUE,
+    WORD,
+    Each,
+    Form,
+    Leaf,
+)
+from kumulus.extras.schedulers.kinds import Kind
 
-_EXPRESSIONS: Form = [{"key": KEY, "operator": WORD, "values": [VALUE]}]
-SELECTOR: Form = Selecting({"matchLabels": LABELS, "matchExpressions": _EXPRESSIONS})
 # The value of a field is a node's name here: matchFields supports only metadata.name.
 _TERM: Form = {
-    "matchExpressions": _EXPRESSIONS,
+    "matchExpressions": EXPRESSIONS,
     "matchFields": [{"key": WORD, "operator": WORD, "values": [NAME]}],
 }
 NODE_SELECTOR: Form = {"nodeSelectorTerms": [_TERM]}
@@ -48,7 +66,6 @@ _CONTAINER: Form = {
     "ports": [{"hostPort": WORD, "containerPort": WORD, "protocol": WORD}],
     "restartPolicy": WORD,
 }
-_TOLERATION: Form = {"key": KEY, "operator": WORD, "value": VALUE, "effect": WORD, "tolerationSeconds": WORD}
 _SPREAD: Form = {
     "maxSkew": WORD,
     "topologyKey": KEY,
@@ -66,7 +83,7 @@ POD_SPEC: Form = {
     "preemptionPolicy": WORD,
     "nodeSelector": LABELS,
     "affinity": _AFFINITY,
-    "tolerations": [_TOLERATION],
+    "tolerations": [TOLERATION],
     "topologySpreadConstraints": [_SPREAD],
     "schedulingGates": [{"name": KEY}],
     "schedulingGroup": {"podGroupName": NAME},
@@ -74,18 +91,17 @@ POD_SPEC: Form = {
     "overhead": RESOURCES,
     "runtimeClassName": NAME,
     "resources": {"requests": RESOURCES, "limits": RESOURCES},
-    "resourceClaims": [{"name": NAME, "resourceClaimName": NAME, "resourceClaimTemplateName": NAME}],
+    "resourceClaims": CLAIMS,
     "containers": [_CONTAINER],
     "initContainers": [_CONTAINER],
     "volumes": [{"name": NAME, "persistentVolumeClaim": {"claimName": NAME, "readOnly": WORD}}],
 }
 POD_LABELS: Form = LABELS
-QUEUE_ANNOTATIONS = ("scheduling.volcano.sh/queue-name", "volcano.sh/queue-name")
-"""Annotations by which Volcano's controllers find the queue of a pod, and of a job."""
-GROUP_ANNOTATIONS = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name", *QUEUE_ANNOTATIONS)
+QUEUE_ANNOTATIONS: tuple[str, ...] = registry.all_of("queue_annotations")
+"""Annotations by which schedulers find the queue of a pod, and of a job."""
+GROUP_ANNOTATIONS: tuple[str, ...] = registry.all_of("kept_annotations", "queue_annotations")
 """Annotations by which schedulers find a pod's gang and queue; the values are names of objects."""
 
-TAINTS: Form = [{"key": KEY, "value": VALUE, "effect": WORD}]
 _VOLUME: Form = {
     "capacity": RESOURCES,
     "accessModes": [WORD],
@@ -105,14 +121,6 @@ _CLAIM: Form = {
     "selector": SELECTOR,
 }
 _TOPOLOGY: Form = [{"matchLabelExpressions": [{"key": KEY, "values": [VALUE]}]}]
-_QUOTAS: Form = {
-    "name": NAME,
-    "resources": [
-        {"name": RESOURCE, "nominalQuota": QUANTITY, "borrowingLimit": QUANTITY, "lendingLimit": QUANTITY},
-    ],
-}
-_RESOURCE_GROUPS: Form = [{"coveredResources": [RESOURCE], "flavors": [_QUOTAS]}]
-_FAIR: Form = {"weight": QUANTITY}
 
 _COUNTERS: Form = Each(KEY, {"value": QUANTITY})
 _CAPACITY: Form = {
@@ -160,7 +168,7 @@ _ASKED: dict[str, Form] = {
     "selectors": [{"cel": {"expression": Leaf.EXPRESSION}}],
     "allocationMode": WORD,
     "count": WORD,
-    "tolerations": [_TOLERATION],
+    "tolerations": [TOLERATION],
     "capacity": {"requests": Each(Leaf.ATTRIBUTE, QUANTITY)},
 }
 _DEVICES_ASKED: Form = {
@@ -182,7 +190,7 @@ _DEVICES_GIVEN: Form = {
                 "pool": NAME,
                 "device": NAME,
                 "adminAccess": WORD,
-                "tolerations": [_TOLERATION],
+                "tolerations": [TOLERATION],
                 "bindingConditions": [KEY],
                 "bindingFailureConditions": [KEY],
                 "consumedCapacity": Each(Leaf.ATTRIBUTE, QUANTITY),
@@ -192,32 +200,20 @@ _DEVICES_GIVEN: Form = {
     "nodeSelector": NODE_SELECTOR,
 }
 
-# Without its policy, no group would be stored; a mode is chosen by its name alone.
-_OF_TEMPLATES: dict[str, Form] = {
-    "schedulingConstraints": {"topology": [{"key": KEY}]},
-    "disruptionMode": {"single": Selecting({}), "all": Selecting({})},
-    "priorityClassName": NAME,
-    "preemptionPolicy": WORD,
-}
-_OF_GROUPS: dict[str, Form] = {
-    "parentCompositePodGroupName": NAME,
-    "workloadRef": {"workloadName": NAME, "templateName": NAME},
-    **_OF_TEMPLATES,
-}
-_OF_PODS: dict[str, Form] = {
-    "schedulingPolicy": {"basic": Selecting({}), "gang": {"minCount": WORD}},
-    "resourceClaims": [{"name": NAME, "resourceClaimName": NAME, "resourceClaimTemplateName": NAME}],
-}
-POD_GROUP: dict[str, Form] = {**_OF_GROUPS, **_OF_PODS}
-"""The spec of a PodGroup of Kubernetes' own; one of Volcano has other fields."""
-_COMPOSITE: dict[str, Form] = {"schedulingPolicy": {"basic": Selecting({}), "gang": {"minGroupCount": WORD}}}
-_WORKLOAD: dict[str, Form] = {"podGroupTemplates": [{"name": NAME, **_OF_TEMPLATES, **_OF_PODS}]}
-# A tree of groups has four levels at most.
-for _ in range(4):
-    _WORKLOAD |= {"compositePodGroupTemplates": [{"name": NAME, **_OF_TEMPLATES, **_COMPOSITE, **_WORKLOAD}]}
-
 META: Form = {"name": NAME, "namespace": NAME, "labels": LABELS}
-BARE: Form = {"name": NAME, "namespace": NAME}
+
+
+def _by_name(kinds: Iterable[Kind]) -> dict[str, dict[str, Form]]:
+    """The fields of kinds; two groups' kinds of one name have those of both, in the place of the later."""
+    found: dict[str, dict[str, Form]] = {}
+    for kind in kinds:
+        made = {**(kind.fields or {})}
+        for key, form in found.pop(kind.name, {}).items():
+            other = made.get(key)
+            made[key] = {**other, **form} if isinstance(form, Mapping) and isinstance(other, Mapping) else form
+        found[kind.name] = made
+    return found
+
 
 OBJECTS: dict[str, dict[str, Form]] = {
     "Namespace": {"metadata": META},
@@ -226,7 +222,7 @@ OBJECTS: dict[str, dict[str, Form]] = {
         "metadata": BARE,
         "handler": NAME,
         "overhead": {"podFixed": RESOURCES},
-        "scheduling": {"nodeSelector": LABELS, "tolerations": [_TOLERATION]},
+        "scheduling": {"nodeSelector": LABELS, "tolerations": [TOLERATION]},
     },
     "StorageClass": {
         "metadata": BARE,
@@ -265,58 +261,7 @@ OBJECTS: dict[str, dict[str, Form]] = {
         "pod": {"name": NAME, "claim": NAME},
         "podGroup": {"name": NAME, "claim": NAME},
     },
-    "ResourceFlavor": {
-        "metadata": BARE,
-        "spec": {
-            "nodeLabels": LABELS,
-            "nodeTaints": TAINTS,
-            "tolerations": [_TOLERATION],
-            "topologyName": NAME,
-        },
-    },
-    "ClusterQueue": {
-        "metadata": BARE,
-        "spec": {
-            "cohort": NAME,
-            "cohortName": NAME,
-            "queueingStrategy": WORD,
-            "namespaceSelector": SELECTOR,
-            "resourceGroups": _RESOURCE_GROUPS,
-            "preemption": {
-                "reclaimWithinCohort": WORD,
-                "withinClusterQueue": WORD,
-                "borrowWithinCohort": {"policy": WORD, "maxPriorityThreshold": WORD},
-            },
-            "flavorFungibility": {"whenCanBorrow": WORD, "whenCanPreempt": WORD},
-            "fairSharing": _FAIR,
-            "stopPolicy": WORD,
-        },
-    },
-    "Cohort": {
-        "metadata": BARE,
-        "spec": {"parent": NAME, "parentName": NAME, "resourceGroups": _RESOURCE_GROUPS, "fairSharing": _FAIR},
-    },
-    "LocalQueue": {"metadata": BARE, "spec": {"clusterQueue": NAME, "stopPolicy": WORD, "fairSharing": _FAIR}},
-    "WorkloadPriorityClass": {"metadata": BARE, "value": WORD},
-    "Topology": {"metadata": BARE, "spec": {"levels": [{"nodeLabel": KEY}]}},
-    "Queue": {
-        "metadata": BARE,
-        "spec": {
-            "weight": WORD,
-            "priority": WORD,
-            "reclaimable": WORD,
-            "capability": RESOURCES,
-            "deserved": RESOURCES,
-            "guarantee": {"resource": RESOURCES},
-            "parent": NAME,
-        },
-    },
-    "Workload": {"metadata": BARE, "spec": _WORKLOAD},
-    "CompositePodGroup": {"metadata": BARE, "spec": {**_OF_GROUPS, **_COMPOSITE}},
-    "PodGroup": {
-        "metadata": BARE,
-        "spec": {**POD_GROUP, "minMember": WORD, "minResources": RESOURCES, "queue": NAME},
-    },
+    **_by_name(OF_SCHEDULERS),
     "PodDisruptionBudget": {
         "metadata": BARE,
         "spec": {

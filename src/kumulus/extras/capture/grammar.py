@@ -1,57 +1,18 @@
 """What is kept of an object, and what each kept text is: one table from which reducing and renaming both follow.
 
-A field that the table does not name is left out. So only a line in `fields.py` can let a part of an object into a
-capture, or a name past the anonymization.
+A field that the table does not name is left out. So only a line in `fields.py`, or among a scheduler's kinds, can let a
+part of an object into a capture, or a name past the anonymization.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from enum import Enum
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from kumulus.extras.capture import cel
+from kumulus.extras.schedulers.forms import Each, Form, Leaf, Selecting
 from kumulus.model.named_nodes import TOPOLOGY_PREFIX
-
-
-class Leaf(Enum):
-    """What a value is."""
-
-    WORD = "a switch, a number or a word of the API's own, such as NoSchedule"
-    QUANTITY = "a quantity"
-    NAME = "an object's name"
-    KEY = "the key of a label, a taint, a condition"
-    VALUE = "a label's value"
-    LABELS = "a mapping from keys to values"
-    RESOURCE = "a resource's name"
-    RESOURCES = "a mapping from resources to quantities"
-    DRIVER = "the name of a DRA driver"
-    ATTRIBUTE = "the name of a device's attribute or capacity, of its driver's domain where it names none"
-    REQUEST = "a claim's request, or with a slash one of its alternatives"
-    DEVICE_TEXT = "an attribute's text"
-    VERSION = "an attribute's version, as semver.org has it"
-    EXPRESSION = "a CEL expression over a device"
-
-
-@dataclass(frozen=True)
-class Each:
-    """The form of a mapping whose keys are names."""
-
-    key: Leaf
-    of: Form
-
-
-@dataclass(frozen=True)
-class Selecting:
-    """The form of a mapping that has a meaning even when empty: a selector that selects everything."""
-
-    fields: Mapping[str, Form]
-
-
-Form = Leaf | Each | Selecting | Mapping[str, "Form"] | Sequence["Form"]
-"""A leaf; the fields of a mapping; names with a value each; or, as a list of one form, a list of such values."""
 
 _NUMBER = re.compile(r"[0-9]{1,18}%?")
 # The API's own words that WORD fields can have; any other text in such a field is left out.

@@ -8,8 +8,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kumulus.extras.capture.fields import TAINTS
-from kumulus.extras.capture.grammar import Form, Leaf, reduced
+from kumulus.extras.capture.grammar import reduced
+from kumulus.extras.schedulers.forms import TAINTS, Form, Leaf
 from kumulus.model.named_nodes import TOPOLOGY_PREFIX
 from kumulus.model.names import NODE_NAME_LENGTH, SYSTEM_GROUP, dns_safe
 from kumulus.model.nodes import features_of

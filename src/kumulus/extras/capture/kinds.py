@@ -1,51 +1,14 @@
 """Which kinds are read, by which requests; and the ClusterRole with exactly the rights for them."""
 
-import re
-from dataclasses import dataclass
+from kumulus.extras.schedulers import registry
+from kumulus.extras.schedulers.kinds import Kind
+from kumulus.extras.schedulers.native.objects import GROUP as SCHEDULING
 
 ROLE = "kumulus-capture"
-_VERSION = re.compile(r"v[0-9]{1,2}(?:(?:alpha|beta)[0-9]{1,2})?")
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A kind that is read."""
-
-    name: str
-    """As in `kind`."""
-    plural: str
-    """As in the path."""
-    group: str = ""
-    """The API group; empty for the core."""
-    versions: tuple[str, ...] = ("v1",)
-    """The versions to try; the first one that is served is used."""
-    pages: str = ""
-    """As which its pages are kept, if another group has a kind of that name; empty for its name."""
-
-    @property
-    def kept_as(self) -> str:
-        """As which its pages are kept."""
-        return self.pages or self.name
-
-    def path(self, version: str) -> str:
-        """The collection's path, of all namespaces."""
-        return f"/apis/{self.group}/{version}/{self.plural}" if self.group else f"/api/{version}/{self.plural}"
-
-    def api_version(self, version: str) -> str:
-        """As in `apiVersion`."""
-        return f"{self.group}/{version}" if self.group else version
-
-    def is_in(self, api_version: str) -> bool:
-        """Whether objects of this kind can have an `apiVersion` of a file; a list's items may lack the group."""
-        group, _, version = api_version.rpartition("/")
-        return group in ("", self.group) and _VERSION.fullmatch(version) is not None
-
-
-SCHEDULING = "scheduling.k8s.io"
-KUEUE, _KUEUE_VERSIONS = "kueue.x-k8s.io", ("v1beta2", "v1beta1")
-VOLCANO = "scheduling.volcano.sh"
 _DEVICES, _DEVICES_VERSIONS = "resource.k8s.io", ("v1", "v1beta2", "v1beta1")
 
+OF_SCHEDULERS = tuple(kind for kind in registry.kinds() if kind.fields is not None)
+"""Those of schedulers that are captured."""
 NODES, PODS = Kind("Node", "nodes"), Kind("Pod", "pods")
 KINDS = (
     NODES,
@@ -62,17 +25,7 @@ KINDS = (
     Kind("ResourceSlice", "resourceslices", _DEVICES, _DEVICES_VERSIONS),
     Kind("ResourceClaimTemplate", "resourceclaimtemplates", _DEVICES, _DEVICES_VERSIONS),
     Kind("ResourceClaim", "resourceclaims", _DEVICES, _DEVICES_VERSIONS),
-    Kind("ResourceFlavor", "resourceflavors", KUEUE, _KUEUE_VERSIONS),
-    Kind("ClusterQueue", "clusterqueues", KUEUE, _KUEUE_VERSIONS),
-    Kind("Cohort", "cohorts", KUEUE, _KUEUE_VERSIONS),
-    Kind("LocalQueue", "localqueues", KUEUE, _KUEUE_VERSIONS),
-    Kind("WorkloadPriorityClass", "workloadpriorityclasses", KUEUE, _KUEUE_VERSIONS),
-    Kind("Topology", "topologies", KUEUE, _KUEUE_VERSIONS),
-    Kind("Queue", "queues", VOLCANO, ("v1beta1",)),
-    Kind("PodGroup", "podgroups", VOLCANO, ("v1beta1",)),
-    Kind("Workload", "workloads", SCHEDULING, ("v1beta1",)),
-    Kind("CompositePodGroup", "compositepodgroups", SCHEDULING, ("v1alpha3",)),
-    Kind("PodGroup", "podgroups", SCHEDULING, ("v1beta1",), pages=f"PodGroup.{SCHEDULING}"),
+    *OF_SCHEDULERS,
     Kind("PodDisruptionBudget", "poddisruptionbudgets", "policy"),
     Kind("LimitRange", "limitranges"),
     Kind("ResourceQuota", "resourcequotas"),

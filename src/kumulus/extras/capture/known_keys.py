@@ -2,10 +2,12 @@
 
 Whole keys, not domains: anybody may use a label of their own under kubernetes.io. Sources: the well-known labels,
 annotations and taints of kubernetes.io/docs/reference/labels-annotations-taints, the labels of GKE, EKS and AKS nodes,
-Karpenter's, NVIDIA's GPU Feature Discovery, Kueue's and Volcano's references.
+Karpenter's and NVIDIA's GPU Feature Discovery. Those of schedulers are in their folders.
 """
 
 import re
+
+from kumulus.extras.schedulers import registry
 
 _PLAIN = """
     cpu memory pods ephemeral-storage storage app component tier role type release version env job-name controller-uid
@@ -30,11 +32,7 @@ _BY_PREFIX = {
     "statefulset.kubernetes.io": "pod-name",
     "resource.kubernetes.io": "admin-access",
     "pod-security.kubernetes.io": "enforce audit warn enforce-version audit-version warn-version",
-    "scheduling.k8s.io": "group-name",
     "leaderworkerset.sigs.k8s.io": "name group-index worker-index group-key",
-    "kueue.x-k8s.io": "queue-name priority-class pod-group-name pod-group-total-count managed topology",
-    "scheduling.volcano.sh": "group-name queue-name",
-    "volcano.sh": "queue-name job-name task-spec",
     "jobset.sigs.k8s.io": "jobset-name replicatedjob-name job-index",
     "nvidia.com": "gpu gpu.shared gpu.present gpu.deploy.operands gpu.clique",
     "amd.com": "gpu",
@@ -98,6 +96,7 @@ _KNOWN = frozenset(
     (
         *_PLAIN.split(),
         *_PROVISIONERS.split(),
+        *registry.all_of("known_keys"),
         *(f"{prefix}/{name}" for prefix, names in _BY_PREFIX.items() for name in names.split()),
     )
 )

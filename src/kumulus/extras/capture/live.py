@@ -9,8 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kumulus.extras.capture.encoded import Unreadable, page
-from kumulus.extras.capture.kinds import KINDS, Kind
+from kumulus.extras.capture.kinds import KINDS
 from kumulus.extras.capture.reading import captured
+from kumulus.extras.schedulers.kinds import Kind
 from kumulus.kube import ApiError, Client
 from kumulus.kube.errors import no_answer
 from kumulus.kube.media import JSON, PROTOBUF

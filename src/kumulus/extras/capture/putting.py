@@ -1,7 +1,7 @@
 """Creates the objects of a workload file in a cluster: referenced objects first, then the pods, on their old nodes.
 
-The kinds of Kueue and Volcano are defined by the pinned tools' definitions, so that a clone can store captured queues
-without running either. Kueue's older versions are converted by a webhook of its controller, which does not run here: a
+The kinds of schedulers are defined by the pinned tools' definitions, so that a clone can store captured queues without
+running any. Kueue's older versions are converted by a webhook of its controller, which does not run here: a
 capture asks for the stored version, which needs no conversion.
 """
 
@@ -18,11 +18,12 @@ from kumulus.extras.capture.devices import owned
 from kumulus.extras.capture.dumps import Refused, documents
 from kumulus.extras.capture.fields import LAST, OBJECTS
 from kumulus.extras.capture.grammar import reduced
-from kumulus.extras.capture.kinds import KUEUE, PODS, VOLCANO, Kind, kind_of
+from kumulus.extras.capture.kinds import OF_SCHEDULERS, PODS, kind_of
 from kumulus.extras.capture.reading import POD
 from kumulus.extras.capture.workload import API_VERSION, SHAPE, manifest, pods
-from kumulus.extras.schedulers import definitions
+from kumulus.extras.schedulers import definitions, registry
 from kumulus.extras.schedulers.errors import SchedulerError
+from kumulus.extras.schedulers.kinds import Kind
 from kumulus.extras.schedulers.objects import CAPTURED_LABEL, established
 from kumulus.kube import ApiError, objects
 from kumulus.kube.bulk import for_each
@@ -35,7 +36,9 @@ if TYPE_CHECKING:
 _ACCOUNTS_WITHIN = 60.0
 Progress = Callable[[str, int], None]
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-_TOOLS = {KUEUE: "kueue", VOLCANO: "volcano"}
+_NEED_A_SPEC = frozenset(
+    ("CSIDriver", "CSINode", *(kind.name for kind in OF_SCHEDULERS if "spec" in (kind.fields or {})))
+)
 
 
 @dataclass
@@ -196,7 +199,7 @@ def posted(kept: dict[str, Any]) -> dict[str, Any]:
     if kept["kind"] == "ResourceClaim":
         # Its devices come once its pods exist.
         return {**{key: value for key, value in kept.items() if key != "status"}, "spec": spec}
-    if kept["kind"] in ("Queue", "PodGroup", "CSIDriver", "LocalQueue", "CSINode", "ClusterQueue", "Cohort"):
+    if kept["kind"] in _NEED_A_SPEC:
         return {**kept, "spec": {"drivers": []} | spec if kept["kind"] == "CSINode" else spec}
     return kept
 
@@ -221,18 +224,18 @@ async def define(client: Client, objects: Iterable[Mapping[str, Any]]) -> dict[s
     """
     missing: dict[str, str] = {}
     kinds: set[Kind | None] = {kind_of(str(each["kind"]), str(each["apiVersion"])) for each in objects}
-    for group, tool in _TOOLS.items():
-        wanted = {kind.plural: kind.name for kind in kinds if kind is not None and kind.group == group}
-        if not wanted:
+    for scheduler in registry.every():
+        wanted = {(kind.group, kind.plural): kind.name for kind in scheduler.kinds if kind in kinds}
+        if scheduler.is_own or not wanted:
             continue
         try:
-            found = definitions.crds(tool)
+            found = definitions.crds(scheduler.name)
         except SchedulerError as error:
             missing |= dict.fromkeys(wanted.values(), str(error))
             continue
         for definition in found:
-            if definition["spec"]["group"] == group and definition["spec"]["names"]["plural"] in wanted:
-                await _define(client, definition, tool)
+            if (definition["spec"]["group"], definition["spec"]["names"]["plural"]) in wanted:
+                await _define(client, definition, scheduler.name)
     return missing
 
 

@@ -6,8 +6,10 @@ from typing import Any
 from kumulus.extras.capture.devices import CLAIM_KINDS, DEVICE_API, DEVICE_KINDS, as_v1, claim_as_v1
 from kumulus.extras.capture.dumps import Refused
 from kumulus.extras.capture.fields import GROUP_ANNOTATIONS, OBJECTS, POD_LABELS, POD_SPEC
-from kumulus.extras.capture.grammar import Form, Leaf, reduced
+from kumulus.extras.capture.grammar import reduced
 from kumulus.extras.capture.groups import KEPT, captured_node
+from kumulus.extras.schedulers import registry
+from kumulus.extras.schedulers.forms import Form, Leaf
 
 OWNER_ANNOTATION = "kumulus.io/owner"
 """The pod's owner at the source, as a note: a pod with a missing owner would be garbage collected."""
@@ -28,10 +30,10 @@ POD: dict[str, Form] = {
 
 _ENDED = ("Succeeded", "Failed")
 _KINDS = """
-    ReplicaSet StatefulSet DaemonSet Job ReplicationController Node Workload PodGroup JobSet LeaderWorkerSet RayCluster
-    PyTorchJob MPIJob TFJob
+    ReplicaSet StatefulSet DaemonSet Job ReplicationController Node JobSet LeaderWorkerSet RayCluster PyTorchJob
+    MPIJob TFJob
 """
-_OWNERS = frozenset(_KINDS.split())
+_OWNERS = frozenset((*_KINDS.split(), *(kind.name for kind in registry.kinds() if kind.job)))
 _SYSTEM_NAMESPACES = frozenset(("kube-node-lease", "kube-public", "kube-system", "default"))
 
 

@@ -18,7 +18,8 @@ from typing import Any
 from kumulus.extras.capture.bolt import Bolt, Damaged, Entry, is_bolt
 from kumulus.extras.capture.dumps import Refused
 from kumulus.extras.capture.encoded import Encrypted, Unreadable, as_json
-from kumulus.extras.capture.kinds import KINDS, Kind
+from kumulus.extras.capture.kinds import KINDS
+from kumulus.extras.schedulers.kinds import Kind
 
 is_snapshot = is_bolt
 

@@ -12,11 +12,12 @@ from kumulus.extras.capture.devices import CLAIM_KINDS, DEVICE_KINDS, gates
 from kumulus.extras.capture.fields import OBJECTS, UNSEEN
 from kumulus.extras.capture.grammar import renamed
 from kumulus.extras.capture.groups import node_name, on_nodes, stack
-from kumulus.extras.capture.kinds import KINDS, SCHEDULING, kept_as
+from kumulus.extras.capture.kinds import KINDS, kept_as
 from kumulus.extras.capture.reading import form_of
 from kumulus.extras.capture.spool import Spool
 from kumulus.extras.capture.words import Words
 from kumulus.extras.capture.workload import shapes
+from kumulus.extras.schedulers.native.objects import GROUP as SCHEDULING
 from kumulus.host import files
 from kumulus.kube import yaml_writing
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kumulus.extras.journal.errors import Busy, NotPutBack
+from kumulus.extras.schedulers import registry
 from kumulus.host import lifetime
 from kumulus.kube import namespaces
 from kumulus.kube.bulk import for_all
@@ -24,7 +25,7 @@ EXPERIMENT_LABEL = "kumulus.io/experiment"
 PROCESS = "kumulus.io/experiment-process"
 """On the same, an annotation: the process that runs it, in the form of :mod:`kumulus.host.lifetime`."""
 _PATIENCE = 120.0
-# Seconds that Kueue, if it runs, has to clean up.
+# Seconds that a scheduler, such as Kueue, has to clean up.
 _TIDY = 8.0
 _FREE = {"metadata": {"finalizers": None}}
 
@@ -89,9 +90,12 @@ async def remove(client: Client, name: str, collections: Iterable[str] = ()) -> 
 
 
 async def _free_workloads(client: Client, name: str) -> None:
-    """Remove the finalizers of Kueue's remaining Workloads, such as those of a hub that cannot reach the worker."""
-    with tolerating(403, 404):
-        await _remove_all(client, f"/apis/kueue.x-k8s.io/v1beta2/namespaces/{name}/workloads", {}, free=True)
+    """Remove finalizers, such as those of the Workloads of a hub's Kueue that cannot reach the worker."""
+    for kind in registry.kinds():
+        if kind.finalized:
+            with tolerating(403, 404):
+                root = f"/apis/{kind.api_version(kind.versions[0])}/namespaces/{name}"
+                await _remove_all(client, f"{root}/{kind.plural}", {}, free=True)
 
 
 async def _remove_all(client: Client, path: str, options: Mapping[str, Any], free: bool = False) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kumulus.extras.schedulers.kinds import Kind
 from kumulus.extras.schedulers.launch.plan import Plan, Request
 
 if TYPE_CHECKING:
@@ -76,6 +77,20 @@ class Scheduler:
     """Whether it logs how it decides, as kube-scheduler does (:mod:`kumulus.extras.schedulers.decisions`)."""
     api_groups: tuple[str, ...] = ()
     """The API groups of its own kinds, to recognize its objects when the cluster does not know their kind."""
+    kinds: tuple[Kind, ...] = ()
+    """The kinds of objects by which gangs and queues are seen, captured and replayed."""
+    group_keys: tuple[str, ...] = ()
+    """The labels or annotations by which a pod names its group."""
+    queue_labels: tuple[str, ...] = ()
+    """The labels by which a workload or its pods name their queue."""
+    queue_annotations: tuple[str, ...] = ()
+    """The annotations, likewise; a capture keeps them."""
+    kept_annotations: tuple[str, ...] = ()
+    """Further annotations of pods that a capture keeps; the values are names of objects."""
+    known_keys: tuple[str, ...] = ()
+    """Its keys that mean the same in every cluster, so that a capture with anonymised names keeps them."""
+    users: tuple[str, ...] = ()
+    """How its users or programs begin in an audit log, if the pods that they delete are preempted."""
     profiles: Callable[[Path], tuple[str, ...]] | None = None
     """Reads the `spec.schedulerName` values from the user's configuration; raises SchedulerError. None if the
     configuration does not decide them."""

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kumulus.extras.schedulers import registry
 from kumulus.extras.schedulers.errors import SchedulerError
-from kumulus.extras.schedulers.hypernodes import HYPERNODES
 from kumulus.kube import ApiError, namespaces, objects
 from kumulus.kube import objects as verbs
 from kumulus.kube.errors import tolerating
@@ -24,19 +24,7 @@ CAPTURED_LABEL = "kumulus.io/captured"
 """On a clone's definitions, with the name of their scheduler: captured objects stay when the scheduler is gone."""
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _ESTABLISHED_WITHIN = 30.0
-# In this order: a webhook without its server would refuse the requests that follow. Objects in a namespace, or of a
-# kind, are deleted with it.
-_REMOVED = (
-    "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
-    "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
-    "/apis/scheduling.volcano.sh/v1beta1/queues",
-    "/apis/scheduling.run.ai/v2/queues",
-    HYPERNODES,
-    _DEFINITIONS,
-    NAMESPACES,
-)
-_KEPT_BY_OTHERS = ("CustomResourceDefinition", "Queue", "HyperNode")
-"""Kinds of objects that may have existed before, and are then used as they are."""
+_WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/{}webhookconfigurations"
 
 
 @dataclass(frozen=True)
@@ -88,15 +76,15 @@ async def remove(client: Client, scheduler: str, timeout: float = 60.0, run: str
     Raises:
         SchedulerError: an object still exists.
     """
-    deadline = time.monotonic() + timeout
+    deadline, collections = time.monotonic() + timeout, _removed()
     await _convert_no_more(client, scheduler)
-    for collection in _REMOVED:
+    for collection in collections:
         for name in await _ours(client, collection, scheduler, run):
             address = f"{collection}/{name}"
             if collection == _DEFINITIONS:
                 await verbs.release_instances(client, await client.get(address))
             await _delete(client, address)
-    for collection in _REMOVED:
+    for collection in collections:
         while left := await _ours(client, collection, scheduler, run):
             if time.monotonic() > deadline:
                 raise SchedulerError(
@@ -104,6 +92,20 @@ async def remove(client: Client, scheduler: str, timeout: float = 60.0, run: str
                     f"  See why with: kubectl get --raw {collection}/{left[0]}"
                 )
             await asyncio.sleep(0.1)
+
+
+def _removed() -> tuple[str, ...]:
+    """The collections of what is removed, in this order: a webhook without its server would refuse later requests.
+
+    Objects in a namespace, or of a kind, are deleted with it.
+    """
+    webhooks = (_WEBHOOKS.format("validating"), _WEBHOOKS.format("mutating"))
+    return (*webhooks, *(kind.read_at for kind in registry.kinds() if kind.started_with), _DEFINITIONS, NAMESPACES)
+
+
+def _kept_by_others() -> set[str]:
+    """Kinds of objects that may have existed before, and are then used as they are."""
+    return {"CustomResourceDefinition", *(kind.name for kind in registry.kinds() if kind.started_with)}
 
 
 async def _create(client: Client, scheduler: str, manifest: Mapping[str, Any], labels: Mapping[str, str]) -> None:
@@ -123,7 +125,7 @@ async def _create(client: Client, scheduler: str, manifest: Mapping[str, Any], l
     elif (found["metadata"].get("labels") or {}).get(CAPTURED_LABEL) == scheduler:
         # Without the label by which it would be removed at the end, together with the clone's queues.
         await client.merge_patch(address, {"spec": manifest["spec"]})
-    elif manifest["kind"] not in _KEPT_BY_OTHERS or "conversion" in manifest.get("spec", {}):
+    elif manifest["kind"] not in _kept_by_others() or "conversion" in manifest.get("spec", {}):
         raise SchedulerError(
             f"the cluster has a {scheduler} already: {manifest['kind']} {metadata['name']} is not ours\n"
             "  Remove that one first, or use it as the cluster's own"

@@ -3,8 +3,12 @@
 Each is imported on demand, so that the names alone cost nothing.
 """
 
-from kumulus.extras.schedulers.descriptor import Scheduler
+import functools
+from typing import Any
+
+from kumulus.extras.schedulers.descriptor import OF_THE_CLUSTER, Scheduler
 from kumulus.extras.schedulers.errors import SchedulerError
+from kumulus.extras.schedulers.kinds import Kind
 from kumulus.host import extras
 
 NAMES = extras.names("schedulers")
@@ -26,6 +30,22 @@ def get(name: str) -> Scheduler:
 def every() -> tuple[Scheduler, ...]:
     """All of them."""
     return tuple(map(get, NAMES))
+
+
+@functools.cache
+def all_of(*parts: str) -> tuple[Any, ...]:
+    """What all of them have as parts of their descriptors, such as their :attr:`Scheduler.queue_labels`, each once.
+
+    Those that queue pods for the cluster's own scheduler are first: what is in two queues waits in theirs before. The
+    cluster's own is last.
+    """
+    ordered = sorted(every(), key=lambda each: (each.is_own, each.scheduler_name != OF_THE_CLUSTER))
+    return tuple(dict.fromkeys(found for each in ordered for part in parts for found in getattr(each, part)))
+
+
+def kinds() -> tuple[Kind, ...]:
+    """The kinds of all of them, in that order."""
+    return all_of("kinds")
 
 
 def with_queues() -> str:

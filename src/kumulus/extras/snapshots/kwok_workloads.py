@@ -14,6 +14,7 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
+from kumulus.extras.schedulers import registry
 from kumulus.kube.message_tables import Tables, classes_of
 from kumulus.kube.messages import MAGIC, OBSERVED, opened
 from kumulus.model.identity import STACK_ID
@@ -31,8 +32,6 @@ _NAMESPACED = (
 )  # fmt: skip
 _CLUSTER_WIDE = ("namespaces", "persistentvolumes", "priorityclasses", "storageclasses")
 _DEFINITIONS = "apiextensions.k8s.io/customresourcedefinitions"
-# The API groups of a cluster's machines, which stay.
-_GROUPS_OF_NODES = frozenset({"kwok.x-k8s.io", "karpenter.sh", "karpenter.kwok.sh", "topology.volcano.sh"})
 _RELEASE = "sh.helm.release.v1."
 _OF_ACCOUNTS = "kubernetes.io/service-account-token"
 _MADE_BY_CONTROLLERS = frozenset(
@@ -125,6 +124,13 @@ def workloads(entries: Mapping[bytes, bytes], known: frozenset[str], staying: It
     return Workloads(found, tuple(sorted(releases - _SYSTEM)))
 
 
+@cache
+def _groups_of_nodes() -> frozenset[str]:
+    """The API groups of a cluster's machines, which stay."""
+    of_schedulers = (kind.group for kind in registry.kinds() if kind.of_nodes)
+    return frozenset(("kwok.x-k8s.io", "karpenter.sh", "karpenter.kwok.sh", *of_schedulers))
+
+
 def place_of(key: bytes, known: frozenset[str]) -> Place | None:
     """The place of an object that may move; None for one that never does."""
     path = key.removeprefix(_ROOT).decode(errors="replace").split("/")
@@ -134,7 +140,7 @@ def place_of(key: bytes, known: frozenset[str]) -> Place | None:
             return Place(resource, rest[0], rest[1])
         if resource in _CLUSTER_WIDE and len(rest) == 1:
             return Place(resource, "", rest[0])
-        if resource in known and path[0] not in _GROUPS_OF_NODES and len(rest) in (1, 2):
+        if resource in known and path[0] not in _groups_of_nodes() and len(rest) in (1, 2):
             return Place(resource, rest[0] if len(rest) == 2 else "", rest[-1])
     return None
 

@@ -3,8 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kumulus.extras.schedulers import templates
+from kumulus.extras.schedulers import readers, templates
 from kumulus.extras.schedulers.descriptor import Manifest, Scheduler
+from kumulus.extras.schedulers.forms import BARE, NAME
+from kumulus.extras.schedulers.kinds import JobReport, Kind, Object, Quota
 
 
 def gang(workloads: Sequence[Mapping[str, Any]], name: str, minimum: int, queue: str) -> list[Manifest]:
@@ -20,6 +22,17 @@ def queue(name: str, namespace: str, quota: Mapping[str, str], levels: Sequence[
     return [{"apiVersion": "toy.example.com/v1", "kind": "Line", "metadata": {"name": name}, "spec": dict(quota)}]
 
 
+def band(found: Object) -> JobReport | None:
+    """A Band: what a group that pods name is called."""
+    return readers.report(found, "PodGroup", 0, str(readers.part(found, "status").get("mood") or ""))
+
+
+def line(found: Object) -> list[Quota]:
+    """A Line."""
+    return [readers.quota(found, "Line", readers.texts(found.get("spec")), {}, {})]
+
+
+BAND = {"metadata": BARE, "spec": {"queue": NAME}}
 SCHEDULER = Scheduler(
     name="toy",
     runs="nothing at all",
@@ -33,4 +46,13 @@ SCHEDULER = Scheduler(
     needed_queue="waiting",
     gangs_are="a `Band`",
     api_groups=("toy.example.com",),
+    kinds=(
+        Kind("Band", "bands", "toy.example.com", fields=BAND, replayed=True, job=band, says_why=True),
+        Kind("Line", "lines", "toy.example.com", queues=line, started_with=True, of_nodes=True),
+    ),
+    group_keys=("toy.example.com/band",),
+    queue_labels=("toy.example.com/line",),
+    queue_annotations=("toy.example.com/queue",),
+    known_keys=("toy.example.com/line",),
+    users=("toy-scheduler",),
 )

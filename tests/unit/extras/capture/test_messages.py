@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from kumulus.extras.capture.encoded import ALWAYS, INLINE, Unreadable, page
-from kumulus.extras.capture.fields import BARE, OBJECTS, POD_GROUP, POD_SPEC
-from kumulus.extras.capture.grammar import Each, Form, Leaf, Selecting
+from kumulus.extras.capture.fields import OBJECTS, POD_SPEC
 from kumulus.extras.capture.groups import NODE
 from kumulus.extras.capture.kinds import KINDS
 from kumulus.extras.capture.messages import STORED
+from kumulus.extras.schedulers.forms import BARE, Each, Form, Leaf, Selecting
+from kumulus.extras.schedulers.native.objects import POD_GROUP
 from kumulus.kube.message_tables import classes_of
 from kumulus.kube.messages import MAGIC, enveloped
 

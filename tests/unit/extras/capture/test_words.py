@@ -8,11 +8,12 @@ import pytest
 
 from kumulus.extras.capture import writing
 from kumulus.extras.capture.fields import OBJECTS
-from kumulus.extras.capture.grammar import Each, Form, Leaf, Selecting, renamed
+from kumulus.extras.capture.grammar import renamed
 from kumulus.extras.capture.known_keys import is_known_key
 from kumulus.extras.capture.reading import captured
 from kumulus.extras.capture.spool import Spool
 from kumulus.extras.capture.words import Words, WrongTable
+from kumulus.extras.schedulers.forms import Each, Form, Leaf, Selecting
 from kumulus.model.names import is_dns_label
 from tests.support import captured as source
 

@@ -1,6 +1,8 @@
 """A scheduler is a descriptor that an extra names: whoever needs to know of schedulers asks the registry."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from kumulus.extras.schedulers.page import PAGE, with_table
 from kumulus.toolchain import pins
 from tests.support import toy
 
+API = "toy.example.com/v1"
 QUESTIONS = """
 import argparse, contextlib, io, json
 from pathlib import Path
@@ -24,6 +27,19 @@ from kumulus.extras.lab.plan.plan import make
 from kumulus.extras.lab.plan.scheduling import has_queue_objects, queues
 from kumulus.model.errors import SpecError
 from kumulus.extras.schedulers.page import table
+
+from kumulus.extras.capture import fields, kinds, putting
+from kumulus.extras.capture.commands import replay
+from kumulus.extras.capture.day import kept, requests
+from kumulus.extras.capture.known_keys import is_known_key
+from kumulus.extras.capture.reading import captured, captured_pod
+from kumulus.extras.lab.file import recording
+from kumulus.extras.lab.measure import placement
+from kumulus.extras.schedulers import objects
+from kumulus.extras.snapshots import kwok_workloads
+from kumulus.extras.watch.live import reports
+from kumulus.extras.watch.live.pod import pod_from
+from tests.support.messages import pod_message
 
 def experiment(name):
     workload = {"name": "w", "workers": 2, "requests": {"cpu": "1"}, "gang": True}
@@ -38,7 +54,29 @@ parser = argparse.ArgumentParser()
 command.add_arguments(parser)
 with contextlib.redirect_stdout(io.StringIO()) as shown, contextlib.suppress(SystemExit):
     parser.parse_args(["run", "-h"])
+API, BAND = "toy.example.com/v1", {"name": "b", "namespace": "n"}
+ours = {"toy.example.com/band": "b", "toy.example.com/line": "l", "toy.example.com/queue": "q"}
+metadata = {"name": "p", "labels": {"toy.example.com/line": "l"}, "annotations": ours}
+pod = captured_pod({"metadata": metadata, "spec": {"containers": [{"name": "c"}]}})
+seen = pod_from(pod_message(metadata=metadata))
+band = {"apiVersion": API, "kind": "Band", "metadata": BAND, "spec": {"queue": "l", "more": 1}, "status": {"mood": "m"}}
+posted = putting.posted({"apiVersion": API, "kind": "Band", "metadata": BAND})
+request = requests.Request(0.0, "delete", "", "v1", "pods", "", "n", "p", user="a:toy-scheduler-1")
 print(json.dumps({
+    "captured": captured("Band", band, API),
+    "annotations": pod["annotations"],
+    "role": "resources: [bands]" in kinds.cluster_role(),
+    "put": [posted["spec"], putting.path_of("Band", band)],
+    "known": is_known_key("toy.example.com/line"),
+    "replayed": [kept.GROUPS["toy.example.com", "bands"], (API, "Band") in recording.kinds(), kept.queue_of(band)],
+    "policy": "{group: toy.example.com}" in replay.policy(),
+    "preempts": requests.by_scheduler(request),
+    "seen": [seen.queue, seen.job],
+    "job": reports.JOBS["/apis/toy.example.com/v1/bands"](band)[:7],
+    "queue": reports.QUEUES["/apis/toy.example.com/v1/lines"](band)[0][:3],
+    "run": "/apis/toy.example.com/v1/bands" in placement._WAITING_ROOMS,
+    "removed": "/apis/toy.example.com/v1/lines" in objects._removed(),
+    "stays": kwok_workloads.place_of(b"/registry/toy.example.com/lines/l", frozenset({"toy.example.com/lines"})),
     "schema": "toy" in json.dumps(experiment_schema()),
     "refused": refused,
     "plan": [each["kind"] for each in make(Loaded(checked, Path()), {}).jobs[0].objects],
@@ -75,6 +113,27 @@ def test_the_command_the_docs_and_a_remedy_name_it(answers: dict[str, Any]) -> N
     assert "toy" in answers["command"]
     assert "| `toy` | nothing at all |" in answers["docs"]
     assert answers["unknown kind"] == "write scheduler: {name: toy}"
+
+
+def test_its_objects_are_captured_replayed_and_seen_by_what_its_folder_says(answers: dict[str, Any]) -> None:
+    named = {"name": "b", "namespace": "n"}
+    assert answers["captured"] == {"apiVersion": API, "kind": "Band", "metadata": named, "spec": {"queue": "l"}}
+    assert answers["annotations"] == {"toy.example.com/queue": "q"}
+    assert answers["put"] == [{}, "/apis/toy.example.com/v1/namespaces/n/bands"]
+    assert answers["replayed"] == ["Band", True, "n"]
+    assert answers["seen"] == ["l", "PodGroup/b"]
+    assert answers["job"] == ["PodGroup", "b", "n", 0, "", 0, "m"]
+    assert answers["queue"] == ["Line", "b", {"queue": "l", "more": "1"}]
+    assert answers["stays"] is None
+    for where in ("role", "known", "policy", "preempts", "run", "removed"):
+        assert answers[where], where
+
+
+def test_without_the_packages_of_other_extras_all_schedulers_are_known() -> None:
+    # A capture asks each for its kinds, and needs no package itself.
+    asks = "import sys; sys.modules['aiohttp'] = None; from kumulus.extras.schedulers import registry; registry.every()"
+    answer = subprocess.run([sys.executable, "-c", asks], capture_output=True, text=True, check=False)
+    assert answer.returncode == 0, answer.stderr
 
 
 def test_the_page_has_the_table_of_the_registry() -> None:

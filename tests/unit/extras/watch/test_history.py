@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
+from kumulus.extras.schedulers.readers import queue_of
 from kumulus.extras.watch.history.document import HistoryError, history_from, load, save
 from kumulus.extras.watch.history.forgetting import since
 from kumulus.extras.watch.history.moment import Moment, fullest, holding, moment
 from kumulus.extras.watch.history.recorder import Facts, JobKey, Recorder
 from kumulus.extras.watch.history.words import Kind, Status
 from kumulus.extras.watch.live.admission import Alternative, Nature, Requirement, Rule, Shape
-from kumulus.extras.watch.live.pod import pod_from, queue_of
+from kumulus.extras.watch.live.pod import pod_from
 from tests.support.fleets import node, pod
 from tests.support.histories import drawn, read_at
 from tests.support.messages import pod_message

@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
+from kumulus.extras.schedulers import kai, kueue, readers, volcano, yunikorn
+from kumulus.extras.schedulers.kinds import JobReport, Member, Quota
 from kumulus.extras.watch.live import reports
 from kumulus.extras.watch.live.amounts import Amounts
 from kumulus.extras.watch.live.node import Places, node_from
 from kumulus.extras.watch.live.pod import NOT_SEEN, explain, pod_from
-from kumulus.extras.watch.live.reports import JobReport, Member, Quota
 from kumulus.stackfile.group_topology import PRESETS
 from tests.support.messages import node_message, pod_message, quantities
 
@@ -209,22 +210,22 @@ def test_when_it_was_made_is_known() -> None:
 def test_a_workload_speaks_for_the_job_that_owns_it() -> None:
     waits = condition("QuotaReserved", "False", "couldn't assign flavors")
     spec = {"queueName": "q", "priority": 7, "podSets": [{"count": 4}, {"count": 2}]}
-    found = reports.workload(made(spec, {"conditions": [waits]}, name="job-train-1", ownerReferences=[JOB]))
+    found = kueue.objects.workload(made(spec, {"conditions": [waits]}, name="job-train-1", ownerReferences=[JOB]))
     assert found == JobReport("Job", "train", "a", 6, "q", 7, "couldn't assign flavors")
     admitted = {"conditions": [condition("QuotaReserved", "True"), condition("Admitted", "True")]}
-    assert (reports.workload(made(spec, admitted, ownerReferences=[JOB])) or found).says == "Admitted"
+    assert (kueue.objects.workload(made(spec, admitted, ownerReferences=[JOB])) or found).says == "Admitted"
     pods = [{"kind": "Pod", "name": "a"}, {"kind": "Pod", "name": "b"}]
-    assert (reports.workload(made(spec, ownerReferences=pods)) or found).kind == "PodGroup"
+    assert (kueue.objects.workload(made(spec, ownerReferences=pods)) or found).kind == "PodGroup"
 
 
 def test_a_pod_group_speaks_for_itself_or_for_its_job() -> None:
     status = {"phase": "Inqueue", "conditions": [condition("Unschedulable", "True", "3/4 tasks in gang unschedulable")]}
-    found = reports.pod_group(made({"minMember": 4, "queue": "q"}, status))
+    found = readers.pod_group(made({"minMember": 4, "queue": "q"}, status))
     assert found == JobReport("PodGroup", "train", "a", 4, "q", 0, "Inqueue: 3/4 tasks in gang unschedulable")
-    placed = reports.pod_group(made({}, {**status, "phase": "Running"}))
+    placed = readers.pod_group(made({}, {**status, "phase": "Running"}))
     assert placed is not None
     assert placed.says == "Running", "the condition stays when the group is placed after all"
-    assert (reports.pod_group(made({}, ownerReferences=[JOB])) or found)[:2] == ("Job", "train")
+    assert (readers.pod_group(made({}, ownerReferences=[JOB])) or found)[:2] == ("Job", "train")
 
 
 def test_queues_have_quota_use_and_what_waits() -> None:
@@ -234,10 +235,10 @@ def test_queues_have_quota_use_and_what_waits() -> None:
         "admittedWorkloads": 2,
         "flavorsUsage": [{"name": "a", "resources": [{"name": "cpu", "total": "8"}]}],
     }
-    (found,) = reports.cluster_queue(made({"resourceGroups": [{"flavors": flavors}]}, status))
+    (found,) = kueue.objects.cluster_queue(made({"resourceGroups": [{"flavors": flavors}]}, status))
     assert found == Quota("ClusterQueue", "train", {"cpu": "10 + 5"}, {"cpu": "8"}, 3, 2)
-    assert reports.local_queue(made({}, status)) == [Quota("LocalQueue", "a/train", {}, {}, 3, 2)]
-    assert reports.volcano_queue(made({"capability": {"cpu": 9}}, {"allocated": {"cpu": "4"}})) == [
+    assert kueue.objects.local_queue(made({}, status)) == [Quota("LocalQueue", "a/train", {}, {}, 3, 2)]
+    assert volcano.objects.queues(made({"capability": {"cpu": 9}}, {"allocated": {"cpu": "4"}})) == [
         Quota("Queue", "train", {"cpu": "9"}, {"cpu": "4"}, 0, 0)
     ]
     hard = {"hard": {"pods": "5"}, "used": {"pods": "1"}}
@@ -250,9 +251,9 @@ def test_a_group_of_kai_says_why_it_waits() -> None:
     message = "Resources were found for 5 pods while 20 are required for gang scheduling"
     condition = {"type": "UnschedulableOnNodePool", "reason": "Unschedulable", "message": message}
     status = {"schedulingConditions": [{**condition, "reasons": [{"reason": "NotEnough", "message": message}]}]}
-    waits = reports.kai_pod_group(made({"minMember": 20, "queue": "q"}, status))
+    waits = kai.objects.group(made({"minMember": 20, "queue": "q"}, status))
     assert waits == JobReport("PodGroup", "train", "a", 20, "q", 0, f"NotEnough: {message}")
-    older = reports.kai_pod_group(made({}, {"schedulingConditions": [condition]}))
+    older = kai.objects.group(made({}, {"schedulingConditions": [condition]}))
     assert older is not None
     assert older.says == f"Unschedulable: {message}"
 
@@ -260,9 +261,9 @@ def test_a_group_of_kai_says_why_it_waits() -> None:
 def test_who_stands_in_a_queue_of_volcano_its_groups_say() -> None:
     phases = {"": False, "Pending": False, "Inqueue": False, "Running": True, "Unknown": True}
     for phase, admitted in phases.items():
-        assert reports.volcano_member(made({"queue": "q"}, {"phase": phase})) == Member("Queue", "q", admitted), phase
-    assert reports.volcano_member(made({"queue": "q"}, {"phase": "Completed"})) is None
-    assert reports.volcano_member(made({})) == Member("Queue", "default", admitted=False)
+        assert volcano.objects.member(made({"queue": "q"}, {"phase": phase})) == Member("Queue", "q", admitted), phase
+    assert volcano.objects.member(made({"queue": "q"}, {"phase": "Completed"})) is None
+    assert volcano.objects.member(made({})) == Member("Queue", "default", admitted=False)
 
 
 def test_an_object_without_anything_is_no_error() -> None:
@@ -285,7 +286,7 @@ def test_yunikorns_quotas_stand_in_its_configuration() -> None:
                     resources: {max: {vcore: 4}}
               - name: free
     """
-    found = reports.yunikorn_queues({"metadata": {"name": "yunikorn-configs"}, "data": {"queues.yaml": text}})
+    found = yunikorn.objects.queues({"metadata": {"name": "yunikorn-configs"}, "data": {"queues.yaml": text}})
     assert found == [
         Quota("YuniKorn queue", "root.research", {"vcore": "8", "nvidia.com/gpu": "16"}, {}, 0, 0),
         Quota("YuniKorn queue", "root.research.vision", {"vcore": "4"}, {}, 0, 0),
@@ -296,4 +297,4 @@ def test_yunikorns_quotas_stand_in_its_configuration() -> None:
     "text", ["", "[", "partitions: 5", "partitions: [{queues: [{}]}]", "a: &a [*a]", "x" * 5_000_000]
 )
 def test_a_configuration_that_yunikorn_would_refuse_has_no_queues(text: str) -> None:
-    assert reports.yunikorn_queues({"data": {"queues.yaml": text}}) == []
+    assert yunikorn.objects.queues({"data": {"queues.yaml": text}}) == []

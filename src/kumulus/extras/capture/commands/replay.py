@@ -15,7 +15,7 @@ from kumulus.cli import errors, project
 from kumulus.cli.errors import UserError
 
 _SUFFIXES = (".yaml", ".yml")
-POLICY = """\
+_POLICY = """\
 # What a replay needs of an API server's audit log: kube-apiserver --audit-policy-file, --audit-log-path.
 apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -43,9 +43,7 @@ rules:
       - {group: batch}
       - {group: policy}
       - {group: scheduling.k8s.io}
-      - {group: kueue.x-k8s.io}
-      - {group: scheduling.volcano.sh}
-      - {group: resource.k8s.io, resources: [resourceclaims, resourceclaimtemplates]}
+OF_SCHEDULERS      - {group: resource.k8s.io, resources: [resourceclaims, resourceclaimtemplates]}
   - level: Metadata
     verbs: [delete, deletecollection]
     resources:
@@ -84,10 +82,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     commands.add_parser("policy", help="print an audit policy that logs all that a replay needs, and no more")
 
 
+def policy() -> str:
+    """The audit policy."""
+    from kumulus.extras.schedulers import registry
+
+    groups = dict.fromkeys(kind.group for kind in registry.kinds() if kind.replayed)
+    groups.pop("scheduling.k8s.io")
+    return _POLICY.replace("OF_SCHEDULERS", "".join(f"      - {{group: {each}}}\n" for each in groups))
+
+
 def run(args: argparse.Namespace) -> int:
     """Run the action."""
     if args.action == "policy":
-        print(POLICY, end="")
+        print(policy(), end="")
         return 0
     return _import(args)
 

@@ -6,11 +6,14 @@ from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
 from kumulus.extras.capture.devices import CLAIM_KINDS, DEVICE_API, claim_as_v1
-from kumulus.extras.capture.fields import META, OBJECTS, POD_GROUP, QUEUE_ANNOTATIONS, SELECTOR, WORD
-from kumulus.extras.capture.grammar import Form, Leaf, reduced
+from kumulus.extras.capture.fields import META, OBJECTS, QUEUE_ANNOTATIONS
+from kumulus.extras.capture.grammar import reduced
 from kumulus.extras.capture.reading import captured_pod
 from kumulus.extras.lab.file.recording import IMAGE
+from kumulus.extras.schedulers import registry
+from kumulus.extras.schedulers.forms import SELECTOR, WORD, Form, Leaf
 from kumulus.extras.schedulers.manifests import pod_templates
+from kumulus.extras.schedulers.native.objects import POD_GROUP
 
 TEMPLATE_ANNOTATION = "kumulus.io/recorded-template"
 """Distinguishes a template from the previous one if schedulers see no difference: a new image is a rollout, too."""
@@ -43,16 +46,12 @@ GROUPS = {
     ("policy", "poddisruptionbudgets"): "PodDisruptionBudget",
     ("", "resourcequotas"): "ResourceQuota",
     ("", "limitranges"): "LimitRange",
-    ("kueue.x-k8s.io", "localqueues"): "LocalQueue",
-    ("scheduling.volcano.sh", "podgroups"): "PodGroup",
-    ("scheduling.k8s.io", "workloads"): "Workload",
-    ("scheduling.k8s.io", "podgroups"): "PodGroup",
-    ("scheduling.k8s.io", "compositepodgroups"): "CompositePodGroup",
+    **{(kind.group, kind.plural): kind.name for kind in registry.kinds() if kind.replayed},
     ("resource.k8s.io", "resourceclaims"): "ResourceClaim",
     ("resource.k8s.io", "resourceclaimtemplates"): "ResourceClaimTemplate",
 }
 """By API group and resource, the kind of objects that are replayed."""
-QUEUE_LABELS = ("kueue.x-k8s.io/queue-name", "kai.scheduler/queue", "queue")
+QUEUE_LABELS: tuple[str, ...] = registry.all_of("queue_labels")
 # Labels that the Job controller adds to a Job's pods; those of a former Job would be rejected.
 _OF_THE_JOB = ("controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name")
 

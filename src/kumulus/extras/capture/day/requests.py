@@ -10,12 +10,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from kumulus.extras.schedulers import registry
+
 CHANGING = frozenset(("create", "update", "patch", "delete", "deletecollection"))
 _CONTROL = "kube-controller-manager"
 _ACCOUNT = "system:serviceaccount:kube-system:"
 # Controllers that delete pods because of the state of their nodes, or because the pods have ended.
 _FOLLOWING = ("taint-eviction-controller", "pod-garbage-collector", "node-controller", "node-lifecycle-controller")
-_SCHEDULERS = ("kube-scheduler", "volcano", "vc-scheduler", "yunikorn", "kai-scheduler", "koord-scheduler")
+_OTHER_SCHEDULERS = ("koord-scheduler",)
 _NODES = ("kubelet", "kwok")
 
 
@@ -115,7 +117,11 @@ def by_control(request: Request) -> bool:
 def by_scheduler(request: Request) -> bool:
     """Whether a scheduler made the request: its deletions are preemptions."""
     user = request.user.rpartition(":")[2]
-    return any(user.startswith(each) or request.program.startswith(each) for each in _SCHEDULERS)
+    return any(user.startswith(each) or request.program.startswith(each) for each in _schedulers())
+
+
+def _schedulers() -> tuple[str, ...]:
+    return (*registry.all_of("users"), *_OTHER_SCHEDULERS)
 
 
 def followed(request: Request) -> bool:

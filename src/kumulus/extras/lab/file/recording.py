@@ -4,8 +4,10 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
+from kumulus.extras.schedulers import registry
 from kumulus.extras.schedulers.manifests import manifest_problems, pod_templates
 from kumulus.model.errors import Problem, SpecError
 
@@ -17,17 +19,13 @@ MOST_BYTES = 1024**3
 _MOST_LINE = 1024**2
 _MOST_PROBLEMS = 10
 _LONGEST = 366 * 86_400.0
-KINDS = frozenset(
+_KINDS = frozenset(
     (
         ("v1", "Pod"), ("apps/v1", "Deployment"), ("apps/v1", "ReplicaSet"), ("apps/v1", "StatefulSet"),
         ("apps/v1", "DaemonSet"), ("batch/v1", "Job"), ("policy/v1", "PodDisruptionBudget"), ("v1", "ResourceQuota"),
-        ("v1", "LimitRange"), ("kueue.x-k8s.io/v1beta1", "LocalQueue"), ("kueue.x-k8s.io/v1beta2", "LocalQueue"),
-        ("scheduling.volcano.sh/v1beta1", "PodGroup"), ("scheduling.k8s.io/v1beta1", "PodGroup"),
-        ("scheduling.k8s.io/v1alpha3", "CompositePodGroup"), ("scheduling.k8s.io/v1beta1", "Workload"),
-        ("resource.k8s.io/v1", "ResourceClaim"), ("resource.k8s.io/v1", "ResourceClaimTemplate"),
+        ("v1", "LimitRange"), ("resource.k8s.io/v1", "ResourceClaim"), ("resource.k8s.io/v1", "ResourceClaimTemplate"),
     )
 )  # fmt: skip
-"""What a recording may create; anything else in it is refused."""
 _CHANGES = frozenset(("replicas", "parallelism", "suspend", "paused", "template"))
 _DOINGS = frozenset(("create", "change", "delete", "evict", "drain", "cordon", "uncordon"))
 
@@ -87,6 +85,13 @@ class Recording:
     def lasted(self) -> float:
         """Seconds from its beginning to its last step."""
         return self.steps[-1].at if self.steps else 0.0
+
+
+@cache
+def kinds() -> frozenset[tuple[str, str]]:
+    """What a recording may create; anything else in it is refused."""
+    ours = (kind for kind in registry.kinds() if kind.replayed)
+    return _KINDS | {(kind.api_version(version), kind.name) for kind in ours for version in kind.versions}
 
 
 def recording(text: str, source: str) -> Recording:
@@ -167,7 +172,7 @@ def _step(value: Mapping[str, Any], made: set[str]) -> RecordedStep:
 
 
 def _object(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict) or (str(value.get("apiVersion")), str(value.get("kind"))) not in KINDS:
+    if not isinstance(value, dict) or (str(value.get("apiVersion")), str(value.get("kind"))) not in kinds():
         kind = value.get("kind") if isinstance(value, dict) else value
         raise _Wrong(f"creates something that no recording has: {str(kind)[:60]}")
     metadata = value.get("metadata")

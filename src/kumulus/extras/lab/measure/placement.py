@@ -7,6 +7,8 @@ from typing import Any
 
 from kumulus.extras.lab.measure.views import in_cluster, labelled
 from kumulus.extras.lab.plan.pods import PlannedJob
+from kumulus.extras.schedulers import registry
+from kumulus.extras.schedulers.kinds import JobReport
 from kumulus.extras.watch.history.document import History
 from kumulus.extras.watch.history.queues import Queues
 from kumulus.extras.watch.history.recorder import Facts, JobKey, Recorder
@@ -17,15 +19,9 @@ from kumulus.extras.watch.live.node import Places, node_from
 from kumulus.extras.watch.live.pod import Pod, pod_from
 from kumulus.kube.watch import Event
 
-_WAITING_ROOMS = (
-    "/apis/kueue.x-k8s.io/v1beta2/workloads",
-    "/apis/scheduling.volcano.sh/v1beta1/podgroups",
-    "/apis/scheduling.run.ai/v2alpha2/podgroups",
-    "/apis/scheduling.k8s.io/v1beta1/podgroups",
-    "/apis/scheduling.k8s.io/v1alpha3/compositepodgroups",
-)
+_WAITING_ROOMS = tuple(kind.read_at for kind in registry.kinds() if kind.says_why)
 """Where jobs wait before any of their pods is tried, so that no pod says why they wait."""
-_HELPERS = frozenset({"PodGroup", "CompositePodGroup", "Workload", "PriorityClass"})
+_HELPERS = frozenset({"PriorityClass", *(kind.name for kind in registry.kinds() if kind.job)})
 
 
 class Placement:
@@ -121,7 +117,7 @@ class Placement:
         self._note(job, key, facts._replace(priority=pod.priority), at)
         return key
 
-    def _take_report(self, read: Callable[[Any], reports.JobReport | None], event: Event[Any]) -> None:
+    def _take_report(self, read: Callable[[Any], JobReport | None], event: Event[Any]) -> None:
         # A deleted object has no news.
         if event.kind == "DELETED" or event.item is None:
             return

@@ -21,12 +21,13 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
-
-import aiohttp
+from typing import TYPE_CHECKING, Any, Final
 
 from kumulus.extras.schedulers.decisions.filters import PARALLELISM, counts
 from kumulus.extras.schedulers.extender import READY, address, entry, serving
+
+if TYPE_CHECKING:
+    import aiohttp
 
 NAME: Final = "asked.json"
 """The file, in the scheduler's directory, that says where to listen and what to read."""
@@ -122,6 +123,8 @@ class Notes:
             os.write(self._output, json.dumps(asdict(asked), separators=(",", ":")).encode() + b"\n")
 
     async def _counts(self) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, int]]]:
+        import aiohttp
+
         try:
             async with self._session.get(self._settings.metrics) as answer:
                 return counts(await answer.read())
@@ -143,6 +146,8 @@ async def serve(settings: Settings, commands: asyncio.StreamReader, output: int)
     Raises:
         OSError: something else listens on the port.
     """
+    import aiohttp
+
     # kube-scheduler is on 127.0.0.1, on a port claimed for it, with a self-signed certificate that it has just made.
     tls = ssl.create_default_context()
     tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE

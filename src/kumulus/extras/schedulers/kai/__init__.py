@@ -1,7 +1,7 @@
 """KAI: gangs, queues in two levels with shares and limits, places of a topology, fractions of GPUs."""
 
 from kumulus.extras.schedulers.descriptor import Scheduler
-from kumulus.extras.schedulers.kai import launch, workloads
+from kumulus.extras.schedulers.kai import launch, objects, workloads
 
 SCHEDULER = Scheduler(
     name="kai",
@@ -19,5 +19,9 @@ SCHEDULER = Scheduler(
     needed_queue=workloads.DEFAULT_QUEUE,
     gangs_are="`PodGroup` of scheduling.run.ai",
     queues_are="`Queue` below a `Queue`",
-    api_groups=("scheduling.run.ai", "kai.scheduler"),
+    api_groups=(objects.GROUP, "kai.scheduler"),
+    kinds=objects.KINDS,
+    group_keys=("pod-group-name",),
+    queue_labels=("kai.scheduler/queue",),
+    users=("kai-scheduler",),
 )

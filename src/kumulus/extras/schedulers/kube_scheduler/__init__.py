@@ -11,5 +11,6 @@ SCHEDULER = Scheduler(
     plan=launch.plan,
     never=True,
     decisions=True,
+    users=("kube-scheduler",),
     profiles=lambda config: launch.profiles("kube-scheduler", config),
 )

@@ -1,7 +1,7 @@
 """Kueue: Jobs queued by quota before the cluster's own scheduler places their pods."""
 
 from kumulus.extras.schedulers.descriptor import Scheduler
-from kumulus.extras.schedulers.kueue import launch, workloads
+from kumulus.extras.schedulers.kueue import launch, objects, workloads
 
 SCHEDULER = Scheduler(
     name="kueue",
@@ -22,5 +22,9 @@ SCHEDULER = Scheduler(
     needed_queue=workloads.DEFAULT_QUEUE,
     gangs_are="a Job is one",
     queues_are="`ClusterQueue`, `LocalQueue`",
-    api_groups=("kueue.x-k8s.io",),
+    api_groups=(objects.GROUP,),
+    kinds=objects.KINDS,
+    group_keys=("kueue.x-k8s.io/pod-group-name",),
+    queue_labels=("kueue.x-k8s.io/queue-name",),
+    known_keys=objects.KEYS,
 )

@@ -1,7 +1,7 @@
 """Kubernetes' own API for workloads: nothing is started, the cluster's own kube-scheduler places groups of pods."""
 
 from kumulus.extras.schedulers.descriptor import OF_THE_CLUSTER, Scheduler
-from kumulus.extras.schedulers.native import workloads
+from kumulus.extras.schedulers.native import objects, workloads
 from kumulus.extras.schedulers.native.workloads import require
 
 SCHEDULER = Scheduler(
@@ -18,4 +18,5 @@ SCHEDULER = Scheduler(
     never=True,
     single=workloads.single,
     gangs_are="`scheduling` of a Job, `PodGroup` and `CompositePodGroup` of scheduling.k8s.io",
+    kinds=objects.KINDS,
 )

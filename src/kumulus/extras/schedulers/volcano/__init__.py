@@ -1,7 +1,7 @@
 """Volcano: batch scheduling with gangs, queues and fair shares."""
 
 from kumulus.extras.schedulers.descriptor import Scheduler
-from kumulus.extras.schedulers.volcano import launch, places, workloads
+from kumulus.extras.schedulers.volcano import launch, objects, places, workloads
 
 SCHEDULER = Scheduler(
     name="volcano",
@@ -19,5 +19,16 @@ SCHEDULER = Scheduler(
     queue=workloads.queue,
     gangs_are="`PodGroup` of scheduling.volcano.sh",
     queues_are="`Queue`",
-    api_groups=("scheduling.volcano.sh",),
+    api_groups=(objects.GROUP,),
+    kinds=objects.KINDS,
+    group_keys=objects.GROUP_ANNOTATIONS[:1],
+    queue_annotations=objects.QUEUE_ANNOTATIONS,
+    kept_annotations=objects.GROUP_ANNOTATIONS,
+    known_keys=(
+        *objects.GROUP_ANNOTATIONS,
+        *objects.QUEUE_ANNOTATIONS,
+        "volcano.sh/job-name",
+        "volcano.sh/task-spec",
+    ),
+    users=("volcano", "vc-scheduler"),
 )

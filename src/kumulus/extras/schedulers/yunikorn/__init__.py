@@ -1,7 +1,7 @@
 """YuniKorn: applications, gangs held by placeholders, hierarchical queues."""
 
 from kumulus.extras.schedulers.descriptor import Scheduler
-from kumulus.extras.schedulers.yunikorn import launch, workloads
+from kumulus.extras.schedulers.yunikorn import launch, objects, workloads
 
 SCHEDULER = Scheduler(
     name="yunikorn",
@@ -16,4 +16,7 @@ SCHEDULER = Scheduler(
     queues=True,
     gangs_are="task groups, held by placeholder pods",
     queues_are="in `queues.yaml`, or made as they are named",
+    kinds=objects.KINDS,
+    queue_labels=("queue",),
+    users=("yunikorn",),
 )

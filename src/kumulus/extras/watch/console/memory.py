@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
+from kumulus.extras.schedulers.kinds import JobReport
 from kumulus.extras.watch.history.document import History
 from kumulus.extras.watch.history.forgetting import since
 from kumulus.extras.watch.history.queues import Queues
@@ -15,7 +16,6 @@ from kumulus.extras.watch.live import fleet, reports
 from kumulus.extras.watch.live.fleet import Live, Take
 from kumulus.extras.watch.live.node import Node
 from kumulus.extras.watch.live.pod import Pod
-from kumulus.extras.watch.live.reports import JobReport
 from kumulus.kube.watch import Event
 from kumulus.model.words import counted
 
@@ -173,13 +173,13 @@ class Memory:
             del self._counts[job]
             self._put(job, _PODS, None)
 
-    def _job(self, path: str, read: Callable[[Any], reports.JobReport | None], event: Event[Any]) -> None:
+    def _job(self, path: str, read: Callable[[Any], JobReport | None], event: Event[Any]) -> None:
         source = path, event.key
         report = None if event.kind == "DELETED" or event.item is None else read(event.item)
         self._groups.record(source, report)
         self._take_report(source, report)
 
-    def _take_report(self, source: Source, report: reports.JobReport | None) -> None:
+    def _take_report(self, source: Source, report: JobReport | None) -> None:
         job = self._groups.job(JobKey(report.name, report.kind, report.namespace)) if report is not None else None
         before = self._sources.get(source)
         if before is not None and before != job:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
+from kumulus.extras.schedulers.kinds import Member, Quota
 from kumulus.extras.watch.history.recorder import Figures, Recorder
 from kumulus.extras.watch.live import reports
 from kumulus.extras.watch.live.fleet import Take
@@ -25,17 +26,17 @@ class Queues:
 
     def __init__(self, recorder: Recorder, now: Callable[[], int]) -> None:
         self._recorder, self._now = recorder, now
-        self._reported: dict[_Source, list[reports.Quota]] = {}
-        self._quotas: dict[_Queue, reports.Quota] = {}
-        self._members: dict[_Source, reports.Member] = {}
-        self._counts: Counter[reports.Member] = Counter()
+        self._reported: dict[_Source, list[Quota]] = {}
+        self._quotas: dict[_Queue, Quota] = {}
+        self._members: dict[_Source, Member] = {}
+        self._counts: Counter[Member] = Counter()
 
     def collections(self) -> Mapping[str, Take]:
         """What to follow, and what takes its events."""
         queues: dict[str, Take] = {path: partial(self._take, path, read) for path, read in reports.QUEUES.items()}
         return queues | {path: partial(self._take_member, path, read) for path, read in reports.MEMBERS.items()}
 
-    def _take(self, path: str, read: Callable[[Any], Sequence[reports.Quota]], event: Event[Any]) -> None:
+    def _take(self, path: str, read: Callable[[Any], Sequence[Quota]], event: Event[Any]) -> None:
         found = list(_read(read, event) or ())
         before = self._reported.pop((path, event.key), [])
         if found:
@@ -48,7 +49,7 @@ class Queues:
         for queue in there:
             self._record(queue)
 
-    def _take_member(self, path: str, read: Callable[[Any], reports.Member | None], event: Event[Any]) -> None:
+    def _take_member(self, path: str, read: Callable[[Any], Member | None], event: Event[Any]) -> None:
         found = _read(read, event)
         before = self._members.pop((path, event.key), None)
         if found is not None:
@@ -68,7 +69,7 @@ class Queues:
         if reported is None:
             self._recorder.queue(name, kind, None, self._now())
             return
-        waiting, admitted = (self._counts[reports.Member(kind, name, each)] for each in (False, True))
+        waiting, admitted = (self._counts[Member(kind, name, each)] for each in (False, True))
         figures = Figures(reported.quota, reported.used, reported.waiting + waiting, reported.admitted + admitted)
         self._recorder.queue(name, kind, figures, self._now())
 

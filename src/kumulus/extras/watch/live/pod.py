@@ -1,8 +1,7 @@
 """A pod as the views see it, read from a watch.
 
-Which job a pod belongs to, and in which queue it waits, its labels and owners say. Sources:
-jobset.sigs.k8s.io/docs/concepts, kueue.sigs.k8s.io/docs/tasks/run/plain_pods, volcano.sh/en/docs/podgroup,
-scheduler-plugins.sigs.k8s.io/docs/plugins/coscheduling and yunikorn.apache.org/docs/user_guide/labels_and_annotations.
+Which job a pod belongs to, and in which queue it waits, its labels and owners say; each scheduler's are in its folder.
+Source: jobset.sigs.k8s.io/docs/concepts.
 """
 
 import re
@@ -12,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from kumulus.extras.schedulers.pod_requests import lenient, pod_requests
+from kumulus.extras.schedulers.readers import group_of, queue_of
 from kumulus.extras.watch.live.admission import ANYWHERE, Rule, rule_of
 from kumulus.extras.watch.live.amounts import Amounts, of_requests
 from kumulus.model.quantity import NANO, Quantity
@@ -32,19 +32,6 @@ _Written = tuple[tuple[str, str], ...]
 _Asked = tuple[tuple[str, int], ...]
 _JOB_SET = "jobset.sigs.k8s.io/jobset-name"
 _HASH = "pod-template-hash"
-_GROUPS = (
-    "kueue.x-k8s.io/pod-group-name",
-    "scheduling.x-k8s.io/pod-group",
-    "scheduling.k8s.io/group-name",
-    "pod-group-name",
-)
-_QUEUES = (
-    "kueue.x-k8s.io/queue-name",
-    "scheduling.volcano.sh/queue-name",
-    "volcano.sh/queue-name",
-    "kai.scheduler/queue",
-    "queue",
-)
 _APPLICATION = "applicationId"
 
 
@@ -107,7 +94,7 @@ def pod_from(message: Any) -> Pod:
     phase = status.phase or "Pending"
     owners = metadata.ownerReferences
     requests, asked = _asked(spec)
-    group = spec.schedulingGroup.podGroupName or _named_group(metadata.labels, metadata.annotations)
+    group = spec.schedulingGroup.podGroupName or group_of(metadata.labels, metadata.annotations)
     return Pod(
         namespace=metadata.namespace,
         name=metadata.name,
@@ -232,13 +219,3 @@ def job_of(name: str, labels: Mapping[str, str], owners: Sequence[tuple[str, str
     if application := labels.get(_APPLICATION):
         return f"Application/{application}"
     return f"Pod/{name}"
-
-
-def _named_group(labels: Mapping[str, str], annotations: Mapping[str, str]) -> str:
-    """The group by which other schedulers than Kubernetes' own know a pod; empty if there is none."""
-    return next((found for key in _GROUPS if (found := labels.get(key) or annotations.get(key, ""))), "")
-
-
-def queue_of(labels: Mapping[str, str], annotations: Mapping[str, str]) -> str:
-    """The queue that an object itself names; empty if there is none."""
-    return next((found for key in _QUEUES if (found := labels.get(key) or annotations.get(key, ""))), "")
