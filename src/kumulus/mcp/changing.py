@@ -21,6 +21,7 @@ from kumulus.mcp.held import Held
 from kumulus.mcp.looking import Cluster
 from kumulus.model.errors import path_text
 from kumulus.nodes.catalog.faults import kinds
+from kumulus.stackfile.gpu_operator import FakeGpuOperator
 from kumulus.stackfile.model import ClusterSpec
 from kumulus.testing import AsyncCluster, ClusterError
 
@@ -117,7 +118,7 @@ def _programs(spec: ClusterSpec) -> Iterator[str]:
         yield "kwok.processes"
     if spec.autoscaler is not None and spec.autoscaler.binary:
         yield "autoscaler.binary"
-    if spec.gpuOperator is not None and spec.gpuOperator.binaries:
+    if isinstance(operator := spec.sections_of_extras().get("gpuOperator"), FakeGpuOperator) and operator.binaries:
         yield "gpuOperator.binaries"
 
 

@@ -16,8 +16,7 @@ def local_options(loaded: Loaded) -> dict[str, Any]:
     measured = {"observability": asked.options(), "prices": machine_prices(loaded)} if asked else {}
     queued = {"kueue": dict(loaded.kueue)} if loaded.kueue is not None else {}
     scaled = {"autoscaler": loaded.autoscaler} if loaded.autoscaler else {}
-    operated = {"gpuOperator": loaded.gpu_operator} if loaded.gpu_operator else {}
-    return {**stages, **cluster_options(loaded.spec), **measured, **queued, **scaled, **operated}
+    return {**stages, **cluster_options(loaded.spec), **measured, **queued, **scaled, **loaded.handed}
 
 
 def cluster_options(spec: ClusterSpec) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from kumulus.nodes.catalog.prices import Prices, catalog, with_own
 from kumulus.runtimes import registry
 from kumulus.runtimes.existing.section import content_problems
 from kumulus.runtimes.kind.kind_config import node_ranges, real_nodes, with_room
-from kumulus.stackfile import gpu_operator, host_commands
+from kumulus.stackfile import host_commands
 from kumulus.stackfile.addons import Addon, chart_kind, in_order, missing_chart
 from kumulus.stackfile.expand import pools, system_pool
 from kumulus.stackfile.groups import Flavour
@@ -55,8 +55,8 @@ class Loaded:
     """Options of the cluster's Kueue; None if it has none."""
     autoscaler: Mapping[str, Any] | None = None
     """The plugin's inputs for its autoscaler; None without one."""
-    gpu_operator: Mapping[str, Any] | None = None
-    """The plugin's inputs for its fake GPU operator; None without one."""
+    handed: Mapping[str, Any] = field(default_factory=dict)
+    """What the runtime gets of the sections that extras bring, by their names."""
 
     def known_prices(self) -> Prices:
         """What machines cost.
@@ -213,12 +213,17 @@ def _loaded(
     # KEMU's nodes say that they are fake.
     expanded = tuple(pools(spec, name, flavour, "" if flavour == "kemu" else _kubelet(spec)))
     faults, problems = resolved(spec, expanded)
-    operator, wrong = gpu_operator.options(spec.gpuOperator, [group.name for group in spec.nodeGroups], expanded, base)
-    if problems := [*problems, *wrong]:
-        raise SpecError(problems, source)
     if notice := _without_range(spec, expanded, prefix):
         notices = (*notices, notice)
-    return Loaded(spec, name, flavour, expanded, faults, notices, source, gpu_operator=operator)
+    loaded = Loaded(spec, name, flavour, expanded, faults, notices, source)
+    handed: dict[str, Any] = {}
+    for key, section in spec.sections_of_extras().items():
+        found, wrong = section.handed(loaded, base)
+        problems += wrong
+        handed |= {} if found is None else {key: found}
+    if problems:
+        raise SpecError(problems, source)
+    return replace(loaded, handed=handed)
 
 
 def _kubelet(spec: ClusterSpec) -> str:

@@ -4,7 +4,7 @@ They check the plain file rather than the models, because a model exists only if
 should see all problems at once. Values of the wrong type are skipped here: the models report them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from graphlib import CycleError, TopologicalSorter
 from urllib.parse import urlsplit
@@ -17,18 +17,19 @@ from kumulus.runtimes import registry
 from kumulus.stackfile.addons import chart_kind, chart_name
 from kumulus.stackfile.autoscaler import autoscaler_place_problems, autoscaler_problems, bounds_rules
 from kumulus.stackfile.fault_checks import entry_of
-from kumulus.stackfile.gpu_operator import CHART as OPERATOR_CHART
 from kumulus.stackfile.group_rules import device_problems, group_problems, node_name_problems, pool_problems
 from kumulus.stackfile.host_commands import load_name_problems
-from kumulus.stackfile.plain import Found, Item, count, duplicates, items, text
+from kumulus.stackfile.plain import Found, Item, count, duplicates, items, runtime_of, text
+from kumulus.stackfile.section import ClusterSection
 from kumulus.stackfile.tenants import tenant_problems
 
 
-def rule_problems(raw: object) -> list[Problem]:
+def rule_problems(raw: object, sections: Iterable[type[ClusterSection]]) -> list[Problem]:
     """Every problem between the parts of a cluster's mapping.
 
     Args:
         raw: the mapping as the file has it; anything else has no such problems.
+        sections: those of extras, each with rules of its own.
     """
     if not isinstance(raw, Mapping):
         return []
@@ -47,15 +48,14 @@ def rule_problems(raw: object) -> list[Problem]:
         *_offerings(raw),
         *_loads(raw),
         *device_problems(raw),
+        *(found for each in sections for found in each.rules(raw)),
     ]
 
 
 def _runtime(raw: Mapping[str, object]) -> Found:
-    runtime = raw.get("runtime") or registry.DEFAULT
-    if not isinstance(runtime, str) or runtime not in registry.NAMES:
-        # The model reports it.
+    if (known := runtime_of(raw)) is None:
         return
-    known = registry.get(runtime)
+    runtime = known.name
     for key, owner in registry.sections().items():
         if raw.get(key) is not None and runtime != owner:
             message = f"has no effect with the runtime {shown(runtime)}"
@@ -74,9 +74,6 @@ def _runtime(raw: Mapping[str, object]) -> Found:
     elif raw.get("prometheusStack") is not None and measured is None:
         yield problem(("prometheusStack",), "has no effect without observability", "write observability: {}")
     yield from autoscaler_place_problems(raw.get("autoscaler"), runtime, known.local)
-    if not known.local and raw.get("gpuOperator") is not None:
-        remedy = f"install its chart by clusterAddons, {OPERATOR_CHART}, or write runtime: {registry.DEFAULT}"
-        yield problem(("gpuOperator",), f"is not for the runtime {runtime}, whose nodes run its images", remedy)
     if not known.chooses_version and raw.get("kubernetesVersion") is not None:
         yield problem(("kubernetesVersion",), "has no effect: an existing cluster has its own", "leave it out")
     yield from known.rules(raw)
@@ -84,13 +81,12 @@ def _runtime(raw: Mapping[str, object]) -> Found:
 
 def _loads(raw: Mapping[str, object]) -> Found:
     """Loads that pods share, where nothing counts these pods."""
-    runtime = raw.get("runtime") or registry.DEFAULT
-    if runtime not in registry.NAMES or registry.get(str(runtime)).local:
+    if (known := runtime_of(raw)) is None or known.local:
         return
     for index, usage in items(raw, "podUsage"):
         for key in ("cpu", "memory"):
             if isinstance(asked := usage.get(key), Mapping) and "load" in asked:
-                message = f"is not for the runtime {runtime}, in which nothing counts the pods that share it"
+                message = f"is not for the runtime {known.name}, in which nothing counts the pods that share it"
                 remedy = f"write runtime: {registry.DEFAULT}, or {key}: 80%"
                 yield problem(("podUsage", index, key, "load"), message, remedy)
 
