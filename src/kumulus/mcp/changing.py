@@ -12,6 +12,7 @@ from pydantic import Field
 from kumulus.extras.capture import probe
 from kumulus.extras.capture.commands.fit import plain
 from kumulus.extras.capture.fit import fit
+from kumulus.extras.gpu_operator.section import FakeGpuOperator
 from kumulus.extras.lab.file.load import references
 from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.report import text
@@ -21,7 +22,6 @@ from kumulus.mcp.held import Held
 from kumulus.mcp.looking import Cluster
 from kumulus.model.errors import path_text
 from kumulus.nodes.catalog.faults import kinds
-from kumulus.stackfile.gpu_operator import FakeGpuOperator
 from kumulus.stackfile.model import ClusterSpec
 from kumulus.testing import AsyncCluster, ClusterError
 
