@@ -263,7 +263,6 @@ def _missing_files(spec: ClusterSpec, base: Path, prefix: Where) -> list[Problem
     """Files and directories that the spec names and that do not exist on this machine."""
     named: list[tuple[Where, str]] = [
         *(((*prefix, "clusterAddons", index, "chart"), addon.chart) for index, addon in enumerate(spec.clusterAddons)),
-        (("prometheusStack", "chart"), spec.prometheusStack.chart),
     ]
     if spec.kwokCharts.install is not False:
         named += [(("kwokCharts", key), getattr(spec.kwokCharts, key)) for key in ("chart", "stageFastChart")]

@@ -20,7 +20,7 @@ from kumulus.runtimes.descriptor import Descriptor
 from kumulus.runtimes.kind.kind_config import config_problems
 from kumulus.stackfile.addons import Addon, mapping_of_yaml, mapping_problems
 from kumulus.stackfile.autoscaler import Autoscaler
-from kumulus.stackfile.cluster_charts import KwokCharts, PrometheusStack
+from kumulus.stackfile.cluster_charts import KwokCharts
 from kumulus.stackfile.faults import Fault
 from kumulus.stackfile.groups import NodeGroup
 from kumulus.stackfile.host_commands import HostCommand, Image
@@ -113,7 +113,7 @@ class _Fleet(Section):
     """Who shares the cluster, each in a namespace of its own (docs/teams.md)."""
 
 
-_CORE = (*_Fleet.model_fields, *registry.NAMES, "kwokCharts", "prometheusStack")
+_CORE = (*_Fleet.model_fields, *registry.NAMES, "kwokCharts")
 SECTIONS = of_extras(_CORE)
 """The sections that extras bring, by name."""
 
@@ -133,7 +133,7 @@ else:
         __base__=(_Fleet, _Ordered),
         __module__=__name__,
         **{
-            name: (each | None, Field(default=None, description=str(each.__doc__).strip(), examples=[each.example]))
+            name: (each | None, Field(default=None, description=each.about or each.__doc__, examples=[each.example]))
             for name, each in SECTIONS.items()
         },
         **{
@@ -155,10 +155,6 @@ class ClusterSpec(_WithSections):
 
     kwokCharts: KwokCharts = Field(default_factory=KwokCharts, examples=["{shards: 4}"])
     """How KWOK is installed with the runtimes kind and existing, whose nodes run containers."""
-    prometheusStack: PrometheusStack = Field(
-        default_factory=PrometheusStack, examples=["{chart: ./charts/kube-prometheus-stack}"]
-    )
-    """Settings of the chart that `observability` installs with the runtimes kind and existing."""
 
     @property
     def runtime_descriptor(self) -> Descriptor:

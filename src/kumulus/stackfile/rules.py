@@ -64,15 +64,9 @@ def _runtime(raw: Mapping[str, object]) -> Found:
     if not known.local and isinstance(measured, Mapping) and measured.get("prometheusPort"):
         message = f"has no effect with the runtime {runtime}, where Prometheus runs in the cluster"
         yield problem(("observability", "prometheusPort"), message, "leave it out")
-    elsewhere = f"leave it out, or write runtime: {_with_charts()}"
     if known.local and raw.get("kwokCharts") is not None:
         message = f"has no effect with the runtime {runtime}, where KWOK runs alongside the cluster"
-        yield problem(("kwokCharts",), message, elsewhere)
-    if known.local and raw.get("prometheusStack") is not None:
-        message = f"has no effect with the runtime {runtime}, where Prometheus runs alongside the cluster"
-        yield problem(("prometheusStack",), message, elsewhere)
-    elif raw.get("prometheusStack") is not None and measured is None:
-        yield problem(("prometheusStack",), "has no effect without observability", "write observability: {}")
+        yield problem(("kwokCharts",), message, f"leave it out, or write runtime: {with_charts()}")
     yield from autoscaler_place_problems(raw.get("autoscaler"), runtime, known.local)
     if not known.chooses_version and raw.get("kubernetesVersion") is not None:
         yield problem(("kubernetesVersion",), "has no effect: an existing cluster has its own", "leave it out")
@@ -137,7 +131,8 @@ def _autoscaler(raw: Mapping[str, object]) -> Found:
 _NODEPOOL = "karpenter.sh/nodepool"
 
 
-def _with_charts() -> str:
+def with_charts() -> str:
+    """The runtimes whose nodes run containers, for people."""
     return registry.listed(tuple(each for each in registry.every() if not each.local))
 
 

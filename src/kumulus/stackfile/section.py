@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 class ClusterSection(Section):
     """A section of `kumulus:cluster`. Its fields are checked like all others; its docstring is its description."""
 
+    about: ClassVar[str] = ""
+    """What the cluster's fields say of it; by default its description."""
     example: ClassVar[str] = "{}"
     """One that the schema shows."""
     after: ClassVar[str] = ""
