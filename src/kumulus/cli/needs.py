@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from kumulus.cli import stack_file
 from kumulus.cli.errors import UserError
 from kumulus.host import extras
-from kumulus.model.bounds import BUILT
 from kumulus.model.errors import Problem, SpecError
 from kumulus.runtimes import registry
 from kumulus.toolchain import kubernetes_versions, pins
@@ -66,10 +65,6 @@ def _queued(loaded: Loaded) -> bool:
     return loaded.spec.runtime_descriptor.local and loaded.kueue is not None
 
 
-def _scaled_by(name: str) -> Callable[[Loaded], bool]:
-    return lambda loaded: loaded.spec.autoscaler is not None and loaded.spec.autoscaler.name == name
-
-
 def _with_part(part: str) -> Callable[[Loaded], bool]:
     return lambda loaded: any(part in each.parts(loaded) for each in loaded.spec.sections_of_extras().values())
 
@@ -80,7 +75,6 @@ NEEDS: tuple[Need, ...] = (
     Need("clusterAddons", ("helm", PROVIDER), lambda loaded: bool(loaded.spec.clusterAddons)),
     Need("observability", ("observability",), _measured),
     Need("federation", ("kueue",), _queued),
-    *(Need(f"autoscaler: {{name: {name}}}", (name,), _scaled_by(name)) for name in BUILT),
     *(Need(part, tools, _with_part(part)) for each in extras.every() for part, tools in each.tools.items()),
     Need("podUsage", ("metrics-server",), lambda loaded: bool(loaded.spec.podUsage)),
     # The user's commands usually begin with kubectl.

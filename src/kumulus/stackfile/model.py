@@ -19,7 +19,6 @@ from kumulus.runtimes import registry
 from kumulus.runtimes.descriptor import Descriptor
 from kumulus.runtimes.kind.kind_config import config_problems
 from kumulus.stackfile.addons import Addon, mapping_of_yaml, mapping_problems
-from kumulus.stackfile.autoscaler import Autoscaler
 from kumulus.stackfile.cluster_charts import KwokCharts
 from kumulus.stackfile.faults import Fault
 from kumulus.stackfile.groups import NodeGroup
@@ -105,8 +104,6 @@ class _Fleet(Section):
     """What pods use while they run; the first entry that selects a pod applies (docs/pods.md)."""
     observability: Measured | None = Field(default=None, examples=["{}"])
     """What is measured (docs/observability.md): `{}` for all defaults; by default nothing."""
-    autoscaler: Autoscaler | None = Field(default=None, examples=["{name: karpenter, zones: [us-central1-a]}"])
-    """Creates nodes for pods that find none, and removes them again (docs/autoscalers.md)."""
     tenants: list[Tenant] = Field(
         default_factory=list, examples=['[{name: research, quota: {requests.nvidia.com/gpu: "16"}}]']
     )

@@ -28,6 +28,13 @@ class ClusterSection(Section):
     """One that the schema shows."""
     after: ClassVar[str] = ""
     """The section behind which the schema and the page have it; by default behind all."""
+    before_faults: ClassVar[bool] = False
+    """Whether what it declares has to be there before faults begin; else it comes last."""
+
+    @classmethod
+    def forms(cls) -> Mapping[str, dict[str, Any]]:
+        """What JSON schema says of types that its fields check themselves, by the names of these forms."""
+        return {}
 
     @classmethod
     def rules(cls, raw: Mapping[str, object]) -> Iterable[Problem]:

@@ -119,7 +119,6 @@ class _Options(Kwok):
         Annotated[Observability, checked(observability_problems, observability_from, form="observability")] | None
     ) = None
     # Made from the stack's file, which has been checked.
-    autoscaler: dict[str, Any] | None = None
     podLoads: list[dict[str, Any]] | None = None
     prices: list[dict[str, Any]] | None = None
 
