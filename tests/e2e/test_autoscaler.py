@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from kumulus import toolchain
+from kumulus.extras.scaling.machines import delays
 from kumulus.model.distributions import distribution_of
 from kumulus.model.quantity import equal
-from kumulus.stackfile.machines import delays
 from tests.support import listeners, processes
 from tests.support.pods import PODS, is_ready, is_running
 from tests.support.project import NODES, ROOT, Project

@@ -45,7 +45,7 @@ async def resource(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Autoscaler]
 
 def inputs(plane: Plane, owner: str) -> dict[str, Any]:
     section = {"name": "karpenter", "zones": ["us-central1-a"], "instanceTypes": ["e2-standard-4"]}
-    asked = load({"cluster": {"autoscaler": section}}, "dev", Path()).autoscaler
+    asked = load({"cluster": {"autoscaler": section}}, "dev", Path()).handed["autoscaler"]
     assert asked is not None
     return {
         "kubeconfig": plane.observed.kubeconfig,

@@ -184,10 +184,10 @@ def _require(name: str, extra: Extra) -> None:
 
 
 def _lacks(name: str, extra: Extra) -> str:
-    how = f"pip install '{extra.install}'" if extra.install else installation.way_to_add(extra.name)
     comes, it = ("come", "them") if len(extra.missing) > 1 else ("comes", "it")
     needs = listed(extra.missing, 5)
-    return f"`kumulus {name}` needs {needs}, which {comes} with the extra {extra.name}\n  To get {it}: {how}"
+    what = f"`kumulus {name}` needs {needs}, which {comes} with the extra {extra.name}"
+    return f"{what}\n  To get {it}: {extra.way_to_install}"
 
 
 def _with_action(name: str) -> list[str]:

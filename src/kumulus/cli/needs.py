@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kumulus.cli import stack_file
 from kumulus.cli.errors import UserError
-from kumulus.model.bounds import BUILT
+from kumulus.host import extras
 from kumulus.model.errors import Problem, SpecError
 from kumulus.runtimes import registry
 from kumulus.toolchain import kubernetes_versions, pins
@@ -65,12 +65,8 @@ def _queued(loaded: Loaded) -> bool:
     return loaded.spec.runtime_descriptor.local and loaded.kueue is not None
 
 
-def _scaled_by(name: str) -> Callable[[Loaded], bool]:
-    return lambda loaded: loaded.spec.autoscaler is not None and loaded.spec.autoscaler.name == name
-
-
-def _operated(loaded: Loaded) -> bool:
-    return loaded.spec.gpuOperator is not None and not loaded.spec.gpuOperator.binaries
+def _with_part(part: str) -> Callable[[Loaded], bool]:
+    return lambda loaded: any(part in each.parts(loaded) for each in loaded.spec.sections_of_extras().values())
 
 
 NEEDS: tuple[Need, ...] = (
@@ -79,8 +75,7 @@ NEEDS: tuple[Need, ...] = (
     Need("clusterAddons", ("helm", PROVIDER), lambda loaded: bool(loaded.spec.clusterAddons)),
     Need("observability", ("observability",), _measured),
     Need("federation", ("kueue",), _queued),
-    *(Need(f"autoscaler: {{name: {name}}}", (name,), _scaled_by(name)) for name in BUILT),
-    Need("gpuOperator", ("fake-gpu-operator",), _operated),
+    *(Need(part, tools, _with_part(part)) for each in extras.every() for part, tools in each.tools.items()),
     Need("podUsage", ("metrics-server",), lambda loaded: bool(loaded.spec.podUsage)),
     # The user's commands usually begin with kubectl.
     Need("hostCommands", (COMMAND, "kubectl"), lambda loaded: bool(loaded.spec.hostCommands)),

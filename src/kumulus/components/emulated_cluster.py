@@ -60,6 +60,7 @@ class EmulatedCluster(pulumi.ComponentResource):
         cluster: its :class:`ControlPlane`.
         addons, tenants: by name.
         groups, faults: in the order of the file.
+        loaded, plan: what its stack file says, and what becomes of KWOK in it.
         prefix: what names in the stack of what is declared in it begin with.
     """
 
@@ -114,7 +115,8 @@ class EmulatedCluster(pulumi.ComponentResource):
         self._base, self._name = base, resource_name
         self.cluster_name = loaded.cluster_name
         _require(loaded, base)
-        plan = KwokPlan.of(loaded, base)
+        self.loaded, self.plan = loaded, KwokPlan.of(loaded, base)
+        plan = self.plan
         self.cluster = control_plane(resource_name, loaded, base, plan, self)
         self.prefix = self.cluster.prefix
         self.kubeconfig, self.identity = self.cluster.kubeconfig, self.cluster.identity
@@ -133,9 +135,9 @@ class EmulatedCluster(pulumi.ComponentResource):
             for name, pools in groupby(loaded.pools, key=lambda pool: pool.group)
         ]
         self.device_classes = self._device_classes(loaded)
-        self.autoscaler = self._autoscaler(loaded, plan, before_nodes)
+        first = self._sections_of_extras(before_nodes, before_faults=True)
         self.faults = self.cluster.faults
-        self.faults += self._faults(loaded)
+        self.faults += self._faults(loaded, first)
         self.tenants = self._tenants(loaded) if spec.tenants else {}
         declared: list[pulumi.Resource] = [*before_addons, *commands, *addons, *self.groups, *self.faults]
         declared += self._host_commands(loaded, "last", declared)
@@ -144,9 +146,9 @@ class EmulatedCluster(pulumi.ComponentResource):
             declared.append(self._lifecycles(loaded))
         if spec.observability and not spec.runtime_descriptor.local:
             declared.append(self._observability(loaded))
-        declared += [*kwok, *([self.autoscaler] if self.autoscaler else [])]
+        declared += [*kwok, *first]
         declared += [*self.device_classes.values(), *self.tenants.values()]
-        declared += self._sections_of_extras(loaded, declared)
+        declared += self._sections_of_extras(declared, before_faults=False)
         self._check_destroy(spec.runtime_descriptor.outlives_stack, declared)
         self._describe(loaded)
 
@@ -200,19 +202,6 @@ class EmulatedCluster(pulumi.ComponentResource):
             f"{self._name}-kwok", **arguments, opts=pulumi.ResourceOptions(parent=self, depends_on=list(after))
         )
 
-    def _autoscaler(self, loaded: Loaded, plan: KwokPlan, after: Sequence[pulumi.Resource]) -> InCluster | None:
-        """The autoscaler as a Deployment; None if the runtime runs it as a local process."""
-        if loaded.autoscaler is None or loaded.spec.runtime_descriptor.local:
-            return None
-        return InCluster(
-            "kumulus:index:Autoscaler",
-            f"{self._name}-autoscaler",
-            self.cluster,
-            # A KWOK that others installed may not read its stages from the cluster.
-            {"autoscaler": {**loaded.autoscaler, "stages": plan.stages}},
-            pulumi.ResourceOptions(parent=self, depends_on=list(after), deleted_with=self.cluster.end),
-        )
-
     def _observability(self, loaded: Loaded) -> pulumi.Resource:
         """The chart of a Prometheus; the kwok runtime has local processes for it."""
         parts = [*self.addons.values(), *([self.kwok] if self.kwok else [])]
@@ -224,17 +213,17 @@ class EmulatedCluster(pulumi.ComponentResource):
         )
         return resource
 
-    def _sections_of_extras(self, loaded: Loaded, after: Sequence[pulumi.Resource]) -> list[pulumi.Resource]:
+    def _sections_of_extras(self, after: Sequence[pulumi.Resource], *, before_faults: bool) -> list[pulumi.Resource]:
         opts = pulumi.ResourceOptions(parent=self, depends_on=list(after))
         return [
             each
-            for name, section in loaded.spec.sections_of_extras().items()
+            for name, section in self.loaded.spec.sections_of_extras().items()
+            if section.before_faults == before_faults
             for each in section.declare(f"{self._name}-{name}", self, opts)
         ]
 
-    def _faults(self, loaded: Loaded) -> list[Fault]:
-        after = [self.autoscaler] if self.autoscaler else []
-        opts = pulumi.ResourceOptions(parent=self, depends_on=after)
+    def _faults(self, loaded: Loaded, after: Sequence[pulumi.Resource]) -> list[Fault]:
+        opts = pulumi.ResourceOptions(parent=self, depends_on=list(after))
         return [Fault.of_resolved(fault, self.cluster, opts) for fault in loaded.faults]
 
     def _hyper_nodes(self, loaded: Loaded) -> list[InCluster]:

@@ -87,6 +87,6 @@ def needs_of(loaded: Loaded, kwok: KwokPlan) -> list[str]:
         needs.KWOK: kwok.install,
         needs.TENANTS: spec.tenants,
         needs.ADDONS: spec.clusterAddons or spec.observability,
-        needs.AUTOSCALER: spec.autoscaler,
+        needs.AUTOSCALER: "autoscaler" in spec.sections_of_extras(),
     }
     return [need for need, asked in wanted.items() if asked]

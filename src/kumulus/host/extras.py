@@ -52,7 +52,9 @@ class Extra:
     runtimes: Mapping[str, str] = field(default_factory=dict)
     """Ways to get a control plane, :class:`kumulus.runtimes.descriptor.Descriptor`, by name."""
     sections: Mapping[str, str] = field(default_factory=dict)
-    """Sections of the stack file's cluster, :class:`kumulus.stackfile.model.ClusterSection`, by name."""
+    """Sections of the stack file's cluster, :class:`kumulus.stackfile.section.ClusterSection`, by name."""
+    tools: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Tools, or sets of them, that a part of the stack file needs, by what `kumulus tools --list` calls the part."""
     sections_in_cluster: Mapping[str, str] = field(default_factory=dict)
     """Functions that declare what a section of the core's means in a cluster whose nodes run containers, by the
     section."""
@@ -65,6 +67,11 @@ class Extra:
     def missing(self) -> list[str]:
         """The modules that it needs and that are not installed."""
         return [module for module in self.needs if util.find_spec(module) is None]
+
+    @property
+    def way_to_install(self) -> str:
+        """The command that gets them."""
+        return f"pip install '{self.install}'" if self.install else installation.way_to_add(self.name)
 
 
 @functools.cache

@@ -12,10 +12,12 @@ from pydantic import Field
 from kumulus.extras.capture import probe
 from kumulus.extras.capture.commands.fit import plain
 from kumulus.extras.capture.fit import fit
+from kumulus.extras.gpu_operator.section import FakeGpuOperator
 from kumulus.extras.lab.file.load import references
 from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.report import text
 from kumulus.extras.lab.report.model import Report
+from kumulus.extras.scaling.section import Autoscaler
 from kumulus.kube.yaml_limits import FAST_LOADER
 from kumulus.mcp.held import Held
 from kumulus.mcp.looking import Cluster
@@ -115,9 +117,10 @@ def _programs(spec: ClusterSpec) -> Iterator[str]:
     """Where a cluster's description names programs of the user's machine."""
     if spec.kwok.processes:
         yield "kwok.processes"
-    if spec.autoscaler is not None and spec.autoscaler.binary:
+    asked = spec.sections_of_extras()
+    if isinstance(scaler := asked.get("autoscaler"), Autoscaler) and scaler.binary:
         yield "autoscaler.binary"
-    if spec.gpuOperator is not None and spec.gpuOperator.binaries:
+    if isinstance(operator := asked.get("gpuOperator"), FakeGpuOperator) and operator.binaries:
         yield "gpuOperator.binaries"
 
 

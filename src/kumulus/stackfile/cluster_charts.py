@@ -1,4 +1,4 @@
-"""KWOK and Prometheus inside a cluster whose nodes run containers: how their Helm charts are installed."""
+"""KWOK inside a cluster whose nodes run containers: how its Helm charts are installed."""
 
 import ipaddress
 import re
@@ -9,16 +9,9 @@ from pydantic import Field
 from kumulus.kwok.controllers import Settings
 from kumulus.model.checks import matching, problem
 from kumulus.model.errors import Problem, Where, shown
-from kumulus.model.fields import QuantityText, Section, checked, short_label, text, whole
+from kumulus.model.fields import QuantityText, Section, checked, text, whole
 from kumulus.model.scale import MOST_SHARDS
-from kumulus.stackfile.addons import (
-    DAY,
-    MappingOrYaml,
-    RepositoryOpts,
-    chart_kind,
-    not_empty_mistake,
-    repository_mistake,
-)
+from kumulus.stackfile.addons import chart_kind, not_empty_mistake, repository_mistake
 
 IMAGE = re.compile(r"(?P<repository>[a-zA-Z0-9][\w.:/-]*?):(?P<tag>[\w][\w.-]{0,127})")
 _image_problems = matching(IMAGE, "an image with a tag", "write it like example.com/kwok:v0.8.0")
@@ -95,27 +88,3 @@ class KwokCharts(Section):
             cpu=self.cpu,
             memory=self.memory,
         )
-
-
-class PrometheusStack(Section):
-    """How kube-prometheus-stack is installed in a cluster whose nodes run containers."""
-
-    repoURL: Annotated[str, text(repository_mistake, form="repository")] = Field(
-        default="https://prometheus-community.github.io/helm-charts", examples=["https://charts.example.com"]
-    )
-    """The chart repository."""
-    chart: Annotated[str, text(not_empty_mistake, form="name")] = Field(
-        default="kube-prometheus-stack", examples=["./charts/kube-prometheus-stack"]
-    )
-    """The chart's name in the repository, an `oci://` reference, or a path, if no repository can be reached."""
-    version: str = Field(default="75.16.1", examples=['"75.16.1"'])
-    """The chart's version in a repository or registry."""
-    namespace: Annotated[str, short_label(63)] = Field(default="monitoring", examples=["monitoring"])
-    """The namespace it runs in."""
-    valuesObject: MappingOrYaml = Field(default_factory=dict, examples=["{grafana: {enabled: false}}"])
-    """The chart's values, as a mapping or YAML text; they override those that `observability` sets."""
-    # Long enough to pull eight images on a machine that may have none of them.
-    timeout: Annotated[int, whole(1, DAY)] = Field(default=600, examples=["600"])
-    """Seconds to wait until all of it is ready."""
-    repositoryOpts: RepositoryOpts | None = Field(default=None, examples=['{username: reader, password: "…"}'])
-    """Credentials of a private repository."""

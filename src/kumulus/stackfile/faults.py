@@ -27,7 +27,6 @@ from kumulus.model.fields.validation import validated
 from kumulus.model.quantity import canonical
 from kumulus.nodes.catalog.faults import kinds
 from kumulus.nodes.catalog.instances import instance_types
-from kumulus.stackfile.autoscaler import CapacityType
 from kumulus.stackfile.fault_checks import (
     change_problems,
     changes,
@@ -72,6 +71,7 @@ def _limits(raw: Mapping[str, str | int | float]) -> dict[str, str]:
 _TYPES = {"anyOf": [{FORM: "instanceType"}, {"type": "string", "pattern": r"[*]"}]}
 TypeNames = Annotated[str, checked(_types_problems, form=_TYPES)]
 Limits = Annotated[dict[str, str], checked(_limits_problems, _limits, form="resources")]
+CapacityType = Literal["on-demand", "spot"]
 
 
 class Offers(Section):

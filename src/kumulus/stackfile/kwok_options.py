@@ -15,9 +15,7 @@ def local_options(loaded: Loaded) -> dict[str, Any]:
     asked = loaded.spec.observability
     measured = {"observability": asked.options(), "prices": machine_prices(loaded)} if asked else {}
     queued = {"kueue": dict(loaded.kueue)} if loaded.kueue is not None else {}
-    scaled = {"autoscaler": loaded.autoscaler} if loaded.autoscaler else {}
-    operated = {"gpuOperator": loaded.gpu_operator} if loaded.gpu_operator else {}
-    return {**stages, **cluster_options(loaded.spec), **measured, **queued, **scaled, **operated}
+    return {**stages, **cluster_options(loaded.spec), **measured, **queued, **loaded.handed}
 
 
 def cluster_options(spec: ClusterSpec) -> dict[str, Any]:
@@ -51,7 +49,7 @@ def machine_prices(loaded: Loaded) -> list[dict[str, Any]]:
         for pool in loaded.pools
         if (price := prices.of_node(pool.labels))
     }
-    for machine in (loaded.autoscaler or {}).get("machines", ()):
+    for machine in loaded.handed.get("autoscaler", {}).get("machines", ()):
         for each in machine["offerings"]:
             found[machine["type"], each["region"], each["spot"]] = each["hourly"]
     return [

@@ -15,7 +15,7 @@ from kumulus.nodes.catalog.prices import Prices, catalog, with_own
 from kumulus.runtimes import registry
 from kumulus.runtimes.existing.section import content_problems
 from kumulus.runtimes.kind.kind_config import node_ranges, real_nodes, with_room
-from kumulus.stackfile import gpu_operator, host_commands
+from kumulus.stackfile import host_commands
 from kumulus.stackfile.addons import Addon, chart_kind, in_order, missing_chart
 from kumulus.stackfile.expand import pools, system_pool
 from kumulus.stackfile.groups import Flavour
@@ -53,10 +53,8 @@ class Loaded:
     """The user's own file of machine prices; None for the catalog alone."""
     kueue: Mapping[str, str] | None = None
     """Options of the cluster's Kueue; None if it has none."""
-    autoscaler: Mapping[str, Any] | None = None
-    """The plugin's inputs for its autoscaler; None without one."""
-    gpu_operator: Mapping[str, Any] | None = None
-    """The plugin's inputs for its fake GPU operator; None without one."""
+    handed: Mapping[str, Any] = field(default_factory=dict)
+    """What the runtime gets of the sections that extras bring, by their names."""
 
     def known_prices(self) -> Prices:
         """What machines cost.
@@ -74,7 +72,7 @@ class Loaded:
     def system_pool(self) -> Pool | None:
         """The pool for the emulated pods of add-ons; None without add-ons, or when real nodes run them."""
         emulated = self.spec.runtime_descriptor.local and bool(self.spec.clusterAddons)
-        return system_pool(self.cluster_name, _kubelet(self.spec)) if emulated else None
+        return system_pool(self.cluster_name, kubelet(self.spec)) if emulated else None
 
 
 def load(
@@ -103,8 +101,7 @@ def load(
     notices: list[Notice] = []
     spec = _checked(settings, base, source, kept, notices)
     own = _own_prices(settings, base)
-    loaded = replace(_loaded(spec, stack, base, "kumulus", tuple(notices), source), secrets=kept, prices=own)
-    return _scaled(loaded, base)
+    return replace(_loaded(spec, stack, base, "kumulus", tuple(notices), source, own), secrets=kept)
 
 
 def _load_kemu(settings: Settings, stack: str, base: Path, source: str) -> Loaded:
@@ -117,7 +114,7 @@ def _load_kemu(settings: Settings, stack: str, base: Path, source: str) -> Loade
 
     file = read_kemu(location, base, settings.runtime or registry.DEFAULT, settings.skip_addons, source)
     own = _own_prices(settings, base)
-    return _scaled(replace(_loaded(file.spec, stack, base, "kemu", file.notices, file.source), prices=own), base)
+    return _loaded(file.spec, stack, base, "kemu", file.notices, file.source, own)
 
 
 def _checked(settings: Settings, base: Path, source: str, kept: Secrets, notices: list[Notice]) -> ClusterSpec:
@@ -136,27 +133,6 @@ def _checked(settings: Settings, base: Path, source: str, kept: Secrets, notices
     if problems:
         raise SpecError(problems, source)
     return spec
-
-
-def _scaled(loaded: Loaded, base: Path) -> Loaded:
-    """The stack with its autoscaler's inputs: machines or node groups, with their prices.
-
-    Raises:
-        SpecError: there are none.
-    """
-    if loaded.spec.autoscaler is None:
-        return loaded
-    # Imported here, so that other stacks do not have to load the catalog and its prices.
-    from kumulus.stackfile import machines
-
-    asked, prices = loaded.spec.autoscaler, loaded.known_prices()
-    if asked.binary:
-        found, problems = machines.of_groups(asked, prices, loaded.cluster_name, loaded.pools, base)
-    else:
-        found, problems = machines.options(asked, prices, loaded.cluster_name, _kubelet(loaded.spec))
-    if problems:
-        raise SpecError(problems, loaded.source)
-    return replace(loaded, autoscaler=found)
 
 
 def _with_nodes(cluster: object, settings: Settings, base: Path, source: str) -> object:
@@ -204,24 +180,35 @@ def _overridden(settings: Settings, notices: list[Notice]) -> object:
 
 
 def _loaded(
-    spec: ClusterSpec, stack: str, base: Path, flavour: Flavour, notices: tuple[Notice, ...], source: str
+    spec: ClusterSpec,
+    stack: str,
+    base: Path,
+    flavour: Flavour,
+    notices: tuple[Notice, ...],
+    source: str,
+    prices: Path | None,
 ) -> Loaded:
     prefix: Where = ("spec",) if flavour == "kemu" else ()
     if problems := _missing_files(spec, base, prefix):
         raise SpecError(problems, source)
     name = spec.name or default_cluster_name(stack)
     # KEMU's nodes say that they are fake.
-    expanded = tuple(pools(spec, name, flavour, "" if flavour == "kemu" else _kubelet(spec)))
+    expanded = tuple(pools(spec, name, flavour, "" if flavour == "kemu" else kubelet(spec)))
     faults, problems = resolved_faults(spec, expanded)
-    operator, wrong = gpu_operator.options(spec.gpuOperator, [group.name for group in spec.nodeGroups], expanded, base)
-    if problems := [*problems, *wrong]:
-        raise SpecError(problems, source)
     if notice := _without_range(spec, expanded, prefix):
         notices = (*notices, notice)
-    return Loaded(spec, name, flavour, expanded, faults, notices, source, gpu_operator=operator)
+    loaded = Loaded(spec, name, flavour, expanded, faults, notices, source, prices=prices)
+    handed: dict[str, Any] = {}
+    for key, section in spec.sections_of_extras().items():
+        found, wrong = section.handed(loaded, base)
+        problems += wrong
+        handed |= {} if found is None else {key: found}
+    if problems:
+        raise SpecError(problems, source)
+    return replace(loaded, handed=handed)
 
 
-def _kubelet(spec: ClusterSpec) -> str:
+def kubelet(spec: ClusterSpec) -> str:
     """The version of the cluster, which is that of its nodes; empty where the stack does not decide it."""
     if spec.kubernetesVersion or not spec.runtime_descriptor.local:
         return spec.kubernetesVersion or ""
@@ -258,7 +245,6 @@ def _missing_files(spec: ClusterSpec, base: Path, prefix: Where) -> list[Problem
     """Files and directories that the spec names and that do not exist on this machine."""
     named: list[tuple[Where, str]] = [
         *(((*prefix, "clusterAddons", index, "chart"), addon.chart) for index, addon in enumerate(spec.clusterAddons)),
-        (("prometheusStack", "chart"), spec.prometheusStack.chart),
     ]
     if spec.kwokCharts.install is not False:
         named += [(("kwokCharts", key), getattr(spec.kwokCharts, key)) for key in ("chart", "stageFastChart")]

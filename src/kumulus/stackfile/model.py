@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, ModelWrapValidatorHandler, create_model, model_validator
 
-from kumulus.host import extras
 from kumulus.model.checks import matching
 from kumulus.model.errors import Problem, Where
 from kumulus.model.fields import Section, checked, short_label
@@ -20,53 +19,24 @@ from kumulus.runtimes import registry
 from kumulus.runtimes.descriptor import Descriptor
 from kumulus.runtimes.kind.kind_config import config_problems
 from kumulus.stackfile.addons import Addon, mapping_of_yaml, mapping_problems
-from kumulus.stackfile.autoscaler import Autoscaler
-from kumulus.stackfile.cluster_charts import KwokCharts, PrometheusStack
+from kumulus.stackfile.cluster_charts import KwokCharts
 from kumulus.stackfile.faults import Fault
-from kumulus.stackfile.gpu_operator import FakeGpuOperator
 from kumulus.stackfile.groups import NodeGroup
 from kumulus.stackfile.host_commands import HostCommand, Image
 from kumulus.stackfile.lifecycles import PodLifecycles
 from kumulus.stackfile.rules import rule_problems
+from kumulus.stackfile.section import ClusterSection, of_extras
 from kumulus.stackfile.shapes import with_shapes
 from kumulus.stackfile.tenants import Tenant
 from kumulus.stackfile.usage import PodUsages
 
-if TYPE_CHECKING:
-    import pulumi
 
-
-class ClusterSection(Section):
-    """A section of `kumulus:cluster`. Its fields are checked like all others; its docstring is its description."""
-
-    example: ClassVar[str] = "{}"
-    """One that the schema shows."""
-
-    def declare(self, resource_name: str, cluster: Any, opts: pulumi.ResourceOptions) -> Sequence[pulumi.Resource]:
-        """Declare what the section asks for; called only if the stack file has it.
-
-        Args:
-            resource_name: the name in the stack; further resources have names that begin with it.
-            cluster: the :class:`kumulus.EmulatedCluster` that it is in.
-            opts: the parent, and what has to be there first.
-
-        Returns:
-            the resources; a destroy asks before it forgets them.
-        """
-        raise NotImplementedError
-
-
-def of_extras(taken: Iterable[str]) -> dict[str, Any]:
-    """The fields of the sections that extras bring, by name.
-
-    Raises:
-        BrokenExtra: one cannot be imported, is no section, or has a name that is taken.
-    """
-    models = {name: extras.named("sections", name, ClusterSection) for name in extras.names("sections", taken)}
-    return {
-        name: (each | None, Field(default=None, description=str(each.__doc__).strip(), examples=[each.example]))
-        for name, each in models.items()
-    }
+def _in_order(core: Iterable[str]) -> dict[str, Any]:
+    """The core's sections and those of extras, each behind the one that it names."""
+    names = list(core)
+    for name, each in SECTIONS.items():
+        names.insert(names.index(each.after) + 1 if each.after in names else len(names), name)
+    return dict.fromkeys(names, (Any, None))
 
 
 def _kind_config_problems(where: Where, raw: object) -> list[Problem]:
@@ -134,15 +104,15 @@ class _Fleet(Section):
     """What pods use while they run; the first entry that selects a pod applies (docs/pods.md)."""
     observability: Measured | None = Field(default=None, examples=["{}"])
     """What is measured (docs/observability.md): `{}` for all defaults; by default nothing."""
-    autoscaler: Autoscaler | None = Field(default=None, examples=["{name: karpenter, zones: [us-central1-a]}"])
-    """Creates nodes for pods that find none, and removes them again (docs/autoscalers.md)."""
-    gpuOperator: FakeGpuOperator | None = Field(default=None, examples=["{}"])
-    """Runs the fake GPU operator alongside the cluster, for the node groups with `gpuOperator` (docs/fleets.md)."""
     tenants: list[Tenant] = Field(
         default_factory=list, examples=['[{name: research, quota: {requests.nvidia.com/gpu: "16"}}]']
     )
     """Who shares the cluster, each in a namespace of its own (docs/teams.md)."""
 
+
+_CORE = (*_Fleet.model_fields, *registry.NAMES, "kwokCharts")
+SECTIONS = of_extras(_CORE)
+"""The sections that extras bring, by name."""
 
 if TYPE_CHECKING:
 
@@ -152,12 +122,17 @@ if TYPE_CHECKING:
         existing: Existing = Existing()
 
 else:
+    # The fields of a base that is looked at first decide the order.
+    _Ordered = create_model("_Ordered", __base__=Section, **_in_order(_CORE))
     # Each runtime has a section with its name, and extras bring sections; a type checker needs the fields above.
     _WithSections = create_model(
         "_WithSections",
-        __base__=_Fleet,
+        __base__=(_Fleet, _Ordered),
         __module__=__name__,
-        **of_extras((*_Fleet.model_fields, *registry.NAMES, "kwokCharts", "prometheusStack")),
+        **{
+            name: (each | None, Field(default=None, description=each.about or each.__doc__, examples=[each.example]))
+            for name, each in SECTIONS.items()
+        },
         **{
             each.name: (
                 each.options.load(),
@@ -177,10 +152,6 @@ class ClusterSpec(_WithSections):
 
     kwokCharts: KwokCharts = Field(default_factory=KwokCharts, examples=["{shards: 4}"])
     """How KWOK is installed with the runtimes kind and existing, whose nodes run containers."""
-    prometheusStack: PrometheusStack = Field(
-        default_factory=PrometheusStack, examples=["{chart: ./charts/kube-prometheus-stack}"]
-    )
-    """Settings of the chart that `observability` installs with the runtimes kind and existing."""
 
     @property
     def runtime_descriptor(self) -> Descriptor:
@@ -189,7 +160,7 @@ class ClusterSpec(_WithSections):
 
     def sections_of_extras(self) -> dict[str, ClusterSection]:
         """The sections that extras bring and that the file has, by name."""
-        return {name: found for name in extras.names("sections") if (found := getattr(self, name)) is not None}
+        return {name: found for name in SECTIONS if (found := getattr(self, name)) is not None}
 
     def runtime_options(self, base: Path) -> dict[str, Any]:
         """The file's settings of its runtime, JSON-able: options of the resource Cluster."""
@@ -202,7 +173,7 @@ class ClusterSpec(_WithSections):
     @classmethod
     def _everything_at_once(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
         data = with_shapes(data)
-        return with_rules(cls, data, handler, rule_problems(data))
+        return with_rules(cls, data, handler, rule_problems(data, SECTIONS.values()))
 
     @classmethod
     def checked(cls, raw: object, source: str = "") -> ClusterSpec:

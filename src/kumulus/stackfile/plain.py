@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, path_text, shown
+from kumulus.runtimes import registry
+from kumulus.runtimes.descriptor import Descriptor
 
 Found = Iterator[Problem]
 Item = tuple[int, Mapping[str, object]]
@@ -15,6 +17,12 @@ def items(raw: object, key: str) -> list[Item]:
     if not isinstance(values, list | tuple):
         return []
     return [(index, value) for index, value in enumerate(values) if isinstance(value, Mapping)]
+
+
+def runtime_of(raw: Mapping[str, object]) -> Descriptor | None:
+    """The runtime of a cluster's mapping; None where it is none."""
+    name = raw.get("runtime") or registry.DEFAULT
+    return registry.get(name) if isinstance(name, str) and name in registry.NAMES else None
 
 
 def text(raw: Mapping[str, object], key: str) -> str:

@@ -4,31 +4,28 @@ They check the plain file rather than the models, because a model exists only if
 should see all problems at once. Values of the wrong type are skipped here: the models report them.
 """
 
-from collections.abc import Mapping
-from fnmatch import fnmatchcase
+from collections.abc import Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
 from urllib.parse import urlsplit
 
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.observability import room_problems
-from kumulus.nodes.catalog.faults import kinds
 from kumulus.runtimes import registry
 from kumulus.stackfile.addons import chart_kind, chart_name
-from kumulus.stackfile.autoscaler import autoscaler_place_problems, autoscaler_problems, bounds_rules
-from kumulus.stackfile.fault_checks import entry_of
-from kumulus.stackfile.gpu_operator import CHART as OPERATOR_CHART
 from kumulus.stackfile.group_rules import device_problems, group_pool_problems, group_problems, node_name_problems
 from kumulus.stackfile.host_commands import load_name_problems
-from kumulus.stackfile.plain import Found, Item, count, duplicates, items, text
+from kumulus.stackfile.plain import Found, Item, count, duplicates, items, runtime_of, text
+from kumulus.stackfile.section import ClusterSection
 from kumulus.stackfile.tenants import tenant_problems
 
 
-def rule_problems(raw: object) -> list[Problem]:
+def rule_problems(raw: object, sections: Iterable[type[ClusterSection]]) -> list[Problem]:
     """Every problem between the parts of a cluster's mapping.
 
     Args:
         raw: the mapping as the file has it; anything else has no such problems.
+        sections: those of extras, each with rules of its own.
     """
     if not isinstance(raw, Mapping):
         return []
@@ -42,20 +39,16 @@ def rule_problems(raw: object) -> list[Problem]:
         *group_pool_problems(raw),
         *node_name_problems(raw),
         *_tenants(raw),
-        *_autoscaler(raw),
-        *bounds_rules(raw),
-        *_offerings(raw),
         *_loads(raw),
         *device_problems(raw),
+        *(found for each in sections for found in each.rules(raw)),
     ]
 
 
 def _runtime(raw: Mapping[str, object]) -> Found:
-    runtime = raw.get("runtime") or registry.DEFAULT
-    if not isinstance(runtime, str) or runtime not in registry.NAMES:
-        # The model reports it.
+    if (known := runtime_of(raw)) is None:
         return
-    known = registry.get(runtime)
+    runtime = known.name
     for key, owner in registry.sections().items():
         if raw.get(key) is not None and runtime != owner:
             message = f"has no effect with the runtime {shown(runtime)}"
@@ -64,19 +57,9 @@ def _runtime(raw: Mapping[str, object]) -> Found:
     if not known.local and isinstance(measured, Mapping) and measured.get("prometheusPort"):
         message = f"has no effect with the runtime {runtime}, where Prometheus runs in the cluster"
         yield problem(("observability", "prometheusPort"), message, "leave it out")
-    elsewhere = f"leave it out, or write runtime: {_with_charts()}"
     if known.local and raw.get("kwokCharts") is not None:
         message = f"has no effect with the runtime {runtime}, where KWOK runs alongside the cluster"
-        yield problem(("kwokCharts",), message, elsewhere)
-    if known.local and raw.get("prometheusStack") is not None:
-        message = f"has no effect with the runtime {runtime}, where Prometheus runs alongside the cluster"
-        yield problem(("prometheusStack",), message, elsewhere)
-    elif raw.get("prometheusStack") is not None and measured is None:
-        yield problem(("prometheusStack",), "has no effect without observability", "write observability: {}")
-    yield from autoscaler_place_problems(raw.get("autoscaler"), runtime, known.local)
-    if not known.local and raw.get("gpuOperator") is not None:
-        remedy = f"install its chart by clusterAddons, {OPERATOR_CHART}, or write runtime: {registry.DEFAULT}"
-        yield problem(("gpuOperator",), f"is not for the runtime {runtime}, whose nodes run its images", remedy)
+        yield problem(("kwokCharts",), message, f"leave it out, or write runtime: {with_charts()}")
     if not known.chooses_version and raw.get("kubernetesVersion") is not None:
         yield problem(("kubernetesVersion",), "has no effect: an existing cluster has its own", "leave it out")
     yield from known.rules(raw)
@@ -84,64 +67,18 @@ def _runtime(raw: Mapping[str, object]) -> Found:
 
 def _loads(raw: Mapping[str, object]) -> Found:
     """Loads that pods share, where nothing counts these pods."""
-    runtime = raw.get("runtime") or registry.DEFAULT
-    if runtime not in registry.NAMES or registry.get(str(runtime)).local:
+    if (known := runtime_of(raw)) is None or known.local:
         return
     for index, usage in items(raw, "podUsage"):
         for key in ("cpu", "memory"):
             if isinstance(asked := usage.get(key), Mapping) and "load" in asked:
-                message = f"is not for the runtime {runtime}, in which nothing counts the pods that share it"
+                message = f"is not for the runtime {known.name}, in which nothing counts the pods that share it"
                 remedy = f"write runtime: {registry.DEFAULT}, or {key}: 80%"
                 yield problem(("podUsage", index, key, "load"), message, remedy)
 
 
-def _offerings(raw: Mapping[str, object]) -> Found:
-    """Faults of an autoscaler's offerings without an autoscaler, or of offerings that it does not have."""
-    asked = raw.get("autoscaler")
-    for index, fault in items(raw, "faults"):
-        kind = kinds().get(entry_of(str(fault.get("kind"))))
-        if kind is None or kind.offers is None:
-            continue
-        if not isinstance(asked, Mapping):
-            message = f"is about what an autoscaler is offered ({fault['kind']}), and the stack has none"
-            yield problem(("faults", index, "kind"), message, "write autoscaler:, or leave the fault out")
-            continue
-        if asked.get("name") == "cluster-autoscaler":
-            message = f"is about what Karpenter is offered ({fault['kind']}), and the stack has cluster-autoscaler"
-            yield problem(("faults", index, "kind"), message, "leave the fault out")
-            continue
-        which = fault.get("offers")
-        for key in ("zones", "instanceTypes") if isinstance(which, Mapping) else ():
-            assert isinstance(which, Mapping)
-            there, chosen = asked.get(key), which.get(key)
-            # Without a list of types, the autoscaler may choose from all.
-            for at, each in enumerate(chosen if isinstance(chosen, list) and isinstance(there, list) else ()):
-                assert isinstance(there, list)
-                if there and not any(fnmatchcase(str(one), str(each)) for one in there):
-                    remedy = f"write one of {', '.join(map(str, there))}"
-                    yield problem(("faults", index, "offers", key, at), f"{shown(each)} is not offered", remedy)
-
-
-def _autoscaler(raw: Mapping[str, object]) -> Found:
-    """Problems of the autoscaler's section, and node groups whose nodes the autoscaler would manage too."""
-    asked = raw.get("autoscaler")
-    if not isinstance(asked, Mapping):
-        return
-    yield from autoscaler_problems(asked)
-    yield from duplicates(items(asked, "nodePools"), ("autoscaler", "nodePools"), "name", "name")
-    for index, group in items(raw, "nodeGroups"):
-        labels: object = group.get("nodeTemplate")
-        for key in ("metadata", "labels"):
-            labels = labels.get(key) if isinstance(labels, Mapping) else None
-        if isinstance(labels, Mapping) and _NODEPOOL in labels:
-            where: Where = ("nodeGroups", index, "nodeTemplate", "metadata", "labels", _NODEPOOL)
-            yield problem(where, "marks nodes of the autoscaler, which would take these for its own", "leave it out")
-
-
-_NODEPOOL = "karpenter.sh/nodepool"
-
-
-def _with_charts() -> str:
+def with_charts() -> str:
+    """The runtimes whose nodes run containers, for people."""
     return registry.listed(tuple(each for each in registry.every() if not each.local))
 
 

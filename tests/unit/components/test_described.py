@@ -10,11 +10,12 @@ import pytest
 import kumulus
 from kumulus.components.arguments import Argument, described, outputs
 from kumulus.components.resources import ClusterLike
+from kumulus.extras.watch.section import PrometheusStack
 from kumulus.runtimes.existing.section import Existing
 from kumulus.runtimes.kind.section import Kind
 from kumulus.runtimes.kwok.section import Kwok
 from kumulus.stackfile.addons import Addon
-from kumulus.stackfile.cluster_charts import KwokCharts, PrometheusStack
+from kumulus.stackfile.cluster_charts import KwokCharts
 from kumulus.stackfile.faults import Fault
 from kumulus.stackfile.groups import Metadata, NodeGroup, NodeTemplate, Placement
 from kumulus.stackfile.tenants import Tenant

@@ -73,6 +73,10 @@ def test_a_third_partys_section_is_checked_described_and_declared(toy_site: Path
     found = json.loads(answer.stdout)
     assert found["mistake"] == 'games.players: is "anna", not a list; write players: [anna]'
     assert found["unknown"].startswith("games.gmaes: ")
+    assert found["between sections"] == "games: are not for a cluster with faults; leave one of the two out"
+    assert found["handed"] == {"each": 3}
+    assert found["needed"]
+    assert found["places"].index("games") == found["places"].index("tenants") + 1
     assert found["schema"]["description"] == "Who plays: each in a namespace of its own."
     assert found["declared"] == ["dev-games-anna", "dev-games-ben"]
     assert found["asked before a destroy"]
@@ -138,6 +142,16 @@ def test_a_part_that_is_broken_is_one_line_too(
         if answer:
             assert reason in answer.stdout + answer.stderr
             assert "Traceback" not in answer.stderr, answer
+
+
+def test_a_section_whose_packages_are_missing_is_refused_where_a_file_has_it(toy_site: Path, tmp_path: Path) -> None:
+    init = (toy.SOURCE / "toy_extra" / "__init__.py").read_text()
+    needy = init.replace('install="', 'needs=("toy_box",), install="')
+    site = broken(toy_site, tmp_path, __init__=needy, games="import toy_box\n")
+    what = "print(load({'cluster': {%s}}, 'dev', Path()).cluster_name)"
+    assert toy.ask(site, "-c", STACK + what % "").stdout == "dev\n"
+    refused = toy.ask(site, "-c", STACK + what % "'games': {'players': []}").stderr
+    assert "games: needs toy_box, which the extra toy has; run: pip install 'toy-extra'" in refused, refused
 
 
 def test_a_name_that_is_taken_is_refused(toy_site: Path, tmp_path: Path) -> None:

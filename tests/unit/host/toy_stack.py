@@ -5,20 +5,25 @@ from pathlib import Path
 from typing import Any
 
 from kumulus import EmulatedCluster
+from kumulus.cli import needs
 from kumulus.model.errors import SpecError
+from kumulus.stackfile.kwok_options import local_options
 from kumulus.stackfile.load import Loaded, load
 from kumulus.stackfile.schema.document import DEFINITIONS
 from kumulus.stackfile.schema.stack import stack_schema
 from tests.support.program import run
+
+GROUP = {"name": "a", "instanceType": "e2-standard-4", "placement": [{"availabilityZone": "z", "replicas": 6}]}
+FAULT = {"name": "x", "kind": "gpu-fell-off-bus", "target": {"count": 1}}
 
 
 def read(**cluster: Any) -> Loaded:
     return load({"cluster": cluster}, "dev", Path())
 
 
-def mistake(games: Any) -> str:
+def mistake(games: Any, **cluster: Any) -> str:
     try:
-        read(games=games)
+        read(games=games, **cluster)
     except SpecError as error:
         [problem] = error.problems
         return str(problem)
@@ -35,11 +40,16 @@ def tenants(**cluster: Any) -> tuple[list[str], bool]:
 if __name__ == "__main__":
     declared, asked = tenants(games={"players": ["anna", "ben"]})
     definitions = stack_schema()[DEFINITIONS]
+    played = read(games={"players": ["anna", "ben"]}, nodeGroups=[GROUP])
     print(
         json.dumps(
             {
                 "mistake": mistake({"players": "anna"}),
                 "unknown": mistake({"gmaes": 1, "players": ["anna"]}),
+                "between sections": mistake({"players": ["anna"]}, faults=[FAULT]),
+                "handed": local_options(played)["games"],
+                "needed": set(needs.of_loaded(played).tools) - set(needs.of_loaded(read()).tools) == {"helm"},
+                "places": list(definitions["ClusterSpec"]["properties"]),
                 "schema": definitions["ClusterSpec"]["properties"]["games"],
                 "declared": declared,
                 "asked before a destroy": asked,

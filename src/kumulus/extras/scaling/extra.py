@@ -2,6 +2,7 @@
 
 from kumulus.cli.registry import MACHINE, Command
 from kumulus.host.extras import Extra
+from kumulus.model.bounds import BUILT
 
 EXTRA = Extra(
     "scaling",
@@ -9,6 +10,8 @@ EXTRA = Extra(
     additions=("kumulus.extras.scaling.addition:ADDITION",),
     folders=("karpenter", "cluster-autoscaler"),
     resources=("kumulus.extras.scaling.resource:Autoscaler",),
+    sections={"autoscaler": "kumulus.extras.scaling.section:Autoscaler"},
+    tools={f"autoscaler: {{name: {name}}}": (name,) for name in BUILT},
     commands={
         "image": Command(
             "kumulus.extras.scaling.commands.image",

@@ -12,13 +12,13 @@ from kumulus.components.arguments import SectionOf, check, fields
 from kumulus.components.helm_addon import HelmAddon, HelmAddonArgs
 from kumulus.components.inputs import Checked, marked
 from kumulus.components.resources import ClusterLike, InCluster, depended_on
-from kumulus.extras.watch import dashboards
+from kumulus.extras.watch import dashboards, section
 from kumulus.extras.watch.scraping import scraped
+from kumulus.extras.watch.section import PrometheusStack as Chart
 from kumulus.model import nodes
 from kumulus.model.errors import Where
 from kumulus.model.observability import Observability, as_bytes
 from kumulus.stackfile.addons import chart_kind
-from kumulus.stackfile.cluster_charts import PrometheusStack as Chart
 from kumulus.stackfile.load import Loaded
 from kumulus.stackfile.model import ClusterSpec
 from kumulus.stackfile.secrets import Secrets
@@ -271,7 +271,8 @@ def of_stack(
         shards: how many kwok-controllers of the cluster have a Service for Prometheus.
     """
     assert loaded.spec.observability
-    chart, secrets = loaded.spec.prometheusStack, loaded.secrets.within("prometheusStack")
+    chart, secrets = loaded.spec.sections_of_extras().get(section.NAME, Chart()), loaded.secrets.within(section.NAME)
+    assert isinstance(chart, Chart)
     arguments = arguments_of(chart, loaded.spec.observability, cluster, base, secrets)
     arguments["shards"] = shards
     return PrometheusStack(name, **arguments, opts=opts)

@@ -3,10 +3,11 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, create_model, field_validator
 
+from kumulus.host import extras
 from kumulus.kwok.node_metrics import Kind
 from kumulus.model.checks import of_mapping, problem, share_problems
 from kumulus.model.durations import duration_problems
@@ -107,7 +108,7 @@ class Kueue(Section):
     stepSize: int | None = None
 
 
-class Options(Kwok):
+class _Options(Kwok):
     """Options of the resource Cluster."""
 
     # Texts, too, as programs in other languages pass them: "true" and "false".
@@ -118,8 +119,6 @@ class Options(Kwok):
         Annotated[Observability, checked(observability_problems, observability_from, form="observability")] | None
     ) = None
     # Made from the stack's file, which has been checked.
-    autoscaler: dict[str, Any] | None = None
-    gpuOperator: dict[str, Any] | None = None
     podLoads: list[dict[str, Any]] | None = None
     prices: list[dict[str, Any]] | None = None
 
@@ -142,3 +141,11 @@ class Options(Kwok):
         if value and parse(value).nanos <= 0:
             raise found([problem((), f"is {shown(value)}", "write a quantity such as 8Gi")])
         return value
+
+
+if TYPE_CHECKING:
+    Options = _Options
+else:
+    # What extras' sections of the stack's file hand over: made from the file, which has been checked.
+    _HANDED = dict.fromkeys(extras.names("sections"), (dict[str, Any] | None, None))
+    Options = create_model("Options", __base__=_Options, __doc__=_Options.__doc__, **_HANDED)

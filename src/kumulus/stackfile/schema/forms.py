@@ -21,7 +21,6 @@ from kumulus.nodes.catalog.instances import gpu_products, instance_types
 from kumulus.runtimes.kind import section as kind_section
 from kumulus.stackfile import cluster_charts, host_commands
 from kumulus.stackfile import model as stackfile
-from kumulus.stackfile.autoscaler import CLUSTER_AUTOSCALERS, KARPENTERS
 from kumulus.stackfile.lifecycles import STEPS
 from kumulus.stackfile.schema import patterns, sections
 
@@ -32,7 +31,8 @@ NULL: Schema = {"type": "null"}
 @lru_cache(maxsize=1)
 def forms() -> Mapping[str, Schema]:
     """Every form, by name."""
-    return {**_scalars(), **_mappings(), **_lists(), **_resources(), **_rules(), **sections.forms()}
+    of_extras = {name: form for each in stackfile.SECTIONS.values() for name, form in each.forms().items()}
+    return {**_scalars(), **_mappings(), **_lists(), **_resources(), **_rules(), **sections.forms(), **of_extras}
 
 
 def text(pattern: str, longest: int | None = None) -> Schema:
@@ -230,15 +230,6 @@ def _rules() -> dict[str, Schema]:
                 {"if": required("minReplicas"), "then": required("maxReplicas")},
                 {"if": required("maxReplicas"), "then": none_of(("resourceSlices", "topology"))},
             ],
-        },
-        "autoscalerRules": {
-            "if": {"properties": {"name": {"const": "karpenter"}}},
-            "then": {
-                "allOf": [required("zones"), {"properties": {"zones": {"minItems": 1}}}, none_of(CLUSTER_AUTOSCALERS)]
-            },
-            "else": {
-                "allOf": [required("binary"), {"properties": {"binary": {"minLength": 1}}}, none_of(KARPENTERS)],
-            },
         },
         "topologyRules": {
             "allOf": [

@@ -10,5 +10,6 @@ EXTRA = Extra(
     schedulers={"toy": "toy_extra.scheduler:SCHEDULER"},
     runtimes={"toy": "toy_extra.runtime:RUNTIME"},
     sections={"games": "toy_extra.games:Games"},
+    tools={"games": ("helm",)},
     install="toy-extra",
 )

@@ -13,12 +13,12 @@ from kumulus.extras.lab.file.fields import LabelKey, Name, Needed, Seconds
 from kumulus.extras.lab.file.rules import rule_problems
 from kumulus.extras.lab.file.timeline import Event
 from kumulus.extras.lab.file.workload import Workload
+from kumulus.extras.scaling.section import AutoscalerPool
 from kumulus.extras.schedulers import NAMES
 from kumulus.model.checks import problem
 from kumulus.model.fields import FORM, DurationField, Section, found, whole
 from kumulus.model.fields.validation import validated, with_rules
 from kumulus.model.gfd import GPU_PRODUCT_LABEL
-from kumulus.stackfile.autoscaler import AutoscalerPool
 
 OWN = "default"
 """The cluster's own scheduler."""

@@ -55,7 +55,7 @@ async def autoscaled(
     changed = None
     if wanted.registrationDelay is not None:
         # The models of a whole stack file, which no other run needs.
-        from kumulus.stackfile.machines import delays
+        from kumulus.extras.scaling.machines import delays
 
         changed = node_class(delays(wanted.registrationDelay, f"{experiment.name}/{experiment.seed}"))
     try:

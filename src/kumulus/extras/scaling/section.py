@@ -1,17 +1,28 @@
 """A stack's autoscaler: its kind, its machines, and its pools."""
 
+from __future__ import annotations
+
 import re
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 
-from kumulus.model.bounds import BUILT, NAMES, OURS, Name, bounds_problems
+from kumulus.extras.scaling.rules import CLUSTER_AUTOSCALERS, KARPENTERS, rules
+from kumulus.model.bounds import OURS, Name
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.fields import FORM, DurationField, Section, checked, short_label
+from kumulus.stackfile.faults import CapacityType
+from kumulus.stackfile.section import ClusterSection
 from kumulus.stackfile.shapes import instance_type_problems
 from kumulus.stackfile.yamltext import json_problem
+
+if TYPE_CHECKING:
+    import pulumi
+
+    from kumulus.stackfile.load import Loaded
 
 
 def _spec_problems(where: Where, raw: object) -> list[Problem]:
@@ -24,7 +35,6 @@ def _spec_problems(where: Where, raw: object) -> list[Problem]:
 
 Spec = Annotated[dict[str, Any], checked(_spec_problems, dict, form={"type": "object"})]
 InstanceTypeName = Annotated[str, checked(instance_type_problems, form="instanceType")]
-CapacityType = Literal["on-demand", "spot"]
 GoDuration = Annotated[str, Field(pattern=r"^([0-9]+(s|m|h))+$")]
 
 
@@ -68,10 +78,13 @@ ProgramOptions = Annotated[
 ]
 
 
-class Autoscaler(Section):
+class Autoscaler(ClusterSection):
     """Creates nodes for pods that find none, and removes them again (docs/autoscalers.md)."""
 
     model_config = ConfigDict(json_schema_extra={FORM: "autoscalerRules"})
+    example: ClassVar[str] = "{name: karpenter, zones: [us-central1-a]}"
+    after: ClassVar[str] = "observability"
+    before_faults: ClassVar[bool] = True
 
     name: Name = Field(examples=["karpenter"])
     """Which autoscaler."""
@@ -108,111 +121,51 @@ class Autoscaler(Section):
     featureGates: dict[str, bool] = Field(default_factory=dict, examples=["{SpotToSpotConsolidation: true}"])
     """Karpenter's feature gates."""
 
+    @classmethod
+    def forms(cls) -> Mapping[str, dict[str, Any]]:
+        """See :meth:`ClusterSection.forms`: which fields each autoscaler needs, and which it does not use."""
+        # Imported here, as it knows all sections.
+        from kumulus.stackfile.schema.forms import none_of, required
 
-KARPENTERS = (
-    "image",
-    "zones",
-    "instanceTypes",
-    "capacityTypes",
-    "nodePools",
-    "batchIdleDuration",
-    "batchMaxDuration",
-    "preferencePolicy",
-    "featureGates",
-)
-"""The fields that only Karpenter uses."""
-CLUSTER_AUTOSCALERS = ("binary", "options")
-"""The fields that only cluster-autoscaler uses."""
+        of_karpenter = {"properties": {"zones": {"minItems": 1}}}
+        of_the_other = {"properties": {"binary": {"minLength": 1}}}
+        return {
+            "autoscalerRules": {
+                "if": {"properties": {"name": {"const": "karpenter"}}},
+                "then": {"allOf": [required("zones"), of_karpenter, none_of(CLUSTER_AUTOSCALERS)]},
+                "else": {"allOf": [required("binary"), of_the_other, none_of(KARPENTERS)]},
+            }
+        }
 
+    @classmethod
+    def rules(cls, raw: Mapping[str, object]) -> Iterable[Problem]:
+        """See :meth:`ClusterSection.rules`."""
+        return rules(raw)
 
-Found = Iterator[Problem]
-_BOUNDS = ("minReplicas", "maxReplicas")
-# What depends on a number of nodes that is fixed in the stack file.
-_COUNTED = ("resourceSlices", "topology")
+    def parts(self, loaded: Loaded) -> Sequence[str]:
+        """See :meth:`ClusterSection.parts`."""
+        return (f"autoscaler: {{name: {self.name}}}",)
 
+    def handed(self, loaded: Loaded, base: Path) -> tuple[dict[str, Any], list[Problem]]:
+        """See :meth:`ClusterSection.handed`: its machines or node groups, with their prices."""
+        # Imported here, so that other stacks do not have to load the catalog and its prices.
+        from kumulus.extras.scaling import machines
+        from kumulus.stackfile.load import kubelet
 
-def autoscaler_problems(asked: Mapping[str, object]) -> Found:
-    """Fields of the section that the chosen autoscaler needs, or does not use."""
-    name = asked.get("name")
-    if name == "karpenter":
-        if not asked.get("zones"):
-            remedy = "write zones such as us-central1-a; their names tell the region"
-            yield problem(("autoscaler", "zones"), "is missing: where Karpenter may make nodes", remedy)
-        unused: tuple[str, ...] = CLUSTER_AUTOSCALERS
-    elif name == "cluster-autoscaler":
-        if not asked.get("binary"):
-            remedy = "write the path of the program, such as bin/cluster-autoscaler"
-            yield problem(("autoscaler", "binary"), "is missing: Kumulus does not build cluster-autoscaler", remedy)
-        unused = KARPENTERS
-    else:
-        return
-    for key in unused:
-        if asked.get(key) is not None:
-            yield problem(("autoscaler", key), f"has no effect with {name}", "leave it out")
+        prices, cluster = loaded.known_prices(), loaded.cluster_name
+        if self.binary:
+            return machines.of_groups(self, prices, cluster, loaded.pools, base)
+        return machines.options(self, prices, cluster, kubelet(loaded.spec))
 
+    def declare(self, resource_name: str, cluster: Any, opts: pulumi.ResourceOptions) -> Sequence[pulumi.Resource]:
+        """See :meth:`ClusterSection.declare`: a Deployment, unless the runtime runs it as a local process."""
+        from pulumi import ResourceOptions
 
-def autoscaler_place_problems(asked: object, runtime: str, local: bool) -> Found:
-    """What conflicts with where the autoscaler runs: next to the cluster, or in it as a deployment.
+        from kumulus.components.resources import InCluster
 
-    Args:
-        asked: the section; may be malformed.
-        local: whether the cluster's components run next to it on this machine.
-    """
-    if not isinstance(asked, Mapping):
-        return
-    name = asked.get("name")
-    if local:
-        if asked.get("image"):
-            message = f"has no effect with the runtime {runtime}, where it runs alongside the cluster"
-            yield problem(("autoscaler", "image"), message, "leave it out")
-    elif name in NAMES and name not in BUILT:
-        message = f"{name} is not supported with the runtime {runtime}: it resizes groups from outside the cluster"
-        yield problem(("autoscaler", "name"), message, "write runtime: kwok, or name: karpenter")
-    elif not asked.get("image"):
-        remedy = (
-            "write image: REF; `kumulus image karpenter` makes an archive of one, which loadImages: gets into a kind "
-            "cluster's nodes and docker push into a registry"
-        )
-        yield problem(("autoscaler", "image"), f"is missing: with the runtime {runtime} it is a deployment", remedy)
-
-
-def bounds_rules(raw: Mapping[str, object]) -> Found:
-    """Rules of groups with `maxReplicas`, so that the stack and an autoscaler never want different things."""
-    asked = raw.get("autoscaler")
-    scaler = asked.get("name") if isinstance(asked, Mapping) else None
-    bounded = False
-    for index, group in enumerate(_list(raw.get("nodeGroups"))):
-        if not isinstance(group, Mapping) or all(group.get(key) is None for key in _BOUNDS):
-            continue
-        bounded = True
-        where: Where = ("nodeGroups", index)
-        if scaler != "cluster-autoscaler":
-            has = f"is for cluster-autoscaler, and the stack has {scaler}" if scaler else "has no effect: nobody scales"
-            key = "maxReplicas" if group.get("maxReplicas") is not None else "minReplicas"
-            remedy = "write autoscaler: {name: cluster-autoscaler, binary: PATH}, or leave it out"
-            yield problem((*where, key), has, remedy)
-        yield from _group(where, group)
-    if scaler == "cluster-autoscaler" and not bounded:
-        message = "has nothing to do: no node group has maxReplicas"
-        yield problem(("autoscaler", "name"), message, "write maxReplicas on the groups that it is to resize")
-
-
-def _group(where: Where, group: Mapping[str, object]) -> Found:
-    for key in _COUNTED:
-        if group.get(key) is not None:
-            message = "is not supported with maxReplicas: it assumes a fixed number of nodes"
-            yield problem((*where, key), message, "leave one of the two out")
-    placement = [each for each in _list(group.get("placement")) if isinstance(each, Mapping)]
-    # The bounds themselves are checked once, then each zone's number of nodes is checked against them.
-    yield from bounds_problems(where, group, None)
-    for number, each in enumerate(placement):
-        here: Where = (*where, "placement", number)
-        if each.get("nodes"):
-            message = "names nodes, which an autoscaler would make and take away by number"
-            yield problem((*here, "nodes"), message, "leave it out, or maxReplicas")
-        if not list(bounds_problems(where, group, None)):
-            yield from bounds_problems(here, group, each.get("replicas"))
-
-
-def _list(raw: object) -> list[object]:
-    return list(raw) if isinstance(raw, list | tuple) else []
+        if cluster.loaded.spec.runtime_descriptor.local:
+            return ()
+        # A KWOK that others installed may not read its stages from the cluster.
+        asked = {**cluster.loaded.handed["autoscaler"], "stages": cluster.plan.stages}
+        opts = ResourceOptions.merge(opts, ResourceOptions(deleted_with=cluster.end))
+        return (InCluster("kumulus:index:Autoscaler", resource_name, cluster.cluster, {"autoscaler": asked}, opts),)

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from kumulus.extras.scaling.section import Autoscaler
 from kumulus.model.distributions import Distribution, drawn
 from kumulus.model.errors import Problem
 from kumulus.model.pools import CLUSTER_LABEL, GROUP_LABEL, POOL_LABEL, REGION_LABEL, ZONE_LABEL, Pool
 from kumulus.nodes.catalog.instances import instance_types
 from kumulus.nodes.catalog.prices import Prices
-from kumulus.stackfile.autoscaler import Autoscaler
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.groups import region_of
 from kumulus.stackfile.model import ClusterSpec

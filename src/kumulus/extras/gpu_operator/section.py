@@ -1,0 +1,91 @@
+"""The fake GPU operator of a stack, `gpuOperator`: its programs, and its pools, which follow from the node groups."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import Field
+
+from kumulus.model.checks import problem
+from kumulus.model.errors import Problem
+from kumulus.model.gfd import GPU_OPERATOR, GPU_PRODUCT_LABEL, GPU_RESOURCE, SIMULATED_POOL_LABEL
+from kumulus.model.quantity import NANO, parse
+from kumulus.runtimes import registry
+from kumulus.stackfile.plain import runtime_of
+from kumulus.stackfile.section import ClusterSection
+
+if TYPE_CHECKING:
+    from kumulus.stackfile.load import Loaded
+
+CHART = "oci://ghcr.io/run-ai/fake-gpu-operator/fake-gpu-operator"
+
+
+class FakeGpuOperator(ClusterSection):
+    """Runs the fake GPU operator alongside the cluster, for the node groups with `gpuOperator` (docs/fleets.md)."""
+
+    after: ClassVar[str] = "observability"
+    binaries: str = Field(default="", examples=["bin"])
+    """The folder with your own builds of its programs, status-updater and kwok-gpu-device-plugin, relative to the
+    project's directory; by default those of `kumulus tools --with fake-gpu-operator`."""
+
+    @classmethod
+    def rules(cls, raw: Mapping[str, object]) -> Iterator[Problem]:
+        """See :meth:`ClusterSection.rules`: it is for a cluster whose components run next to it."""
+        runtime = runtime_of(raw)
+        if runtime and not runtime.local and raw.get("gpuOperator") is not None:
+            remedy = f"install its chart by clusterAddons, {CHART}, or write runtime: {registry.DEFAULT}"
+            yield problem(
+                ("gpuOperator",), f"is not for the runtime {runtime.name}, whose nodes run its images", remedy
+            )
+
+    def parts(self, loaded: Loaded) -> Sequence[str]:
+        """See :meth:`ClusterSection.parts`: none with programs of the user's own."""
+        return () if self.binaries else ("gpuOperator",)
+
+    def handed(self, loaded: Loaded, base: Path) -> tuple[dict[str, Any], list[Problem]]:
+        """See :meth:`ClusterSection.handed`: its programs' folder, if it is the user's, and its pools."""
+        groups = [group.name for group in loaded.spec.nodeGroups]
+        found: dict[str, dict[str, Any]] = {}
+        problems = []
+        for pool in loaded.pools:
+            if not (name := pool.labels.get(SIMULATED_POOL_LABEL)):
+                continue
+            has = _gpus(pool.capacity, pool.labels)
+            path = f"nodeGroups[{groups.index(pool.group)}].gpuOperator"
+            if has is None:
+                remedy = "write gpuProduct and the capacity's nvidia.com/gpu, or an instanceType with GPUs"
+                problems.append(Problem(path, "is without GPUs that the operator could know of", remedy))
+            elif found.setdefault(name, has) != has:
+                message = f"{name} has other GPUs in another group, and the nodes of a pool have the same"
+                problems.append(Problem(f"{path}.simulatedPool", message, "write another simulatedPool"))
+        if not found and not problems:
+            remedy = "write gpuOperator: {} on the node groups that it is for"
+            problems.append(Problem("gpuOperator", "has nothing to do: no node group has one", remedy))
+        programs, missing = _programs(self, base)
+        return {"pools": found, **programs}, [*dict.fromkeys(problems), *missing]
+
+
+def _gpus(capacity: Mapping[str, str], labels: Mapping[str, str]) -> dict[str, Any] | None:
+    """What the operator knows of a pool: how many GPUs a node has, and which; None if that is not known."""
+    product, memory = labels.get(GPU_PRODUCT_LABEL), labels.get(f"{GPU_RESOURCE}.memory", "")
+    count = parse(capacity.get(GPU_RESOURCE, "0")).nanos // NANO
+    if not (count and product and memory.isdecimal()):
+        return None
+    return {"gpuProduct": product, "gpuCount": count, "gpuMemory": int(memory)}
+
+
+def _programs(asked: FakeGpuOperator, base: Path) -> tuple[dict[str, Any], list[Problem]]:
+    if not asked.binaries:
+        return {}, []
+    folder = Path(base, os.path.expanduser(asked.binaries)).absolute()
+    programs = {tool: folder / name for tool, name in GPU_OPERATOR.items()}
+    remedy = "write the folder of its programs, which its `make build` calls bin, or leave it out"
+    problems = [
+        Problem("gpuOperator.binaries", f"{file} is no program that can be run", remedy)
+        for file in programs.values()
+        if not (file.is_file() and os.access(file, os.X_OK))
+    ]
+    return {"programs": {tool: str(file) for tool, file in programs.items()}}, problems

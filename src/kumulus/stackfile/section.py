@@ -1,0 +1,105 @@
+"""What a section of `kumulus:cluster` is that an extra brings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+
+from pydantic import model_validator
+
+from kumulus.host import extras
+from kumulus.model.checks import problem
+from kumulus.model.errors import Problem
+from kumulus.model.fields import Section, found
+
+if TYPE_CHECKING:
+    import pulumi
+
+    from kumulus.stackfile.load import Loaded
+
+
+class ClusterSection(Section):
+    """A section of `kumulus:cluster`. Its fields are checked like all others; its docstring is its description."""
+
+    about: ClassVar[str] = ""
+    """What the cluster's fields say of it; by default its description."""
+    example: ClassVar[str] = "{}"
+    """One that the schema shows."""
+    after: ClassVar[str] = ""
+    """The section behind which the schema and the page have it; by default behind all."""
+    before_faults: ClassVar[bool] = False
+    """Whether what it declares has to be there before faults begin; else it comes last."""
+
+    @classmethod
+    def forms(cls) -> Mapping[str, dict[str, Any]]:
+        """What JSON schema says of types that its fields check themselves, by the names of these forms."""
+        return {}
+
+    @classmethod
+    def rules(cls, raw: Mapping[str, object]) -> Iterable[Problem]:
+        """What is wrong between it and other parts of a cluster's mapping, whether or not the mapping has it.
+
+        Args:
+            raw: the mapping as written; values of the wrong type are reported otherwise.
+        """
+        return ()
+
+    def handed(self, loaded: Loaded, base: Path) -> tuple[Any, list[Problem]]:
+        """What the runtime gets as the option of its name, JSON-able, and what is wrong with it; None for nothing.
+
+        Args:
+            loaded: the stack, with its pools.
+            base: the project's directory.
+        """
+        return None, []
+
+    def parts(self, loaded: Loaded) -> Sequence[str]:
+        """Which parts the stack has, of those for which its :class:`~kumulus.host.extras.Extra` names tools."""
+        return ()
+
+    def declare(self, resource_name: str, cluster: Any, opts: pulumi.ResourceOptions) -> Sequence[pulumi.Resource]:
+        """Declare what the section asks for; called only if the stack file has it.
+
+        Args:
+            resource_name: the name in the stack; further resources have names that begin with it.
+            cluster: the :class:`kumulus.EmulatedCluster` that it is in.
+            opts: the parent, and what has to be there first.
+
+        Returns:
+            the resources; a destroy asks before it forgets them.
+        """
+        return ()
+
+
+def of_extras(taken: Iterable[str]) -> dict[str, type[ClusterSection]]:
+    """The sections that extras bring, by name; one whose packages are missing is refused where a file has it.
+
+    Raises:
+        BrokenExtra: one cannot be imported, is no section, or has a name that is taken.
+    """
+    return {name: _of_extra(name) for name in extras.names("sections", taken)}
+
+
+def _of_extra(name: str) -> type[ClusterSection]:
+    try:
+        made: type[ClusterSection] = extras.named("sections", name, ClusterSection)
+    except extras.BrokenExtra:
+        extra = next(each for each in extras.every() if name in each.sections)
+        if not extra.missing:
+            raise
+        return _missing(extra)
+    return made
+
+
+def _missing(extra: extras.Extra) -> type[ClusterSection]:
+    class Missing(ClusterSection):
+        """What an extra brings whose packages are missing."""
+
+        @model_validator(mode="before")
+        @classmethod
+        def _refuse(cls, data: object) -> NoReturn:
+            needs = f"needs {', '.join(extra.missing)}, which the extra {extra.name} has"
+            raise found([problem((), needs, f"run: {extra.way_to_install}")])
+
+    return Missing
