@@ -145,8 +145,11 @@ def _make(project: Path, cell: Cell) -> None:
 def _command(kumulus: Sequence[str], action: str, project: Path, stack: str) -> None:
     code, output = _output([*kumulus, action, "-s", stack], project)
     if code:
-        last = "\n  ".join(output.splitlines()[-_LAST_LINES:])
-        raise LabError(f"kumulus {action} of the cell's cluster failed:\n  {last}")
+        lines = output.splitlines()
+        # A table of cells has room for one line.
+        cause = next((line.strip() for line in lines if "error: " in line), "")
+        last = "\n  ".join(lines[-_LAST_LINES:])
+        raise LabError(f"kumulus {action} of the cell's cluster failed: {cause}\n  {last}")
 
 
 def _output(line: Sequence[str], project: Path) -> tuple[int, str]:
