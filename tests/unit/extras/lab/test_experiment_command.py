@@ -186,6 +186,7 @@ def test_the_examples_for_ci_call_the_command_as_it_is(name: str) -> None:
     [
         (["--scheduler", "volcanoo"], 'scheduler.name: is "volcanoo"'),
         (["--scheduler-binary", "x"], "scheduler.binary: has no effect on the cluster's own scheduler"),
+        (["--scheduler-config", "x"], "write name: kube-scheduler (--scheduler kube-scheduler)"),
     ],
 )
 def test_a_scheduler_on_the_command_line_is_checked_as_in_a_file(

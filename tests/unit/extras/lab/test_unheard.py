@@ -309,6 +309,7 @@ def test_a_threshold_is_judged_by_what_is_known_and_not_measured_if_that_is_on_b
     assert judged(unheard, atLeast="1s") == (True, "between 1.00 s and 4.00 s")
     assert judged(unheard, atLeast="5s") == (False, "between 1.00 s and 4.00 s")
     assert judged(unheard, equals="2s") == (False, "not measured: between 1.00 s and 4.00 s")
+    assert judged(Between(1.001, 1.002), atMost="5s") == (True, "about 1.00 s")
     assert judged(Between(3.0, math.inf), atMost="5s") == (False, "not measured: 3.00 s or more")
 
 

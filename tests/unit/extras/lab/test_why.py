@@ -259,6 +259,9 @@ def test_a_pod_that_got_no_node_is_found_by_its_whole_name_first_and_by_one_begi
         file.write(json.dumps({"waiting": waiting}) + "\n")
     assert "ns-1/train-1 was never bound\n  1 fits nowhere" in said(capsys, run, "train-1")
     assert "4 pods begin with train" in refusal(capsys, run, "train")
+    with (run / "scheduler" / NAME).open("a") as file:
+        file.write(json.dumps({"waiting": {"ns-1/big-1-x": "fits nowhere", "ns-1/big-10-y": "fits nowhere"}}) + "\n")
+    assert "ns-1/big-1-x was never bound" in said(capsys, run, "big-1")
     assert "ns-2/train-2 was never bound" in said(capsys, run, "train", "--repetition", 2)
 
 

@@ -88,10 +88,11 @@ def _number(text: str) -> float | None:
 
 
 def between(unit: Unit, least: float, most: float | None) -> str:
-    """What a value lies between, with its unit; None or infinity is no upper bound."""
+    """What a value lies between, with its unit; `about` what both round to; None or infinity is no upper bound."""
     if most is None or math.isinf(most):
         return f"{shown(unit, least)} or more"
-    return f"between {shown(unit, least)} and {shown(unit, most)}"
+    low, high = shown(unit, least), shown(unit, most)
+    return f"about {low}" if low == high else f"between {low} and {high}"
 
 
 def signed(unit: Unit, value: float, decimals: int = 1) -> str:

@@ -140,7 +140,8 @@ def _scheduler(raw: Mapping[str, object]) -> Iterator[Problem]:
         for key in ("config", "binary"):
             if chosen.get(key):
                 message = "has no effect on the cluster's own scheduler"
-                yield problem(("scheduler", key), message, "write name: kube-scheduler, which is started alongside it")
+                remedy = "write name: kube-scheduler (--scheduler kube-scheduler), which is started alongside it"
+                yield problem(("scheduler", key), message, remedy)
 
 
 def _stopped(raw: Mapping[str, object]) -> Iterator[Problem]:

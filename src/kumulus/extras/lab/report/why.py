@@ -183,9 +183,10 @@ def _is_of(pod: str, repetition: int | None) -> bool:
 
 
 def named(pods: Iterable[str], wanted: str) -> str | None:
-    """The pod of a name, or the only one whose name begins so; None if there is none."""
+    """The pod of a name, or the only one whose name begins so, first of a job's name; None if there is none."""
     every = dict.fromkeys(pods)
     found = [pod for pod in every if wanted in (pod, _name(pod))]
+    found = found or [pod for pod in every if _name(pod).startswith(f"{wanted}-")]
     found = found or [pod for pod in every if _name(pod).startswith(wanted) or pod.startswith(wanted)]
     if len(found) > 1:
         shown = ", ".join(found[:_SHOWN]) + (" …" if len(found) > _SHOWN else "")

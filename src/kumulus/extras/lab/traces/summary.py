@@ -143,7 +143,7 @@ def summary(machines: Sequence[Machine], sums: Sums, notes: Notes, *, stay: bool
     yield f"tasks      {sums.tasks:,}, {sums.pods:,} pods"
     yield f"           {sums.with_gpus:,} ask for GPUs, {sums.shares:,} of them for a part of one"
     if sums.gangs:
-        yield f"gangs      {sums.gangs:,} tasks of more than one pod"
+        yield f"gangs      {sums.gangs:,} {'task' if sums.gangs == 1 else 'tasks'} of more than one pod"
     if sums.tasks:
         hours = (sums.last - sums.first) / 3600
         yield f"arrivals   over {f'{hours / 24:,.1f} days' if hours >= _DAYS else f'{hours:,.2f} hours'}"
