@@ -107,6 +107,7 @@ ENDS: dict[str, tuple[Object | None, Both, Object | None, Both, str]] = {
     "neither was started": (None, (CREATING, CREATING), None, (LOST, LOST), "Failed"),
     "it initializes": (RUNS, (INITIALIZING, INITIALIZING), KILLED, (INITIALIZING, INITIALIZING), "Failed"),
     "it has initialized": (DONE, (RUNS, RUNS), DONE, (KILLED, KILLED), "Failed"),
+    "no kubelet has seen it": ({}, ({}, {}), INITIALIZING, (INITIALIZING, INITIALIZING), "Failed"),
 }
 
 
@@ -116,15 +117,16 @@ async def test_what_a_pods_containers_did_decides_how_it_ends(plane: Plane, pool
     init, containers, init_after, after, phase = ENDS[doing]
     await pools.create(pools.inputs(1, labels={"end": "doing"}, taints=[]))
     spec = {**Place(plane.api, "doing").pod(), "containers": [{"name": name, "image": "none"} for name in "ab"]}
-    if init:
+    if init is not None:
         spec["initContainers"] = [{"name": "first", "image": "none"}]
     body = {"metadata": {"name": "w", "labels": {"app": "w"}, "finalizers": ["example.com/keep"]}, "spec": spec}
     plane.api.create(PODS, body)
     plane.api.until(PODS, lambda pods: pods["w"]["status"]["phase"] == "Running")
-    initialized = {"type": "Initialized", "status": "False" if init == RUNS else "True"}
-    listed = {"containerStatuses": [_container(*each) for each in zip("ab", containers, strict=True)]}
-    if init:
-        listed["initContainerStatuses"] = [_container("first", init)]
+    initialized = {"type": "Initialized", "status": "False" if init in (RUNS, {}) else "True"}
+    states = [_container(*each) for each in zip("ab", containers, strict=True)]
+    listed = {"containerStatuses": states, "initContainerStatuses": [_container("first", init)] if init else None}
+    if init == {}:
+        listed["containerStatuses"] = None
     plane.api.merge(f"{PODS}/w/status", {"status": {**listed, "conditions": [initialized]}})
     plane.api.delete(f"{PODS}/w")
     found = plane.api.until(PODS, lambda pods: pods["w"]["status"]["phase"] in ("Succeeded", "Failed"))

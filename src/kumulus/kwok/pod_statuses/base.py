@@ -120,10 +120,10 @@ _TERMINATED = """
 {{ if and (eq .type "Initialized") (eq .status "True") }}{{ $initialized = true }}{{ end }}
 {{ end }}
 {{ $succeeded := SUCCEEDED }}
+{{ $waiting := dict "waiting" (dict "reason" "PodInitializing") }}
 containerStatuses:
 {{ range .spec.containers }}
 {{ $name := .name }}
-{{ $waiting := dict "waiting" (dict "reason" "PodInitializing") }}
 {{ $status := dict "name" .name "image" .image "imageID" "" "restartCount" 0 "state" $waiting }}
 {{ range $root.status.containerStatuses }}{{ if eq .name $name }}{{ $status = . }}{{ end }}{{ end }}
 {{ $end := dig "state" "terminated" dict $status }}
@@ -139,6 +139,13 @@ containerStatuses:
 {{ $_ := set $status "started" false }}
 - {{ $status | toJson }}
 {{ end }}
+{{ if not .status.initContainerStatuses }}{{ with .spec.initContainers }}
+initContainerStatuses:
+{{ range . }}
+{{ $status := dict "name" .name "image" .image "imageID" "" "restartCount" 0 "ready" false "started" false }}
+- {{ set $status "state" $waiting | toJson }}
+{{ end }}
+{{ end }}{{ end }}
 {{ range $list := list "initContainerStatuses" "ephemeralContainerStatuses" }}
 {{ with index $root.status $list }}
 {{ $list }}:
