@@ -232,6 +232,18 @@ def test_the_current_stack_is_the_one_that_pulumi_has_too(folder: Path, monkeypa
     assert project.chosen("quickstart") == "quickstart"
 
 
+def test_a_stack_of_another_project_that_the_shell_still_has_is_said_to_be_from_there(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main(["new", "fleet"])
+    monkeypatch.chdir(folder / "fleet")
+    monkeypatch.setenv("PULUMI_STACK", "organization/other/quickstart")
+    with pytest.raises(UserError, match="stacks are: dev\n  PULUMI_STACK is quickstart in this shell: name another"):
+        project.require_stack("quickstart")
+    with pytest.raises(UserError, match=r"stacks are: dev$"):
+        project.require_stack("other")
+
+
 def test_a_stack_is_named_as_for_pulumi_or_as_a_word_and_only_once(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
