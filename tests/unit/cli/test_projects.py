@@ -173,6 +173,8 @@ def test_a_policy_pack_is_a_copy_and_keeps_what_is_the_users(folder: Path) -> No
     )
     done = subprocess.run([sys.executable, "-I", "-c", code, str(pack)], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == str(pack / "kumulus" / "extras" / "policy" / "limits.py")
+    # The limits of this repository's stacks are not those of a user's that are called like them.
+    assert json.loads((pack / "limits.json").read_text())["node-limit"] == {"most": 200, "stacks": {}}
     (pack / "limits.json").write_text("{}")
     policy.write(pack)
     assert (pack / "limits.json").read_text() == "{}"
