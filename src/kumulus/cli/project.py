@@ -72,7 +72,10 @@ def require_stack(stack: str) -> str:
     near = difflib.get_close_matches(stack, known, n=1)
     hint = f" (did you mean {near[0]}?)" if near else ""
     file = project.shown(project.stack_file(stack))
-    raise UserError(f"there is no {file}{hint}; the stacks are: {', '.join(known) or 'none'}")
+    # As after `eval "$(kumulus env quickstart)"`, in a shell that went to another project since.
+    named = os.environ.get("PULUMI_STACK", "").rpartition("/")[2] == stack
+    why = f"\n  PULUMI_STACK is {stack} in this shell: name another by -s, or unset PULUMI_STACK" if named else ""
+    raise UserError(f"there is no {file}{hint}; the stacks are: {', '.join(known) or 'none'}{why}")
 
 
 def not_up(stack: str, cluster: str = "") -> UserError:

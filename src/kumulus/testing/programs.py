@@ -21,5 +21,9 @@ def running(command: Sequence[str], environment: Mapping[str, str]) -> Iterator[
     with subprocess.Popen(processes.tied(command), env=environment, stdin=subprocess.DEVNULL) as process:
         try:
             yield process
+        except BaseException as error:  # a failed test's, too
+            if (code := process.poll()) is not None:
+                error.add_note(f"{command[0]} had ended by itself before, with exit code {code}")
+            raise
         finally:
             process.kill()

@@ -173,6 +173,8 @@ def test_a_policy_pack_is_a_copy_and_keeps_what_is_the_users(folder: Path) -> No
     )
     done = subprocess.run([sys.executable, "-I", "-c", code, str(pack)], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == str(pack / "kumulus" / "extras" / "policy" / "limits.py")
+    # The limits of this repository's stacks are not those of a user's that are called like them.
+    assert json.loads((pack / "limits.json").read_text())["node-limit"] == {"most": 200, "stacks": {}}
     (pack / "limits.json").write_text("{}")
     policy.write(pack)
     assert (pack / "limits.json").read_text() == "{}"
@@ -230,6 +232,18 @@ def test_the_current_stack_is_the_one_that_pulumi_has_too(folder: Path, monkeypa
     monkeypatch.setenv("PULUMI_STACK", "organization/fleet/dev")
     assert project.chosen(None) == "dev"
     assert project.chosen("quickstart") == "quickstart"
+
+
+def test_a_stack_of_another_project_that_the_shell_still_has_is_said_to_be_from_there(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main(["new", "fleet"])
+    monkeypatch.chdir(folder / "fleet")
+    monkeypatch.setenv("PULUMI_STACK", "organization/other/quickstart")
+    with pytest.raises(UserError, match="stacks are: dev\n  PULUMI_STACK is quickstart in this shell: name another"):
+        project.require_stack("quickstart")
+    with pytest.raises(UserError, match=r"stacks are: dev$"):
+        project.require_stack("other")
 
 
 def test_a_stack_is_named_as_for_pulumi_or_as_a_word_and_only_once(

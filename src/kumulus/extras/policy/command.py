@@ -8,6 +8,7 @@ environment, run the same command again. docs/teams.md describes the rules.
 """
 
 import argparse
+import json
 import shlex
 import shutil
 from pathlib import Path
@@ -16,7 +17,8 @@ from kumulus.cli import project
 from kumulus.cli.errors import UserError
 
 _PACKAGE = Path(__file__).resolve().parents[2]
-_OWN = ("PulumiPolicy.yaml", "requirements.txt", "limits.json", "__main__.py")
+_LIMITS = "limits.json"
+_OWN = ("PulumiPolicy.yaml", "requirements.txt", _LIMITS, "__main__.py")
 # The packages that its rules need; they use no library.
 _MODULES = ("extras/policy", "model")
 
@@ -51,6 +53,11 @@ def write(folder: Path) -> None:
         shutil.copytree(_PACKAGE / name, made, ignore=shutil.ignore_patterns("__pycache__", ".venv", *_OWN))
     for package in ("kumulus", "kumulus/extras"):
         (folder / package / "__init__.py").touch()
+    if not (folder / _LIMITS).exists():
+        rules = json.loads((_PACKAGE / "extras" / "policy" / _LIMITS).read_text())
+        # Without the limits of this repository's stacks: a user's team-x would have that of our team-*.
+        own = {name: rule | {"stacks": {}} if "stacks" in rule else rule for name, rule in rules.items()}
+        (folder / _LIMITS).write_text(json.dumps(own, indent=2) + "\n")
     for name in _OWN:
         if not (folder / name).exists():
             shutil.copy(_PACKAGE / "extras" / "policy" / name, folder / name)
