@@ -95,6 +95,14 @@ def test_gpus_of_the_end_have_the_most_and_the_mean_with_them_where_these_differ
     assert f"  allocation.gpuEnd   {said}" in list(lines(found))
 
 
+@pytest.mark.parametrize(
+    ("groups", "jobs", "said"), [(6, 6, "3"), (6, 10, "3 of 6: a PodGroup for each gang, or each slice of one")]
+)
+def test_groups_that_are_not_as_many_as_the_jobs_are_explained(groups: int, jobs: int, said: str) -> None:
+    found = report(measures=[{"duration": 9.0, "groups.admitted": 3, "groups.total": groups, "jobs.total": jobs}])
+    assert f"  groups.admitted     {said}" in list(lines(found))
+
+
 def test_a_run_that_is_under_way_is_running_and_not_the_latest(tmp_path: Path) -> None:
     first, second = report("20261122-1"), report("20261122-2")
     second.metadata.timestamp = "2027-01-01T00:00:00Z"

@@ -96,7 +96,13 @@ def _test(test: Test) -> Iterator[str]:
 
 
 def _meanwhile(test: Test, name: str) -> str:
-    """The most and the mean of a measure of the end that says something else: a run's end is often an empty cluster."""
+    """The most and the mean of a measure of the end that says something else: a run's end is often an empty cluster.
+
+    Of groups, what they are, where they are not as many as the jobs.
+    """
+    total = test.details.measures.get("groups.total")
+    if name == "groups.admitted" and total not in (None, test.details.measures.get("jobs.total")):
+        return f" of {value(test, 'groups.total')}: a PodGroup for each gang, or each slice of one"
     most_and_mean = {"most": "allocation.gpu", "mean": "allocation.gpuMean"} if name == "allocation.gpuEnd" else {}
     found = {word: value(test, other) for word, other in most_and_mean.items() if other in test.details.measures}
     other = [f"{word} {read}" for word, read in found.items() if read != value(test, name)]
