@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 
 from kumulus.cli import beforehand, project, stack, stack_file
 from kumulus.cli.registry import offered
@@ -32,19 +33,34 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _next(name: str) -> list[str]:
-    """What to do with a stack that is up: three commands."""
-    command = installation.command()
-    watch = offered().get("ui")
+    """What to do with a stack that is up: three commands, and an experiment if the project has one for it."""
+    command, experiment = installation.command(), _experiment(name) if _there("experiment") else ""
     look = f"{command} ui -s {name}"
-    if watch is None or (watch.extra and watch.extra.missing):
+    if not _there("ui"):
         # What a program of the user's own declares is in no stack file, from which the topology is drawn.
         look = f"{command} topology -s {name}" if project.current().describes_clusters else "kubectl get nodes"
     rows = [
         (f'eval "$({command} env {name})"', "pulumi, kubectl and kumulus for this stack"),
         (look, "look at it"),
         (f"{command} fault inject broken -s {name} --kind unreachable --count 1 --for 5m", "a node fails"),
+        *([(f"{command} experiment run {experiment} -s {name}", "measure its scheduler")] if experiment else []),
     ]
     return [f"\n{name} is up. Next:", *(f"  {line}" for line in aligned([(a, f"# {b}") for a, b in rows]).splitlines())]
+
+
+def _there(command: str) -> bool:
+    """Whether there is a command, with the packages that it needs."""
+    found = offered().get(command)
+    return found is not None and not (found.extra and found.extra.missing)
+
+
+def _experiment(name: str) -> str:
+    """An experiment of the project that names a stack, the one of the same name first; empty if there is none."""
+    here = project.current()
+    for file in sorted((here.root / "experiments").glob("*.yaml"), key=lambda file: (file.stem != name, file)):
+        if re.search(rf"^stack: *{re.escape(name)}\s*$", file.read_text("utf-8", errors="replace"), re.MULTILINE):
+            return here.shown(file)
+    return ""
 
 
 def _assumed(name: str) -> list[str]:

@@ -141,7 +141,7 @@ class Client:
         if verb in ("POST", "PATCH", "PUT"):
             query.setdefault("fieldManager", USER_AGENT)
         attempts = Attempts(self.patience if patience is None else patience, self._request_timeout)
-        renewed, begun = False, math.inf
+        renewed, begun, first = False, math.inf, time.monotonic()
         while True:
             try:
                 async with self._slots:
@@ -161,7 +161,7 @@ class Client:
                 # Asking again does not make a certificate a trusted one.
                 pause = None if isinstance(error, ssl.SSLCertVerificationError) else attempts.pause()
                 if pause is None:
-                    raise Unreachable(self.connection.server, reason(error)) from error
+                    raise Unreachable(self.connection.server, reason(error, time.monotonic() - first)) from error
             await asyncio.sleep(pause)
 
     async def _once(
@@ -254,7 +254,7 @@ class Client:
         """
         server, (credential, tls) = self.connection.server, await self._credential()
         headers = {"Accept": accept} | (_signature(credential) if credential is not None else {})
-        ends = time.monotonic() + timeout
+        begun = time.monotonic()
         streaming = self._http.stream(
             path, params or {}, headers, within=self._request_timeout, silence=min(timeout, _LONGEST_SILENCE), tls=tls
         )
@@ -266,8 +266,8 @@ class Client:
                     body = b"".join([chunk async for chunk in chunks])
                     raise api_error(answer.status, refusal(body), "GET", path, _wait(answer))
             except OSError as error:
-                raise Unreachable(server, reason(error)) from error
-            yield await stack.enter_async_context(aclosing(_until(chunks, ends, server)))
+                raise Unreachable(server, reason(error, time.monotonic() - begun)) from error
+            yield await stack.enter_async_context(aclosing(_until(chunks, begun + timeout, server)))
 
 
 async def _until(chunks: AsyncIterator[bytes], ends: float, server: str) -> AsyncGenerator[bytes, None]:

@@ -209,10 +209,10 @@ class Http:
 _OTHER_AUTHORITY = frozenset({7, 18, 19, 20, 21})
 
 
-def reason(error: OSError) -> str:
-    """Why no answer came, in words for the user."""
+def reason(error: OSError, waited: float = 0.0) -> str:
+    """Why no answer came, in words for the user; with the seconds for which it was waited for, if they are given."""
     if isinstance(error, TimeoutError):
-        return "no answer in time"
+        return "no answer in time" + (f", after {waited:.1f} s" if waited else "")
     if isinstance(error, ssl.SSLCertVerificationError):
         other = getattr(error, "verify_code", 0) in _OTHER_AUTHORITY
         anew = "; a cluster that was made anew has another kubeconfig" if other else ""

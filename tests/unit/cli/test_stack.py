@@ -86,10 +86,18 @@ def test_what_comes_next_is_commands_that_there_are(project: Path) -> None:
     title, env, *others = up._next("dev")
     assert title == "\ndev is up. Next:"
     assert env.split("#")[0].strip().endswith('env dev)"')
+    assert len(others) == 2
+    (project / "experiments").mkdir()
+    for experiment, of in (("a", "dev2"), ("b", "dev"), ("c", "dev")):
+        (project / "experiments" / f"{experiment}.yaml").write_text(f"name: {experiment}\nstack: {of}\n")
+    others = up._next("dev")[2:]
     for line in others:
         _, name, *words = shlex.split(line, comments=True)
         assert parser_of(name, offered()[name].command)[1].parse_args(words).stack == "dev"
-    assert len(others) == 2
+    assert len(others) == 3
+    assert "experiment run experiments/b.yaml -s dev" in others[-1]
+    (project / "experiments" / "c.yaml").rename(project / "experiments" / "dev.yaml")
+    assert "experiment run experiments/dev.yaml -s dev" in up._next("dev")[-1]
 
 
 def test_without_the_extra_watch_a_look_is_the_topology_or_for_a_program_of_ones_own_kubectls(

@@ -176,14 +176,25 @@ def _group(kind: InstanceType, spot: bool) -> dict[str, Any]:
 
 
 def _by_type(kind: str, group: Mapping[str, Any], zone: str) -> Mapping[str, Any]:
-    """A group in short, by its instance type, where that says as much; otherwise the group."""
-    short = {"instanceType": kind, "nodeTemplate": {"taints": []}}
+    """A group in short, by its instance type and what that does not bring, where that says as much; else the group."""
+    brought, template = _pool({"instanceType": kind}, zone), group["nodeTemplate"]
+    labels = _beyond(template["metadata"]["labels"], brought.labels)
+    own = {
+        "metadata": {"labels": labels} if labels else {},
+        "capacity": _beyond(template["capacity"], brought.capacity),
+        "allocatable": template.get("allocatable", {}),
+    }
+    short = {"instanceType": kind, "nodeTemplate": {**{key: much for key, much in own.items() if much}, "taints": []}}
     one, other = (_pool(each, zone) for each in (short, group))
     return (
         short
         if (one.labels, one.capacity, one.allocatable) == (other.labels, other.capacity, other.allocatable)
         else group
     )
+
+
+def _beyond(said: Mapping[str, str], brought: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in said.items() if brought.get(key) != value}
 
 
 def _pool(group: Mapping[str, Any], zone: str) -> Pool:

@@ -21,7 +21,7 @@ from kumulus.extras.lab.plan.plan import Plan
 from kumulus.extras.lab.plan.scheduling import is_own, require_own
 from kumulus.extras.lab.report.fidelity import concerning
 from kumulus.extras.lab.report.files import RunDirectory
-from kumulus.extras.lab.report.making import inputs_of, machine, status_of, test_of
+from kumulus.extras.lab.report.making import delayed, inputs_of, machine, status_of, test_of
 from kumulus.extras.lab.report.model import Cluster, Metadata, Report, Results, SchedulerUsed
 from kumulus.extras.lab.run.arriving import Arriving, by_node
 from kumulus.extras.lab.run.bench import Bench, Options
@@ -210,7 +210,7 @@ class Run:
                 return str(failed)
             except (ApiError, Unreachable) as failed:
                 full = no_room(options.kubeconfig.parent)
-                return f"{failed}; {full}" if full else str(failed)
+                return "; ".join(filter(None, (str(failed), full, delayed(failed))))
             report.metadata.cluster.nodes, report.metadata.cluster.gpus = outcome.nodes, outcome.gpus
             results.tests.append(test_of(experiment, outcome, self.id, number, plan))
             try:

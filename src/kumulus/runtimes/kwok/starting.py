@@ -160,7 +160,8 @@ async def all_running(layout: Layout, report: Reporter) -> str:
         if starts == _STARTS:
             raise ProviderError(api.explain(layout, f"{', '.join(ended)} of cluster {layout.name} ended"))
         starts += 1
-        report.status(f"starting {', '.join(ended)} again")
+        why = "" if set(api.SERVING) & set(ended) else ": ended, as the API server was slow to answer"
+        report.status(f"starting {', '.join(ended)} again{why}")
         await start_components(layout)
         identity = await api.answering(layout, report)
     return identity

@@ -325,11 +325,17 @@ def test_amounts_with_no_common_unit_are_packed_exactly_and_the_bound_holds(seed
     assert sum(number for _, number in found.columns) >= 19
 
 
-def test_a_stacks_machine_of_the_catalog_is_advised_by_its_type_alone() -> None:
+def test_a_stacks_machine_of_the_catalog_is_advised_by_its_type_and_what_that_does_not_bring() -> None:
     zone = {"placement": [{"availabilityZone": "us-central1-a", "replicas": 1}]}
     plain = {"name": "plain", "instanceType": "e2-standard-4", **zone}
-    larger = {"name": "larger", "instanceType": "e2-standard-8", "nodeTemplate": {"capacity": {"pods": "7"}}, **zone}
-    declared = pools(ClusterSpec.checked({"nodeGroups": [plain, larger]}), "x")
+    template = {"metadata": {"labels": {"team": "a"}}, "capacity": {"pods": "7"}}
+    larger = {"name": "larger", "instanceType": "e2-standard-8", "nodeTemplate": template, **zone}
+    less = {"name": "less", "instanceType": "e2-standard-4", "nodeTemplate": {"allocatable": {"cpu": "3"}}, **zone}
+    declared = pools(ClusterSpec.checked({"nodeGroups": [plain, larger, less]}), "x")
     found = {each.kind: each.group for each in of_pools({"": declared}, catalog()).found}
     assert found["plain"] == {"instanceType": "e2-standard-4", "nodeTemplate": {"taints": []}}
-    assert found["larger"]["nodeTemplate"]["capacity"]["pods"] == "7"
+    assert found["larger"] == {
+        "instanceType": "e2-standard-8",
+        "nodeTemplate": {"metadata": {"labels": {"team": "a"}}, "capacity": {"pods": "7"}, "taints": []},
+    }
+    assert found["less"]["nodeTemplate"] == {"allocatable": {"cpu": "3"}, "taints": []}

@@ -197,6 +197,26 @@ def test_a_mistake_in_a_named_file_is_told_with_both_places(
     assert words in str(raised.value)
 
 
+def test_files_that_are_missing_are_told_together_with_the_mistakes_of_the_experiment(tmp_path: Path) -> None:
+    body = (
+        "name: t\nsetup: [q.yaml, 3, there.yaml]\nscheduler: {name: default, config: c.yaml}\nworkloads:\n"
+        "- {name: a, manifest: j.yaml, labels: {manifest: none.yaml}}\n"
+        "- {name: b, workers: 0, arrival: {trace: {file: t.csv}}}\n- {name: c, replay: {file: d.jsonl}}\n- 7\n"
+    )
+    file = write(tmp_path, e_yaml=body, there_yaml="")
+    with pytest.raises(SpecError) as raised:
+        load(file)
+    said = {each.path: each.message for each in raised.value.problems}
+    assert "is 0" in said["workloads[1].workers"]
+    assert {path for path, message in said.items() if message.startswith("there is no file")} == {
+        "setup[0]",
+        "scheduler.config",
+        "workloads[0].manifest",
+        "workloads[1].arrival.trace.file",
+        "workloads[2].replay.file",
+    }
+
+
 @pytest.mark.parametrize(
     ("trace", "csv", "words"),
     [

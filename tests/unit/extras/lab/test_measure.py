@@ -189,10 +189,20 @@ def test_groups_are_counted_by_their_conditions_and_by_the_pods_that_name_them()
     assert victims(found.pods.values()) == {"a/partly": 1}
 
 
+def test_groups_of_jobs_that_are_no_gangs_are_not_measured() -> None:
+    """Kubernetes makes one for each Job, and says that it is placed as soon as one of its pods is."""
+    found = records()
+    placed = {"conditions": [{"type": "PodGroupInitiallyScheduled", "status": "True"}]}
+    for name, policy in (("job", {"basic": {}}), ("gang", {"gang": {"minCount": 1}})):
+        found.put(pod(name, node="n0", group=f"a/{name}"), 1.0)
+        found.groups.put(f"a/{name}", {"spec": {"schedulingPolicy": policy}, "status": placed}, 1.0, 1.0)
+        assert found.groups.measures(found.pods.values()).get("groups.total") == (1 if name == "gang" else None)
+
+
 def test_groups_of_which_the_scheduler_says_nothing_are_not_measured() -> None:
     """As of Volcano: the Jobs' own groups are there, and it places pods by those that it knows."""
     found = records()
-    item: dict[str, Any] = {"spec": {"schedulingPolicy": {"basic": {}}}}
+    item: dict[str, Any] = {"spec": {"schedulingPolicy": {"gang": {"minCount": 1}}}}
     found.groups.put("a/g", item, 1.0, 1.0)
     found.put(pod("g", group="a/g"), 1.0)
     assert found.groups.measures(found.pods.values())["groups.admitted"] == 0
@@ -208,7 +218,7 @@ async def test_placements_are_counted_over_the_measurement_unless_the_scheduler_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, counted: list[int], evaluated: int | None
 ) -> None:
     found = records()
-    found.groups.put("a/g", {"spec": {"schedulingPolicy": {"basic": {}}}}, 1.0, 1.0)
+    found.groups.put("a/g", {"spec": {"schedulingPolicy": {"gang": {"minCount": 1}}}}, 1.0, 1.0)
     found.put(pod("g", group="a/g"), 1.0)
     components = Components(tmp_path)
     sampler = Sampler(found, components, None, lambda: 1.0)
@@ -227,7 +237,7 @@ async def test_placements_are_counted_over_the_measurement_unless_the_scheduler_
 
 def test_a_group_whose_placement_was_not_heard_of_at_once_has_no_time() -> None:
     found = records()
-    item: dict[str, Any] = {"spec": {"schedulingPolicy": {"basic": {}}}, "status": {}}
+    item: dict[str, Any] = {"spec": {"schedulingPolicy": {"gang": {"minCount": 1}}}, "status": {}}
     found.groups.put("a/g", item, 1.0, 1.0)
     found.put(pod("g", group="a/g"), 1.0)
     placed = {"conditions": [{"type": "PodGroupInitiallyScheduled", "status": "True"}]}

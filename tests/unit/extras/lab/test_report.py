@@ -11,8 +11,10 @@ from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.report import compare, history, plots, spreads
 from kumulus.extras.lab.report.files import RunDirectory, find, manifest, report_at
 from kumulus.extras.lab.report.junit import junit
-from kumulus.extras.lab.report.model import ByUser, Cluster, Moment, OfUser, PolicyUsed, Report
+from kumulus.extras.lab.report.making import delayed
+from kumulus.extras.lab.report.model import ByUser, Cluster, Machine, Moment, OfUser, PolicyUsed, Report
 from kumulus.extras.lab.report.text import lines
+from kumulus.kube import Unreachable
 from tests.support import disk
 from tests.support.reports import report
 
@@ -91,6 +93,14 @@ def test_gpus_of_the_end_have_the_most_and_the_mean_with_them_where_these_differ
     measures = {"duration": 9.0, "allocation.gpuEnd": end, "allocation.gpu": most}
     found = report(measures=[measures if mean is None else {**measures, "allocation.gpuMean": mean}])
     assert f"  allocation.gpuEnd   {said}" in list(lines(found))
+
+
+@pytest.mark.parametrize(
+    ("groups", "jobs", "said"), [(6, 6, "3"), (6, 10, "3 of 6: a PodGroup for each gang, or each slice of one")]
+)
+def test_groups_that_are_not_as_many_as_the_jobs_are_explained(groups: int, jobs: int, said: str) -> None:
+    found = report(measures=[{"duration": 9.0, "groups.admitted": 3, "groups.total": groups, "jobs.total": jobs}])
+    assert f"  groups.admitted     {said}" in list(lines(found))
 
 
 def test_a_run_that_is_under_way_is_running_and_not_the_latest(tmp_path: Path) -> None:
@@ -199,6 +209,33 @@ def test_a_report_in_lines_names_what_was_missed() -> None:
     said = "\n".join(lines(report(judged=[("pods.pending exactly 0", False, "3")], status="failure")))
     assert "fill: failure; all pods are scheduled" in said
     assert "MISSED  pods.pending exactly 0: 3" in said
+
+
+@pytest.mark.parametrize(
+    ("expected", "load", "said"),
+    [
+        ("makespan at most 1 s", 24.04, "this machine was busy: load 24 on 2 cores"),
+        ("scheduling.rate at least 50 a second", 2.46, "this machine was busy: load 2.5 on 2 cores"),
+        ("train: no pod on faulted nodes after 10s", 24.0, "this machine was busy: load 24 on 2 cores"),
+        ("nodes of rack1 cordoned within 10s", 24.0, "this machine was busy: load 24 on 2 cores"),
+        ("makespan at most 1 s", 2.0, ""),
+        ("pods.pending exactly 0", 24.0, ""),
+        ("train on n0, n1", 24.0, ""),
+    ],
+)
+def test_where_a_time_is_missed_a_busy_machine_is_named(expected: str, load: float, said: str) -> None:
+    machine = Machine(cores=2, memory_bytes=1, load=load)
+    for holds in (False, True):
+        found = report(judged=[(expected, holds, "2 s")], machine=machine)
+        assert [line for line in lines(found) if "busy" in line] == ([said] if said and not holds else [])
+
+
+def test_what_had_no_answer_in_time_has_the_load_of_a_busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    late, refused = Unreachable("https://127.0.0.1", "late"), Unreachable("https://127.0.0.1", "refused")
+    late.__cause__, refused.__cause__ = TimeoutError(), ConnectionRefusedError()
+    monkeypatch.setattr("os.getloadavg", lambda: (1000.0, 0.0, 0.0))
+    assert delayed(late).startswith("this machine was busy: load 1000 on ")
+    assert delayed(refused) == ""
 
 
 def test_what_holds_in_a_run_that_was_cut_off_holds_so_far() -> None:

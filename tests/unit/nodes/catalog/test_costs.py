@@ -75,13 +75,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+TAKES = "a group's instanceType, as e2-standard-4, and its availabilityZone, as us-central1-a"
+
+
 @pytest.mark.usefixtures("folder")
 def test_the_command_says_what_a_stack_costs_and_what_has_no_price(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["price"]) == 0
     said = capsys.readouterr().out
     assert said.startswith("dev: 5 nodes, $1.07/h, $782.69 a month, without 3 whose price is not known\n")
     assert "without a known price: 3 nodes of e2-standard-16 in no known region\n" in said
-    assert "  A price takes an instanceType and a zone as us-central1-a;" in said
+    assert f"  A price takes {TAKES}; your own:" in said
     assert main(["price", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["hourly"], found["nodesWithoutPrice"], found["byGroup"]["odd"]["hourly"]) == (1.0722, 3, 0.0)
@@ -91,4 +94,18 @@ def test_the_command_says_what_a_stack_costs_and_what_has_no_price(capsys: pytes
 @pytest.mark.parametrize("command", ["topology", "plan"])
 def test_the_price_is_beside_what_else_is_said_of_a_stack(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     main([command, "-s", "dev"])
-    assert "$1.07/h, $782.69 a month, without 3 whose price is not known" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "$1.07/h, $782.69 a month, without 3 whose price is not known" in said
+    assert TAKES not in said
+
+
+def test_where_no_node_has_a_price_a_topology_says_what_it_takes(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As of an imported trace, whose machines have no type."""
+    (folder / "Pulumi.dev.yaml").write_text(
+        "config: {kumulus:cluster: {nodeGroups: [{name: p100-8g, placement: [{availabilityZone: trace, replicas: 5}], "
+        "nodeTemplate: {capacity: {cpu: 64, memory: 1Gi, pods: 10}}}]}}\n"
+    )
+    main(["topology", "-s", "dev"])
+    assert capsys.readouterr().out.endswith(f"\ncost: price not known; it takes {TAKES}\n")

@@ -283,6 +283,27 @@ def test_of_an_etcd_whose_log_has_lost_its_end_it_is_said_that_it_takes_nothing_
     assert "takes nothing" not in api.explain(layout, "kube-apiserver of cluster dev ended")
 
 
+@pytest.mark.parametrize(
+    ("ended", "why"),
+    [("kube-controller-manager", ": ended, as the API server was slow to answer"), ("kube-apiserver", "")],
+)
+async def test_a_component_that_gave_up_is_started_again_with_the_reason(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch, ended: str, why: str
+) -> None:
+    async def answering(*_: object) -> str:
+        return "uid"
+
+    async def start(_: Layout) -> None:
+        monkeypatch.setattr(processes, "running", lambda _: {name: [1] for name in NAMES})
+
+    monkeypatch.setattr(api, "answering", answering)
+    monkeypatch.setattr(starting, "start_components", start)
+    monkeypatch.setattr(processes, "running", lambda _: {name: [1] for name in NAMES if name != ended})
+    said = Said()
+    assert await starting.all_running(layout, said) == "uid"
+    assert said.statuses == [f"starting {ended} again{why}"]
+
+
 # --- another stack's cluster in the place of a recorded one ----------------------------------------------------------
 
 OTHER = owner("b", "urn:b", "/work/b", "b" * 32)

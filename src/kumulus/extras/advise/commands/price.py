@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kumulus.nodes.catalog.costs import Cost, FleetCost
 
 _SHOWN = 8
+_TAKES = "a group's instanceType, as e2-standard-4, and its availabilityZone, as us-central1-a"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -62,12 +63,15 @@ def lines(name: str, cost: FleetCost) -> Iterator[str]:
             for (kind, region), number in cost.without.most_common()
         ]
         yield f"without a known price: {listed(each, _SHOWN, '; ')}"
-        yield "  A price takes an instanceType and a zone as us-central1-a; your own: kumulus:prices (docs/prices.md)"
+        yield f"  A price takes {_TAKES}; your own: kumulus:prices (docs/prices.md)"
 
 
 def short(cost: FleetCost) -> str:
-    """What a fleet costs, in half a line; says of nodes without a price that they have none."""
-    return _sum(cost.total)
+    """What a fleet costs, in half a line; says of nodes without a price that they have none.
+
+    Where none has one, as the machines of an imported trace, it says what a price takes.
+    """
+    return _sum(cost.total) + (f"; it takes {_TAKES}" if cost.without and not cost.total.priced else "")
 
 
 def _sum(cost: Cost) -> str:

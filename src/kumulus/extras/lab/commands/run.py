@@ -17,6 +17,7 @@ from kumulus.extras.lab.file.load import Loaded, load, overridden, with_prices
 from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.report import compare as comparison
 from kumulus.extras.lab.report import junit, text
+from kumulus.extras.lab.report.making import delayed
 from kumulus.extras.lab.report.model import Report
 from kumulus.extras.lab.run.bench import Options
 from kumulus.extras.lab.run.progress import Progress
@@ -102,8 +103,8 @@ def on_cluster(
         return asyncio.run(do(Place(found, kubeconfig, federation, prices), loaded))
     except (ApiError, KubeconfigError, Unreachable) as error:
         hint = f"\n  {cluster.restart(found.stack)}" if found else ""
-        full = directories.no_room(kubeconfig.parent)
-        raise UserError(f"{error}{hint}" + (f"\n  {full}" if full else "")) from None
+        more = filter(None, (directories.no_room(kubeconfig.parent), delayed(error)))
+        raise UserError(f"{error}{hint}" + "".join(f"\n  {line}" for line in more)) from None
 
 
 async def _run(place: Place, loaded: Loaded, args: argparse.Namespace) -> int:

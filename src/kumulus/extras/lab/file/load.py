@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -30,6 +30,15 @@ if TYPE_CHECKING:
 KEPT_AS = "baseline.json"
 """What a run's inputs call it."""
 _REMEDY = "write it anew: kumulus experiment baseline RUN FILE"
+_FILES = {
+    ("setup",),
+    ("workloads", "manifest"),
+    ("workloads", "arrival", "trace", "file"),
+    ("workloads", "replay", "file"),
+    ("scheduler", "config"),
+    ("baseline",),
+}
+"""Where an experiment names files, without indices; a policy may be a name, too."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +90,10 @@ def loaded_from(raw: object, directory: Path, source: str, text: str) -> Loaded:
         source: the file's name in error messages.
         text: of its file, which a report keeps.
     """
-    experiment = Experiment.checked(raw, source)
+    try:
+        experiment = Experiment.checked(raw, source)
+    except SpecError as error:
+        raise SpecError([*error.problems, *_unreadable(raw, (), directory)], source) from None
     loaded = Loaded(experiment, directory, inputs={"experiment.yaml": text})
     problems: list[Problem] = []
     for where, location in references(experiment):
@@ -100,6 +112,19 @@ def loaded_from(raw: object, directory: Path, source: str, text: str) -> Loaded:
     if problems:
         raise SpecError(problems, source)
     return _with_baseline(loaded, source) if experiment.baseline else loaded
+
+
+def _unreadable(raw: object, where: Where, directory: Path) -> Iterator[Problem]:
+    """The files that cannot be read, of those that an experiment names which has other mistakes."""
+    if isinstance(raw, Mapping | list):
+        for key, each in raw.items() if isinstance(raw, Mapping) else enumerate(raw):
+            yield from _unreadable(each, (*where, key), directory)
+    elif isinstance(raw, str) and tuple(key for key in where if isinstance(key, str)) in _FILES:
+        try:
+            if large_file(raw, directory, path_text(where), "", MOST_BYTES) is None:
+                read_text(raw, directory, path_text(where))
+        except SpecError as error:
+            yield from error.problems
 
 
 def _profile_problems(loaded: Loaded) -> list[Problem]:

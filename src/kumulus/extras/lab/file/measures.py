@@ -59,7 +59,7 @@ _SINGLE: dict[str, tuple[Unit, Better, str]] = {
         "of a federation: Jobs dispatched in a second, from the first one's creation to the last one's dispatch",
     ),
     "dispatch.ratePeak": ("perSecond", "higher", "of a federation: the most Jobs dispatched in any one second"),
-    "groups.total": ("count", "", "PodGroups of Kubernetes' own that the workloads' pods name"),
+    "groups.total": ("count", "", "PodGroups of Kubernetes' own, of gangs, that the workloads' pods name"),
     "groups.admitted": ("count", "higher", "those that kube-scheduler has placed as a whole, as their condition says"),
     "groups.partlyPlaced": (
         "count",

@@ -225,12 +225,12 @@ class Records:
 
 @dataclass(slots=True)
 class GroupRecord(Timed):
-    """A PodGroup."""
+    """A PodGroup of a gang."""
 
     created: float
     """When it was first seen."""
     minimum: int
-    """How many of its pods get nodes together or not at all; 1 if it is no gang."""
+    """How many of its pods get nodes together or not at all."""
     bound: float | None = None
     """When its condition said that it was placed; None if it did not."""
     judged: bool = False
@@ -238,16 +238,21 @@ class GroupRecord(Timed):
 
 
 class Groups:
-    """The PodGroups that were seen, by `namespace/name`."""
+    """The PodGroups of gangs that were seen, by `namespace/name`."""
 
     def __init__(self) -> None:
         self._seen: dict[str, GroupRecord] = {}
 
     def put(self, name: str, found: Mapping[str, Any], now: float, since: float) -> None:
-        """Add or update a group; the times are those of :meth:`kumulus.extras.lab.measure.records.Records.put`."""
+        """Add or update a group; the times are those of :meth:`kumulus.extras.lab.measure.records.Records.put`.
+
+        That of a Job that is no gang, which Kubernetes makes too, is placed with its first pod: it would say nothing.
+        """
+        gang = found["spec"]["schedulingPolicy"].get("gang")
+        if gang is None:
+            return
         record = self._seen.get(name)
         if record is None:
-            gang = found["spec"]["schedulingPolicy"].get("gang") or {}
             record = self._seen[name] = GroupRecord(now, gang.get("minCount", 1))
             record.reach("created", now, since)
         conditions = (found.get("status") or {}).get("conditions") or ()
@@ -257,10 +262,10 @@ class Groups:
             record.reach("bound", now, since)
 
     def measures(self, pods: Iterable[PodRecord]) -> dict[str, Measured]:
-        """The measures of the groups that an experiment's pods name; none if they name none.
+        """The measures of the groups of gangs that an experiment's pods name; none if they name none.
 
-        Nor are there any if pods have nodes and no group's condition says a word: Kubernetes makes a group for each
-        Job, and another scheduler places its pods without looking at it.
+        Nor are there any if pods have nodes and no group's condition says a word: another scheduler places the pods
+        without looking at it.
         """
         placed: Counter[str] = Counter()
         preempted = set[str]()

@@ -34,6 +34,7 @@ from kumulus.extras.lab.report.model import (
     Test,
 )
 from kumulus.extras.lab.report.replayed import compared
+from kumulus.extras.lab.report.text import busy
 from kumulus.extras.lab.run.bench import Outcome
 from kumulus.host.machine import memory_bytes
 
@@ -187,3 +188,8 @@ def inputs_of(files: Mapping[str, str], digest: str) -> Inputs:
 def machine() -> Machine:
     """The machine this runs on."""
     return Machine(cores=psutil.cpu_count() or 1, memory_bytes=memory_bytes(), load=round(os.getloadavg()[0], 2))
+
+
+def delayed(error: Exception) -> str:
+    """That this machine is busy, if that may be why a cluster gave no answer in time; else empty."""
+    return busy(machine()) if isinstance(error.__cause__, TimeoutError) else ""

@@ -6,7 +6,7 @@ from kumulus.extras.lab.file.amount import NOT_MEASURED, between, shown
 from kumulus.extras.lab.file.measures import UNITS
 from kumulus.extras.lab.measure.statistics import RESOLUTION
 from kumulus.extras.lab.report import replayed
-from kumulus.extras.lab.report.model import ByCluster, ByUser, PolicyUsed, Report, Test
+from kumulus.extras.lab.report.model import ByCluster, ByUser, Judged, Machine, PolicyUsed, Report, Test
 from kumulus.model.words import counted
 
 _MOST_REASONS = 5
@@ -35,9 +35,25 @@ def lines(report: Report) -> Iterator[str]:
     """The report of every repetition, and the run's status."""
     for test in report.results.tests:
         yield from _test(test)
+    missed = [each for test in report.results.tests for each in test.thresholds if not each.holds]
+    if (why := busy(report.metadata.machine)) and any(map(_in_a_time, missed)):
+        yield why
     yield from report.metadata.fidelity
     if report.results.error:
         yield f"error: {report.results.error}"
+
+
+def busy(machine: Machine) -> str:
+    """That a machine had more load than cores, as times then are the machine's; empty if it had not."""
+    if machine.load <= machine.cores:
+        return ""
+    return f"this machine was busy: load {round(machine.load, 1):g} on {counted(machine.cores, 'core')}"
+
+
+def _in_a_time(expectation: Judged) -> bool:
+    words = expectation.expected.split()
+    unit = UNITS.get("".join(words[:1]))
+    return unit in ("s", "perSecond") or (unit is None and words[-2:-1] in (["within"], ["after"]))
 
 
 def value(test: Test, measure: str) -> str:
@@ -80,7 +96,13 @@ def _test(test: Test) -> Iterator[str]:
 
 
 def _meanwhile(test: Test, name: str) -> str:
-    """The most and the mean of a measure of the end that says something else: a run's end is often an empty cluster."""
+    """The most and the mean of a measure of the end that says something else: a run's end is often an empty cluster.
+
+    Of groups, what they are, where they are not as many as the jobs.
+    """
+    total = test.details.measures.get("groups.total")
+    if name == "groups.admitted" and total not in (None, test.details.measures.get("jobs.total")):
+        return f" of {value(test, 'groups.total')}: a PodGroup for each gang, or each slice of one"
     most_and_mean = {"most": "allocation.gpu", "mean": "allocation.gpuMean"} if name == "allocation.gpuEnd" else {}
     found = {word: value(test, other) for word, other in most_and_mean.items() if other in test.details.measures}
     other = [f"{word} {read}" for word, read in found.items() if read != value(test, name)]
