@@ -38,6 +38,7 @@ def main() -> None:
     finally:
         stack.destroy(on_output=print)
         stack.workspace.remove_stack("lab")
+        print("the stack is removed as well")
 
 
 if __name__ == "__main__":

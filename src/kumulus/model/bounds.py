@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, cast, get_args
+from typing import cast
 
 from kumulus.model.checks import problem, replicas_problems
 from kumulus.model.errors import Problem, Where
@@ -52,12 +52,3 @@ def bounds_problems(where: Where, raw: Mapping[str, object], replicas: object) -
         return []
     message = f"are {int(replicas)} replicas, and the group's bounds are {low} and {high}"
     return [problem((*where, "replicas"), message, f"write a number from {low} to {high}")]
-
-
-Name = Literal["karpenter", "cluster-autoscaler"]
-NAMES: tuple[str, ...] = get_args(Name)
-"""The autoscalers, each a folder of the extra `scaling`."""
-BUILT: tuple[str, ...] = ("karpenter",)
-"""Those whose program is among our tools, and that can run in a cluster; the others' program is the user's own."""
-OURS = frozenset(("address", "cloud-config", "cloud-provider", "kubeconfig", "kubernetes", "leader-elect", "namespace"))
-"""Options of cluster-autoscaler that Kumulus sets itself, so that its processes find each other and the cluster."""

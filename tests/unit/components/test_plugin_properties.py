@@ -22,6 +22,7 @@ NOT_THERE = {
 # What is written as properties outside the components: a plain object, and what an extra declares.
 ELSEWHERE = {
     "NodePool": [Path(pools.__file__), Path(pool_form.__file__)],
+    "Autoscaler": [ROOT / "src" / "kumulus" / "extras" / "scaling" / "section.py"],
     "ReleaseReady": [ROOT / "src" / "kumulus" / "extras" / "watch" / "prometheus_stack.py"],
 }
 

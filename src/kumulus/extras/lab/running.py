@@ -242,25 +242,26 @@ class Run:
     async def _clean(self) -> None:
         while self._cleaning:
             repetition = self._cleaning.pop()
-            telling = asyncio.create_task(self._tell_what_is_left(repetition))
+            said: list[int] = []
+            telling = asyncio.create_task(self._tell_what_is_left(repetition, said))
             try:
                 await repetition.clean()
+                if any(said):
+                    self._options.say("the run is over; removing its pods: all are removed")
             except (LabError, JournalError, ApiError, Unreachable) as error:
                 self._options.say(f"not everything could be removed, the next command will: {error}")
             finally:
                 telling.cancel()
                 await asyncio.gather(telling, return_exceptions=True)
 
-    async def _tell_what_is_left(self, repetition: Repetition) -> None:
+    async def _tell_what_is_left(self, repetition: Repetition, said: list[int]) -> None:
         """Say now and then how many pods are still to be removed, as thousands of them take minutes."""
-        first = 0
         while True:
-            await asyncio.sleep(_TELL_EVERY if first else _WORTH_A_LINE)
+            await asyncio.sleep(_TELL_EVERY if said else _WORTH_A_LINE)
             with suppress(ApiError, Unreachable):
-                left = await repetition.pods_left()
-                first = max(first, left)
+                said.append(left := await repetition.pods_left())
                 if left:
-                    self._options.say(f"the run is over; removing its pods: {left:,} of {first:,} are left")
+                    self._options.say(f"the run is over; removing its pods: {left:,} of {max(said):,} are left")
 
     async def _plan(self) -> Plan:
         federation = self._options.federation

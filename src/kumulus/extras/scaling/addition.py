@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from kumulus.extras.scaling import applying, registry
+from kumulus.extras.scaling import NAMES, applying, registry
 from kumulus.extras.scaling.descriptor import Autoscaler, Place
 from kumulus.host import files
 from kumulus.host.ports import Claims
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 _KUBECONFIG = "kubeconfig.yaml"
-_NAMES = frozenset(each.name for name in registry.NAMES for each in registry.get(name).programs)
+_NAMES = frozenset(each.name for name in NAMES for each in registry.get(name).programs)
 
 
 class Scaling(Addition):
@@ -82,7 +82,7 @@ class Scaling(Addition):
         return [f"autoscaler: {name} {'is restarted; its nodes stay' if restarted else 'has its pools changed'}"]
 
     def options_of(self, components: Collection[str]) -> dict[str, Any]:
-        there = [name for name in registry.NAMES if registry.get(name).programs[0].name in components]
+        there = [name for name in NAMES if registry.get(name).programs[0].name in components]
         return {"autoscaler": {"name": there[0]}} if there else {}
 
     def configured(self, settings: dict[str, Any], layout: Layout, options: Options, claims: Claims) -> dict[str, Any]:
@@ -112,7 +112,7 @@ class Scaling(Addition):
     def write(self, layout: Layout, options: Options) -> None:
         """See :meth:`Addition.write`: with its own kubeconfig; the files of all other autoscalers are removed."""
         found = registry.autoscaler_of(options)
-        for name in registry.NAMES:
+        for name in NAMES:
             if not found or found[0].name != name:
                 shutil.rmtree(layout.directory / name, ignore_errors=True)
         if not found:

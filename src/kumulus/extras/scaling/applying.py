@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kumulus.extras.scaling import registry
+from kumulus.extras.scaling import NAMES, registry
 from kumulus.extras.scaling.descriptor import Autoscaler, Manifest
 from kumulus.kube import ApiError, objects
 from kumulus.kube.errors import tolerating
@@ -38,7 +38,7 @@ async def apply(client: Client, options: Mapping[str, Any]) -> None:
         ProviderError: one of the objects was made by somebody else; nothing is changed.
     """
     found = registry.autoscaler_of(options)
-    for name in registry.NAMES:
+    for name in NAMES:
         if not found or found[0].name != name:
             await remove(client, registry.get(name))
     if not found:

@@ -1,14 +1,14 @@
 """What the extra `scaling` brings."""
 
 from kumulus.cli.registry import MACHINE, Command
+from kumulus.extras.scaling import BUILT, NAMES
 from kumulus.host.extras import Extra
-from kumulus.model.bounds import BUILT
 
 EXTRA = Extra(
     "scaling",
     "autoscalers of nodes",
     additions=("kumulus.extras.scaling.addition:ADDITION",),
-    folders=("karpenter", "cluster-autoscaler"),
+    folders=NAMES,
     resources=("kumulus.extras.scaling.resource:Autoscaler",),
     sections={"autoscaler": "kumulus.extras.scaling.section:Autoscaler"},
     tools={f"autoscaler: {{name: {name}}}": (name,) for name in BUILT},

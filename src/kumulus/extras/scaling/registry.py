@@ -1,4 +1,4 @@
-"""The autoscalers: each has a folder of this package, and a name in `kumulus.model.bounds`.
+"""The autoscalers: each has a folder of this package, and a name in its `__init__.py`.
 
 A folder `NAME` has an :class:`~kumulus.extras.scaling.descriptor.Autoscaler` called `AUTOSCALER` in its `__init__.py`.
 It is imported when asked for, so that the names alone cost nothing.
@@ -10,17 +10,12 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from kumulus.model import bounds
-
 if TYPE_CHECKING:
     from kumulus.extras.scaling.descriptor import Autoscaler
 
 
-NAMES = bounds.NAMES
-
-
 def get(name: str) -> Autoscaler:
-    """The autoscaler with one of the :data:`NAMES`."""
+    """The autoscaler with one of the :data:`~kumulus.extras.scaling.NAMES`."""
     found: Autoscaler = import_module(f"kumulus.extras.scaling.{name.replace('-', '_')}").AUTOSCALER
     return found
 

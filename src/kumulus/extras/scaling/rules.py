@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 
-from kumulus.model.bounds import BUILT, NAMES, bounds_problems
+from kumulus.extras.scaling import BUILT, NAMES
+from kumulus.model.bounds import bounds_problems
 from kumulus.model.checks import problem
 from kumulus.model.errors import Where, shown
 from kumulus.nodes.catalog.faults import kinds

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 
+from kumulus.extras.scaling import OURS, Name
 from kumulus.extras.scaling.rules import CLUSTER_AUTOSCALERS, KARPENTERS, rules
-from kumulus.model.bounds import OURS, Name
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.fields import FORM, DurationField, Section, checked, short_label

@@ -8,12 +8,11 @@ import pytest
 import yaml
 
 from kumulus import toolchain
-from kumulus.extras.scaling import registry
+from kumulus.extras.scaling import BUILT, registry
 from kumulus.extras.scaling.addition import ADDITION as AUTOSCALING
 from kumulus.extras.scaling.descriptor import Place
 from kumulus.extras.scaling.karpenter import deployment, objects
 from kumulus.extras.scaling.karpenter.launch import instance_types
-from kumulus.model.bounds import BUILT
 from kumulus.model.errors import SpecError
 from kumulus.nodes.catalog.prices import catalog
 from kumulus.runtimes.kwok import configuration
