@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import subprocess
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +13,7 @@ import yaml
 
 from kumulus import toolchain
 from kumulus.extras.lab.plan.pods import JOB_LABEL
-from tests.support import runs
+from tests.support import examples, runs
 from tests.support.api import Api, Refused
 from tests.support.project import Project
 
@@ -56,13 +55,8 @@ def install(project: Project, tmp_path: Path) -> Callable[..., Api]:
                 toolchain.find(tool)
         except toolchain.ToolMissing as error:
             pytest.skip(str(error))
-        if not shutil.which("go"):
-            pytest.skip(f"there is no go to fetch the module of {name} with")
-        command = ["go", "mod", "download", "-json", f"{module}@v{toolchain.version(next(iter(programs.values())))}"]
-        found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-        if found.returncode:
-            pytest.skip(f"the module of {name} cannot be fetched: {found.stdout}")
-        chart = shutil.copytree(Path(json.loads(found.stdout)["Dir"], folder), tmp_path / name)
+        source = examples.module(module, next(iter(programs.values())))
+        chart = shutil.copytree(source / folder, tmp_path / name)
         project.install_plugins()
         addon = {"name": name, "namespace": f"{name}-system", "chart": str(chart), "valuesObject": values or {}}
         kwok["processes"] = programs

@@ -1,6 +1,5 @@
 """The examples of docs/testing.md with programs of others, copied from the page into an empty folder and run."""
 
-import json
 import os
 import shutil
 import sys
@@ -10,7 +9,7 @@ import pytest
 
 from kumulus import toolchain
 from tests.support import examples
-from tests.support.examples import got, have, pytest_of, run
+from tests.support.examples import got, have, module, pytest_of, run
 
 pytestmark = pytest.mark.e2e
 
@@ -97,13 +96,10 @@ def test_an_example_of_kopf_is_tested_in_ten_lines(folder: Path) -> None:
 
 
 def test_volcano_installed_by_helm_is_tested_in_ten_lines(folder: Path) -> None:
-    if shutil.which("go") is None:
-        pytest.skip("there is no go on PATH")
     try:
         programs = [toolchain.find(each) for each in ("helm", "volcano-scheduler", "volcano-controller-manager")]
     except toolchain.ToolchainError as error:
         pytest.skip(str(error))
-    module = f"volcano.sh/volcano@v{toolchain.version('volcano-scheduler')}"
-    (folder / "volcano").symlink_to(json.loads(got("go", "mod", "download", "-json", module))["Dir"])
+    (folder / "volcano").symlink_to(module("volcano.sh/volcano", "volcano-scheduler"))
     (folder / "conftest.py").unlink()
     assert "1 passed" in run(folder, *pytest_of("test_volcano.py"), path=[each.parent for each in programs])

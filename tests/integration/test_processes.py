@@ -3,7 +3,6 @@
 import base64
 import contextlib
 import json
-import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 
 from kumulus import toolchain
 from tests.integration.conftest import PODS, Plane, plane_at
-from tests.support import listeners
+from tests.support import examples, listeners
 from tests.support.api import Object, Refused
 
 pytestmark = pytest.mark.integration
@@ -264,18 +263,8 @@ def test_an_aggregated_api_is_answered_by_a_pod_that_is_a_process(local: Plane, 
     local.api.delete(f"{services}/v1.{group}")
 
 
-def test_kube_state_metrics_by_its_own_manifests_exports_the_nodes(local: Plane, tmp_path: Path) -> None:
-    try:
-        toolchain.find(EXPORTER)
-    except toolchain.ToolMissing as error:
-        pytest.skip(str(error))
-    if not shutil.which("go"):
-        pytest.skip(f"there is no go to fetch the module of {EXPORTER} with")
-    command = ["go", "mod", "download", "-json", f"k8s.io/{EXPORTER}/v2@v{toolchain.version(EXPORTER)}"]
-    found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    if found.returncode:
-        pytest.skip(f"the module of {EXPORTER} cannot be fetched: {found.stdout}")
-    manifests = str(Path(json.loads(found.stdout)["Dir"], "examples/standard"))
+def test_kube_state_metrics_by_its_own_manifests_exports_the_nodes(local: Plane) -> None:
+    manifests = str(examples.module(f"k8s.io/{EXPORTER}/v2", EXPORTER) / "examples" / "standard")
     kubectl(local, "apply", "-k", manifests)
     kubectl(local, "rollout", "status", f"deploy/{EXPORTER}", "--namespace=kube-system", "--timeout=50s")
     metrics = f"/api/v1/namespaces/kube-system/services/{EXPORTER}:http-metrics/proxy/metrics"

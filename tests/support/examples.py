@@ -1,7 +1,9 @@
 """The examples of docs/testing.md, copied from the page into an empty folder, and what runs them there."""
 
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -9,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from kumulus import toolchain
 from kumulus.testing.plane import PREFIX
 from tests.support.project import ROOT
 
@@ -59,6 +62,17 @@ def got(*command: str, cwd: Path | None = None) -> str:
         said = (done.stderr.strip() or done.stdout.strip() or "nothing was said").splitlines()[-1]
         pytest.skip(f"{' '.join(command)}: {said}")
     return done.stdout
+
+
+def module(name: str, tool: str) -> Path:
+    """The folder of a Go module, at the version of the tool that is built from it; skips the test as :func:`got`."""
+    try:
+        toolchain.find(tool)
+    except toolchain.ToolchainError as error:
+        pytest.skip(str(error))
+    if shutil.which("go") is None:
+        pytest.skip(f"there is no go to fetch the module {name} with")
+    return Path(json.loads(got("go", "mod", "download", "-json", f"{name}@v{toolchain.version(tool)}"))["Dir"])
 
 
 def pytest_of(*options: str) -> list[str]:

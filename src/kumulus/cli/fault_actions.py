@@ -85,7 +85,7 @@ async def clear(kubeconfig: Path, args: argparse.Namespace) -> int:
         names = _clearable(known, mine, kubeconfig) if args.all else [args.name]
         for name in names:
             there = known.faults.get(name)
-            if there is None and f"kumulus-fault-{name}" in known.damaged:
+            if there is None and records.map_of(name) in known.damaged:
                 raise UserError(f"the record of {name} is damaged, so what it did is not known; remove it")
             if there is None:
                 others = ", ".join(sorted(known.of(mine).faults)) or "none"
@@ -159,7 +159,7 @@ async def _known(client: Client) -> records.Records:
     known = await records.read(client)
     for name in known.damaged:
         delete = f"kubectl delete configmap -n kube-system {name}"
-        remedy = delete if name.startswith("kumulus-fault-") else "`pulumi up` writes it again"
+        remedy = delete if name.startswith(records.map_of("")) else "`pulumi up` writes it again"
         print(f"note: the record {name} is damaged and ignored\n  {remedy}", file=sys.stderr)
     return known
 

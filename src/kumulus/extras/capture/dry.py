@@ -22,6 +22,7 @@ from kumulus.kube import ApiError, objects
 from kumulus.kube.bulk import for_all
 from kumulus.kube.errors import tolerating
 from kumulus.kube.namespaces import NAMESPACES
+from kumulus.kube.objects import NODES
 from kumulus.model.identity import RUN_LABEL
 from kumulus.model.quantity import equal, parse
 
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 _CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
-_NODES = "/api/v1/nodes"
 _OURS = ("kumulus.io/", ".kumulus.io/")
 _OF_A_NODE = ("capacity", "allocatable", "conditions", "nodeInfo", "declaredFeatures")
 _HOSTNAME = "kubernetes.io/hostname"
@@ -192,7 +192,7 @@ class Dry:
         names = [f"{self._run}-{self._tries}-{index}" for index in range(count)]
         labels = {key: value for key, value in (metadata.get("labels") or {}).items() if not _is_ours(key)}
         taints = [each for each in like["spec"].get("taints") or () if "node.kubernetes.io/" not in each["key"]]
-        self._journal.add(nodes=[f"{_NODES}/{name}" for name in names])
+        self._journal.add(nodes=[f"{NODES}/{name}" for name in names])
 
         async def one(name: str) -> None:
             body = {
@@ -206,14 +206,14 @@ class Dry:
                 "spec": {"taints": taints},
                 "status": {key: status[key] for key in _OF_A_NODE if key in status},
             }
-            await self._client.write("POST", _NODES, body)
+            await self._client.write("POST", NODES, body)
 
         await for_all(names, one, workers=self._client.connections, most_failures=1)
         return names
 
     async def drop(self, names: list[str]) -> None:
         """Remove dry nodes; it is no error if some are gone already."""
-        paths = [f"{_NODES}/{name}" for name in names]
+        paths = [f"{NODES}/{name}" for name in names]
         await for_all(paths, lambda path: objects.remove(self._client, path), workers=self._client.connections)
         self._journal.drop(nodes=paths)
 

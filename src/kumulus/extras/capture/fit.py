@@ -18,6 +18,7 @@ from kumulus.extras.capture import mark
 from kumulus.extras.capture.dry import Dry, dry_run
 from kumulus.extras.capture.probe import Probe, Verdict
 from kumulus.extras.capture.raising import raised_quotas
+from kumulus.kube.objects import NODES
 from kumulus.model.pools import GROUP_LABEL, INSTANCE_TYPE_LABEL
 from kumulus.model.words import counted
 from kumulus.nodes.catalog import prices
@@ -78,7 +79,7 @@ async def fit(
     async with dry_run(client, probe.name, say) as dry:
         if clone:
             await mark.require(client, *([capture] if capture else []))
-        nodes = [node async for page in client.pages("/api/v1/nodes") for node in page]
+        nodes = [node async for page in client.pages(NODES) for node in page]
         groups = {str(node["metadata"]["name"]): _group(node) for node in nodes}
         await dry.namespace(probe.namespace)
         priority = await dry.priority_class(probe)

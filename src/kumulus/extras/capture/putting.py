@@ -29,6 +29,7 @@ from kumulus.kube import ApiError, objects
 from kumulus.kube.bulk import for_each
 from kumulus.kube.errors import tolerating
 from kumulus.kube.media import METADATA_ONLY
+from kumulus.kube.objects import NODES
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -206,7 +207,7 @@ def posted(kept: dict[str, Any]) -> dict[str, Any]:
 
 async def _nodes(client: Client) -> dict[str, str]:
     """The nodes' UIDs, by name."""
-    pages = client.pages("/api/v1/nodes", accept=METADATA_ONLY)
+    pages = client.pages(NODES, accept=METADATA_ONLY)
     return {each["metadata"]["name"]: each["metadata"]["uid"] async for page in pages for each in page}
 
 

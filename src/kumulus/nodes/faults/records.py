@@ -200,10 +200,15 @@ async def read(client: Client, patience: float | None = None, only_pool: str | N
     return Records(faults, pools, tuple(damaged))
 
 
+def map_of(fault: str) -> str:
+    """The name of the ConfigMap with a fault's record."""
+    return f"kumulus-fault-{fault}"
+
+
 async def write_fault(client: Client, record: Record) -> None:
     """Record a fault, replacing its earlier record."""
     labels = {RECORD_LABEL: _FAULT, FAULT_LABEL: record.name}
-    await _write(client, f"kumulus-fault-{record.name}", labels, record.to_plain(), record.owner)
+    await _write(client, map_of(record.name), labels, record.to_plain(), record.owner)
 
 
 async def begun(client: Client, record: Record) -> Record:
@@ -212,7 +217,7 @@ async def begun(client: Client, record: Record) -> Record:
     Args:
         record: the fault as it was recorded before its nodes were changed.
     """
-    path = f"{_MAPS}/kumulus-fault-{record.name}"
+    path = f"{_MAPS}/{map_of(record.name)}"
     there = await objects.find(client, path)
     if there is None or any((there.get(place) or {}).get(_KEY) != text for place, text in _stored(record.to_plain())):
         return record
@@ -231,7 +236,7 @@ async def write_pool(client: Client, pool: Pool, owner: Owner = NOBODY) -> None:
 
 async def forget_fault(client: Client, name: str) -> None:
     """Remove a fault's record."""
-    await objects.remove(client, f"{_MAPS}/kumulus-fault-{name}")
+    await objects.remove(client, f"{_MAPS}/{map_of(name)}")
 
 
 async def forget_pool(client: Client, name: str, owner: Owner = NOBODY) -> None:

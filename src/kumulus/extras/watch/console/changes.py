@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from kumulus.extras.watch.live.fleet import NODES, Live
+from kumulus.extras.watch.live.fleet import Live
 from kumulus.kube import ApiError, Client, Unreachable
 from kumulus.kube.bulk import for_each
+from kumulus.kube.objects import NODES
 from kumulus.model.errors import SpecError
 from kumulus.model.fault_consequences import described
 from kumulus.model.identity import Owner

@@ -21,10 +21,11 @@ from kumulus.kube import ApiError, Client, Unreachable
 from kumulus.kube.codecs import Codec, JsonCodec
 from kumulus.kube.errors import tolerating
 from kumulus.kube.messages import MessageCodec
+from kumulus.kube.objects import NODES
+from kumulus.kube.pods import PODS
 from kumulus.kube.watch import Event, Events, Interrupted, News, Synced, follow
 from kumulus.nodes.catalog.prices import Prices
 
-NODES, PODS = "/api/v1/nodes", "/api/v1/pods"
 SLICES, CLAIMS = (f"/apis/resource.k8s.io/v1/{each}" for each in ("resourceslices", "resourceclaims"))
 _NOT_FOR_US = (403, 404)
 Take = Callable[[Event[Any]], None]

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from kumulus.extras.watch.live.amounts import Amounts
@@ -11,6 +12,7 @@ from kumulus.extras.watch.live.health import Check
 from kumulus.extras.watch.live.model import Group, sorted_groups
 from kumulus.extras.watch.live.node import STATES
 from kumulus.extras.watch.live.pod import PHASES
+from kumulus.model.durations import timestamp
 from kumulus.model.totals import NO_ZONE
 
 NO_PRODUCT = "(no GPU)"
@@ -75,7 +77,7 @@ class Summary:
     def to_plain(self) -> dict[str, Any]:
         """JSON-able; CPU in cores, memory in bytes."""
         return {
-            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.at)),
+            "time": timestamp(datetime.fromtimestamp(self.at, UTC)),
             **_plain(self.total),
             "byProduct": {share.name: _plain(share) for share in self.by_product},
             "byZone": {share.name: _plain(share) for share in self.by_zone},
