@@ -76,6 +76,8 @@ class KwokCluster(ControlPlane):
         options = found.plain.kwok.options()
         if args.get("stage_objects"):
             options["stageObjects"] = True
-        if measured := found.plain.observability:
+        # What an extra brings has its class there.
+        measured: Any = found.plain.sections_of_extras().get("observability")
+        if measured:
             options |= {"observability": measured.options(), "podUsage": "gpus"}
         self._declare(resource_name, found.plain.name, found["kubernetesVersion"], options, opts)

@@ -255,11 +255,15 @@ def _shared(entries: list[_Entry], found: Mapping[str, Loaded]) -> Iterator[Prob
     first: dict[object, str] = {}
     for each in entries:
         spec = found[each.name].spec
-        measured = spec.observability.prometheusPort if spec.observability else None
+        ports = [
+            (port, f"{name}.{place}", "port")
+            for name, section in spec.sections_of_extras().items()
+            for place, port in section.ports().items()
+        ]
         existing = (spec.existing.kubeconfig, spec.existing.context)
         for value, place, what in (
             (spec.kwok.apiServerPort, "kwok.apiServerPort", "port"),
-            (measured, "observability.prometheusPort", "port"),
+            *ports,
             (existing if spec.runtime_descriptor.outlives_stack else None, "existing", "cluster"),
         ):
             if value is None:

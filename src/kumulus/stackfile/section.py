@@ -30,6 +30,13 @@ class ClusterSection(Section):
     """The section behind which the schema and the page have it; by default behind all."""
     before_faults: ClassVar[bool] = False
     """Whether what it declares has to be there before faults begin; else it comes last."""
+    measures: ClassVar[bool] = False
+    """Whether it reads what nodes and pods use, which KWOK then says."""
+
+    @classmethod
+    def field(cls) -> Any:
+        """The type of its field, for one that is checked as a whole; by default itself."""
+        return cls
 
     @classmethod
     def forms(cls) -> Mapping[str, dict[str, Any]]:
@@ -53,6 +60,10 @@ class ClusterSection(Section):
             base: the project's directory.
         """
         return None, []
+
+    def ports(self) -> Mapping[str, int]:
+        """The ports of this machine that it asks for, by their places in it."""
+        return {}
 
     def parts(self, loaded: Loaded) -> Sequence[str]:
         """Which parts the stack has, of those for which its :class:`~kumulus.host.extras.Extra` names tools."""

@@ -49,7 +49,7 @@ def test_whatever_an_extra_names_is_there() -> None:
             assert callable(module.add_arguments), each.module
     for part in ("resources", "additions", "runs", "findings", "files"):
         extras.brought(part)
-    for part in ("schedulers", "runtimes", "sections", "sections_in_cluster"):
+    for part in ("schedulers", "runtimes", "sections"):
         assert all(extras.named(part, name) for name in extras.names(part))
 
 

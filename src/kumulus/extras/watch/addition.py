@@ -15,7 +15,8 @@ from kumulus.extras.watch.scraping import configuration
 from kumulus.host import files, processes
 from kumulus.host.ports import Claims, in_use
 from kumulus.model.durations import seconds
-from kumulus.model.observability import Observability, as_bytes, observability_from
+from kumulus.model.errors import Problem
+from kumulus.model.observability import Observability, as_bytes, observability_from, observability_problems
 from kumulus.model.quantity import human, parse
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
@@ -53,9 +54,14 @@ class Monitoring(Addition):
     """What a stack's section `observability` asks for, besides metrics-server."""
 
     names = frozenset(NAMES)
+    measures = True
 
     def asked(self, options: Options) -> bool:
         return _asked(options) is not None
+
+    def problems(self, options: Options) -> list[Problem]:
+        raw = options.get("observability")
+        return [] if raw is None else observability_problems(("observability",), raw)
 
     def fingerprints(self, options: Options) -> dict[str, str]:
         asked = _asked(options)
