@@ -43,7 +43,7 @@ class KwokClusterArgs(ControlPlaneArgs, total=False):
     """Pods that really run, as processes of this machine: programs by image (docs/pods.md)."""
     stage_objects: bool
     """Whether KWOK takes its stages from objects of the cluster, as faults of pods need it. Default: False."""
-    observability: Annotated[Mapping[str, Any], SectionOf("kumulus.model.observability:Observability")]
+    observability: Annotated[Mapping[str, Any], SectionOf("kumulus.extras.watch.observability:Observability")]
     """What is measured, as in the stack file's section, such as ``{"retention": "3h"}``. Default: nothing."""
 
 

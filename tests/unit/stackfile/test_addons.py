@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from kumulus.extras.watch.observability import Observability
 from kumulus.extras.watch.section import Measured
 from kumulus.model.errors import SpecError
-from kumulus.model.observability import Observability
 from kumulus.stackfile.addons import in_order
 from kumulus.stackfile.model import ClusterSpec
 from tests.support.said import problems_of

@@ -11,12 +11,12 @@ from typing import Any
 
 from kumulus import toolchain
 from kumulus.extras.watch import dashboards
+from kumulus.extras.watch.observability import Observability, as_bytes, observability_from, observability_problems
 from kumulus.extras.watch.scraping import configuration
 from kumulus.host import files, processes
 from kumulus.host.ports import Claims, in_use
 from kumulus.model.durations import seconds
 from kumulus.model.errors import Problem
-from kumulus.model.observability import Observability, as_bytes, observability_from, observability_problems
 from kumulus.model.quantity import human, parse
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter

@@ -14,12 +14,12 @@ from kumulus.components.helm_addon import HelmAddon, HelmAddonArgs
 from kumulus.components.inputs import Checked, marked
 from kumulus.components.resources import ClusterLike, InCluster, depended_on
 from kumulus.extras.watch import dashboards, section
+from kumulus.extras.watch.observability import Observability, as_bytes
 from kumulus.extras.watch.scraping import scraped
 from kumulus.extras.watch.section import Measured
 from kumulus.extras.watch.section import PrometheusStack as Chart
 from kumulus.model import nodes
 from kumulus.model.errors import Where
-from kumulus.model.observability import Observability, as_bytes
 from kumulus.stackfile.addons import chart_kind
 from kumulus.stackfile.model import ClusterSpec
 from kumulus.stackfile.secrets import Secrets
@@ -36,7 +36,7 @@ class PrometheusStackArgs(TypedDict, total=False):
 
     cluster: Required[ClusterLike]
     """The cluster it is installed in."""
-    observability: Annotated[Mapping[str, Any], SectionOf("kumulus.model.observability:Observability")]
+    observability: Annotated[Mapping[str, Any], SectionOf("kumulus.extras.watch.observability:Observability")]
     """What is measured, as in the stack file's section, such as ``{"retention": "3h"}``; a port of this machine has no
     meaning here."""
     chart: str

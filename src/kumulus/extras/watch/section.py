@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from kumulus.model.checks import problem
-from kumulus.model.errors import Problem
-from kumulus.model.fields import FORM, checked, short_label, text, whole
-from kumulus.model.observability import (
+from kumulus.extras.watch.observability import (
     HIGHEST_PORT,
     LOWEST_PORT,
     Observability,
@@ -20,6 +17,9 @@ from kumulus.model.observability import (
     observability_problems,
     room_problems,
 )
+from kumulus.model.checks import problem
+from kumulus.model.errors import Problem
+from kumulus.model.fields import FORM, checked, short_label, text, whole
 from kumulus.stackfile.addons import (
     DAY,
     MappingOrYaml,
