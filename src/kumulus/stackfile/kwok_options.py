@@ -13,8 +13,7 @@ def local_options(loaded: Loaded) -> dict[str, Any]:
     """All of them; a fault of pods is a stage, which KWOK has to read from the cluster."""
     stages = {"stageObjects": True} if any(fault.pods for fault in loaded.faults) else {}
     measured = {"prices": machine_prices(loaded)} if loaded.spec.measured else {}
-    queued = {"kueue": dict(loaded.kueue)} if loaded.kueue is not None else {}
-    return {**stages, **cluster_options(loaded.spec), **measured, **queued, **loaded.handed}
+    return {**stages, **cluster_options(loaded.spec), **measured, **loaded.handed}
 
 
 def cluster_options(spec: ClusterSpec) -> dict[str, Any]:
