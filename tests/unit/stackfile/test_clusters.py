@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from kumulus.extras.federation.section import Federated, quota, together
 from kumulus.model.errors import SpecError
 from kumulus.model.quantity import parse
 from kumulus.stackfile.clusters import Stack, load_stack, merged, names_in
-from kumulus.stackfile.federation import Federated, quota, together
 from kumulus.stackfile.secrets import Secrets
 
 GROUP = {

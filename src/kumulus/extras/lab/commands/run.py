@@ -11,6 +11,7 @@ from pathlib import Path
 
 from kumulus.cli import cluster, project, stack_file, which
 from kumulus.cli.errors import UserError
+from kumulus.extras.federation.section import Federated
 from kumulus.extras.lab import running
 from kumulus.extras.lab.federation.members import Federation, Worker
 from kumulus.extras.lab.file.load import Loaded, load, overridden, with_prices
@@ -25,7 +26,6 @@ from kumulus.host import interrupts
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.nodes.catalog.prices import Prices, catalog
 from kumulus.runtimes import directories
-from kumulus.stackfile.federation import Federated
 
 
 def run(args: argparse.Namespace) -> int:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from kumulus.extras.federation.names import ALL_AT_ONCE, LOST_AFTER, NAMESPACE
 from kumulus.model.checks import problem
 from kumulus.model.durations import duration_problems, of, written
 from kumulus.model.errors import Problem, Where, shown
-from kumulus.model.federation import ALL_AT_ONCE, LOST_AFTER, NAMESPACE
 from kumulus.model.fields import checked, short_label, whole
 from kumulus.model.names import suggest
 from kumulus.model.pools import Pool
@@ -108,7 +108,7 @@ class Federated(Joined):
     ) -> Mapping[str, Any]:
         """See :meth:`Joined.declare`."""
         # Imported here: only a program of Pulumi's declares it.
-        from kumulus.components.federation import Federation as Component
+        from kumulus.extras.federation.joined import Federation as Component
 
         Component(resource_name, self, clusters, loaded)
         return {"hub": self.hub, "workers": list(self.workers)}
