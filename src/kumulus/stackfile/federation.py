@@ -36,7 +36,7 @@ def _names_problems(where: Where, raw: object) -> list[Problem]:
 _Names = Annotated[tuple[str, ...], checked(_names_problems, tuple, form="texts")]
 
 
-class Federation(Section):
+class FederationSpec(Section):
     """Clusters of this stack that work as one: Jobs queue on the hub and run on one of its workers."""
 
     kind: Literal["multikueue"] = Field(examples=["multikueue"])
@@ -70,7 +70,7 @@ class Federated:
     """The hub's name in the file."""
     workers: tuple[str, ...]
     """The workers' names, in the order of the file."""
-    asked: Federation
+    asked: FederationSpec
     """The file's section."""
 
     def kueue(self, name: str, cluster_name: str) -> dict[str, Any] | None:
@@ -97,7 +97,7 @@ def federated(
     if values.get(KEY) is None:
         return None, []
     try:
-        asked = validated(Federation, values[KEY], "")
+        asked = validated(FederationSpec, values[KEY], "")
     except SpecError as error:
         return None, [Problem(under(KEY, each.path), each.message, each.remedy) for each in error.problems]
     every = [name for names in entries.values() for name in names]
@@ -123,7 +123,7 @@ def together(quotas: Sequence[Mapping[str, Quantity]]) -> dict[str, Quantity]:
     return {name: sum((each.get(name, ZERO) for each in quotas), ZERO) for name in names}
 
 
-def _hub_problems(asked: Federation, hub: str, every: Sequence[str]) -> Iterator[Problem]:
+def _hub_problems(asked: FederationSpec, hub: str, every: Sequence[str]) -> Iterator[Problem]:
     if not hub:
         yield problem((KEY, "hub"), "is missing, and the stack names no hub", "write the name of one of the clusters")
     elif asked.hub and hub not in every:
@@ -132,7 +132,7 @@ def _hub_problems(asked: Federation, hub: str, every: Sequence[str]) -> Iterator
         yield problem((KEY,), "has no worker: the hub is the only cluster", "write more clusters")
 
 
-def _worker_problems(asked: Federation, hub: str, entries: Mapping[str, Sequence[str]]) -> Iterator[Problem]:
+def _worker_problems(asked: FederationSpec, hub: str, entries: Mapping[str, Sequence[str]]) -> Iterator[Problem]:
     every = [name for names in entries.values() for name in names]
     for index, name in enumerate(asked.workers or ()):
         where = (KEY, "workers", index)
@@ -142,7 +142,7 @@ def _worker_problems(asked: Federation, hub: str, entries: Mapping[str, Sequence
             yield problem(where, f"{shown(name)} is none of the clusters", _one_of(name, [*entries, *every]))
 
 
-def _dispatcher_problems(asked: Federation) -> Iterator[Problem]:
+def _dispatcher_problems(asked: FederationSpec) -> Iterator[Problem]:
     if asked.stepSize is not None and asked.dispatcher == ALL_AT_ONCE:
         yield problem((KEY, "stepSize"), "has no effect where Jobs are offered to all at once", _STEPS)
 

@@ -16,7 +16,7 @@ from kumulus.model.fields import Section, found
 if TYPE_CHECKING:
     import pulumi
 
-    from kumulus.stackfile.load import Loaded
+    from kumulus.stackfile.load import LoadedStack
 
 
 class ClusterSection(Section):
@@ -45,7 +45,7 @@ class ClusterSection(Section):
         """
         return ()
 
-    def handed(self, loaded: Loaded, base: Path) -> tuple[Any, list[Problem]]:
+    def handed(self, loaded: LoadedStack, base: Path) -> tuple[Any, list[Problem]]:
         """What the runtime gets as the option of its name, JSON-able, and what is wrong with it; None for nothing.
 
         Args:
@@ -54,7 +54,7 @@ class ClusterSection(Section):
         """
         return None, []
 
-    def parts(self, loaded: Loaded) -> Sequence[str]:
+    def parts(self, loaded: LoadedStack) -> Sequence[str]:
         """Which parts the stack has, of those for which its :class:`~kumulus.host.extras.Extra` names tools."""
         return ()
 

@@ -17,7 +17,7 @@ Target = int | str | Sequence[str] | Mapping[str, Any] | None
 _SOURCE = "the fault"
 
 
-class Fault:
+class AsyncFaultHandle:
     """A fault that is active.
 
     Attributes:
@@ -60,7 +60,7 @@ async def begin(plane: Plane, raw: Mapping[str, Any]) -> list[str]:
     try:
         found = resolved(fault_from(raw, _SOURCE), known.pools, _SOURCE)
         began = await plane.begin(found)
-    except (SpecError, NoPools, operations.Refused, stages.NoStages) as error:
+    except (SpecError, NoPools, operations.FaultRefused, stages.NoStages) as error:
         raise ClusterError(str(error)) from None
     return sorted({*names_of(began.nodes, plane.pools), *began.machines})
 

@@ -14,7 +14,7 @@ from kumulus.cli.main import main
 from kumulus.model.node_sets import to_plain
 from kumulus.nodes.catalog.faults import kinds
 from kumulus.nodes.faults import keeper
-from kumulus.nodes.faults.records import Record, Records, record_from
+from kumulus.nodes.faults.records import ClusterRecords, Record, record_from
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.model import ClusterSpec
 
@@ -24,7 +24,7 @@ GROUP = {
     "placement": [{"availabilityZone": "use1", "replicas": 5}],
     "nodeTemplate": {"capacity": {"pods": "110", "nvidia.com/gpu": "8"}},
 }
-KNOWN = Records({}, {pool.name: pool for pool in pools(ClusterSpec.checked({"nodeGroups": [GROUP]}), "dev")})
+KNOWN = ClusterRecords({}, {pool.name: pool for pool in pools(ClusterSpec.checked({"nodeGroups": [GROUP]}), "dev")})
 
 
 def parsed(*arguments: str) -> argparse.Namespace:
@@ -118,7 +118,7 @@ def test_nodes_are_chosen_among_the_pools_on_record() -> None:
     args.stack = "dev"
     assert to_plain(fault_actions._resolved(args, KNOWN).nodes) == {"a100-use1": "3"}
     with pytest.raises(UserError, match="pulumi up -s dev --refresh"):
-        fault_actions._resolved(args, Records({}, {}))
+        fault_actions._resolved(args, ClusterRecords({}, {}))
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from kumulus.nodes.faults.records import Record
 from kumulus.nodes.pools import record, scaled
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Operation, Properties
-from kumulus.provider.resources.diffing import Difference
+from kumulus.provider.resources.diffing import PropertyDifference
 from kumulus.provider.resources.node_pool import NodePool
 from kumulus.provider.resources.pool_properties import pool_of
 from kumulus.stackfile.expand import pools
@@ -136,7 +136,7 @@ async def test_nodes_that_are_lost_are_a_difference_without_a_refresh(
     for ordinal in lost:
         del adopted.store.objects[f"{NODES}/a100-use1-{ordinal}"]
     resource, inputs = adopted.resource, adopted.outputs
-    expected = [Difference("replicas", "update")] if lost else []
+    expected = [PropertyDifference("replicas", "update")] if lost else []
     assert await resource.compare(inputs, inputs) == expected
     previewed = replace(operation(), preview=True)
     await resource.update(previewed, "dev/a", inputs, inputs)

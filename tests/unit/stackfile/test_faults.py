@@ -26,7 +26,7 @@ from kumulus.model.node_changes import delta
 from kumulus.model.node_sets import clashes, from_plain, ordinals, ranges, size, to_plain
 from kumulus.model.nodes import owned_fields
 from kumulus.model.pools import Pool
-from kumulus.model.slices import Part, slice_spec
+from kumulus.model.slices import SlicePart, slice_spec
 from kumulus.nodes.catalog.faults import kinds
 from kumulus.nodes.faults.records import record_from
 from kumulus.stackfile.expand import pools
@@ -397,9 +397,9 @@ def test_a_lost_gpu_is_one_device_fewer_in_its_nodes_slice() -> None:
         for n, kind in enumerate(("gpu-fell-off-bus", "gpu-driver"))
     )
     sick = replace(pool, faults=faults_of("a-z", [lost_gpu, all_gone]))
-    published = [slice_spec(sick, devices, Part(n, 0)).get("devices", []) for n in range(3)]
+    published = [slice_spec(sick, devices, SlicePart(n, 0)).get("devices", []) for n in range(3)]
     assert [[each["name"] for each in there] for there in published] == [["gpu-0"], [], ["gpu-0", "gpu-1"]]
-    assert published[0] == slice_spec(pool, devices, Part(0, 0))["devices"][:1]
+    assert published[0] == slice_spec(pool, devices, SlicePart(0, 0))["devices"][:1]
     # A group whose GPUs are to be had by claims only loses them all the same.
     assert loss(lost_gpu.effects, lost_gpu.nodes, [pool]) == {"nvidia.com/gpu": "1"}
 

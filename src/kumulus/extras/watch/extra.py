@@ -13,7 +13,7 @@ EXTRA = Extra(
     additions=("kumulus.extras.watch.addition:ADDITION",),
     folders=("prometheus",),
     resources=("kumulus.extras.watch.resource:ReleaseReady",),
-    sections={"prometheusStack": "kumulus.extras.watch.section:PrometheusStack"},
+    sections={"prometheusStack": "kumulus.extras.watch.section:PrometheusStackSpec"},
     sections_in_cluster={"observability": "kumulus.extras.watch.prometheus_stack:of_stack"},
     commands={
         "topology": Command(

@@ -25,13 +25,13 @@ from kumulus.stackfile.rules import with_charts
 from kumulus.stackfile.section import ClusterSection
 
 if TYPE_CHECKING:
-    from kumulus.stackfile.load import Loaded
+    from kumulus.stackfile.load import LoadedStack
 
 NAME = "prometheusStack"
 """Its name in the file."""
 
 
-class PrometheusStack(ClusterSection):
+class PrometheusStackSpec(ClusterSection):
     """How kube-prometheus-stack is installed in a cluster whose nodes run containers."""
 
     about: ClassVar[str] = "Settings of the chart that `observability` installs with the runtimes kind and existing."
@@ -69,7 +69,7 @@ class PrometheusStack(ClusterSection):
         elif raw.get("observability") is None:
             yield problem((NAME,), "has no effect without observability", "write observability: {}")
 
-    def handed(self, loaded: Loaded, base: Path) -> tuple[None, list[Problem]]:
+    def handed(self, loaded: LoadedStack, base: Path) -> tuple[None, list[Problem]]:
         """See :meth:`ClusterSection.handed`: a chart that is a path has to be there."""
         wrong = missing_chart(base / self.chart) if chart_kind(self.chart) == "path" else None
         return None, [Problem(f"{NAME}.chart", *wrong)] if wrong else []

@@ -11,7 +11,7 @@ from pydantic import BaseModel, TypeAdapter
 from kumulus.components.arguments import Argument
 from kumulus.components.described_cluster import CLASSES
 from kumulus.provider.object_types import documented, type_of
-from kumulus.provider.plugin.components import Kind, is_cluster, is_groups, kinds
+from kumulus.provider.plugin.components import ComponentKind, is_cluster, is_groups, kinds
 from kumulus.stackfile.schema.document import schema_of
 from kumulus.stackfile.schema.forms import forms
 
@@ -122,7 +122,7 @@ def components_schema() -> tuple[dict[str, Any], dict[str, Any]]:
     return {kind.token: _component(kind, sections) for kind in kinds()}, sections.found
 
 
-def _component(kind: Kind, sections: SectionTypes) -> dict[str, Any]:
+def _component(kind: ComponentKind, sections: SectionTypes) -> dict[str, Any]:
     arguments, outputs = kind.arguments, kind.outputs
     names = {each.name: each.key for each in arguments}
     summary = inspect.cleandoc(kind.component.__doc__ or "").split("\n\n")[0]

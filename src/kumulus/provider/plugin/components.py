@@ -18,7 +18,7 @@ from pulumi.runtime import proto
 from pulumi.runtime.stack import wait_for_rpcs
 
 from kumulus.components.arguments import Argument, described, outputs
-from kumulus.components.engine import Mistake
+from kumulus.components.engine import UserMistake
 from kumulus.components.resources import ClusterLike
 from kumulus.nodes.errors import InvalidInputs, ProviderError
 from kumulus.provider import VERSION
@@ -30,7 +30,7 @@ _HEAD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
-class Kind:
+class ComponentKind:
     """A component."""
 
     module: str
@@ -108,7 +108,7 @@ def _value_for(argument: Argument | None, value: Settled, owner: str, opts: pulu
 
 
 @cache
-def kinds() -> tuple[Kind, ...]:
+def kinds() -> tuple[ComponentKind, ...]:
     """All components."""
     found = {
         "emulated_cluster": "EmulatedCluster",
@@ -119,12 +119,12 @@ def kinds() -> tuple[Kind, ...]:
         "helm_addon": "HelmAddon",
         "tenant": "Tenant",
     }
-    made = [Kind(f"{_PACKAGE}.{module}", name, f"kumulus:index:{name}") for module, name in found.items()]
+    made = [ComponentKind(f"{_PACKAGE}.{module}", name, f"kumulus:index:{name}") for module, name in found.items()]
     # The type Fault is taken: it is the resource, with its nodes, that a FleetFault consists of.
-    return (*made, Kind("kumulus.provider.plugin.fleet_fault", "FleetFault", "kumulus:index:FleetFault"))
+    return (*made, ComponentKind("kumulus.provider.plugin.fleet_fault", "FleetFault", "kumulus:index:FleetFault"))
 
 
-def by_token(token: str) -> Kind:
+def by_token(token: str) -> ComponentKind:
     """The component of a type.
 
     Raises:
@@ -158,7 +158,7 @@ class _Components(Provider):
         try:
             with _declaring:
                 component = kind.construct(name, inputs, options or pulumi.ResourceOptions())
-        except Mistake as error:
+        except UserMistake as error:
             raise InvalidInputs(
                 f"what {error.source} is given is not valid",
                 [(kind.place(each.path), f"{each.message}; {each.remedy}") for each in error.problems],

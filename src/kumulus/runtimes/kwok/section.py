@@ -99,7 +99,7 @@ class Kwok(RuntimeSection):
         return found
 
 
-class Kueue(Section):
+class KueueSpec(Section):
     """What is asked of Kueue as a local process."""
 
     origin: str = ""
@@ -114,7 +114,7 @@ class _Options(Kwok):
     # Texts, too, as programs in other languages pass them: "true" and "false".
     featureGates: Switches = Field(default_factory=dict)  # type: ignore[assignment]
     podUsage: Kind | None = None
-    kueue: Kueue | None = None
+    kueue: KueueSpec | None = None
     observability: (
         Annotated[Observability, checked(observability_problems, observability_from, form="observability")] | None
     ) = None

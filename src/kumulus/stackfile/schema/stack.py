@@ -5,7 +5,7 @@ from typing import Any
 
 from kumulus.runtimes import registry
 from kumulus.stackfile.clusters import MOST, Member
-from kumulus.stackfile.federation import Federation
+from kumulus.stackfile.federation import FederationSpec
 from kumulus.stackfile.model import ClusterSpec
 from kumulus.stackfile.schema.document import DEFINITIONS, DRAFT, inner, ref, schema_of
 from kumulus.stackfile.schema.forms import NULL, closed, forms, required
@@ -17,7 +17,7 @@ _SECRET = "secret"  # noqa: S105 - the name of a definition
 _CLUSTER = "ClusterSpec"
 _MEMBER = "ClusterMember"
 _DEFAULTS = "ClusterDefaults"
-_FEDERATION = "Federation"
+_FEDERATION = "FederationSpec"
 
 
 def stack_schema() -> Schema:
@@ -25,7 +25,7 @@ def stack_schema() -> Schema:
     cluster, definitions = schema_of(ClusterSpec, forms())
     definitions[_CLUSTER] = cluster
     definitions |= _several(cluster)
-    federation, further = schema_of(Federation, forms())
+    federation, further = schema_of(FederationSpec, forms())
     definitions |= {**further, _FEDERATION: federation}
     definitions["config"] = _config()
     for definition in definitions.values():

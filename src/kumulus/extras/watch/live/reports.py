@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from kumulus.extras.schedulers import registry
-from kumulus.extras.schedulers.kinds import JobReport, Member, Object, Quota
+from kumulus.extras.schedulers.kinds import JobReport, Object, QueueMember, Quota
 from kumulus.extras.schedulers.readers import number, owners, part, report, texts, true
 
 
@@ -55,7 +55,7 @@ QUEUES: Mapping[str, Callable[[Object], list[Quota]]] = {
 }
 """What reads the objects that describe queues, likewise; a query selects the only ones to read."""
 
-MEMBERS: Mapping[str, Callable[[Object], Member | None]] = {
+MEMBERS: Mapping[str, Callable[[Object], QueueMember | None]] = {
     kind.read_at: kind.member for kind in registry.kinds() if kind.member
 }
 """What reads the members of queues that do not count them, likewise."""
