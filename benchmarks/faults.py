@@ -14,7 +14,7 @@ from benchmarks.control_plane import CAPACITY, Quiet, control_plane, pools
 from benchmarks.fleet import Fleet
 from benchmarks.report import Row
 from benchmarks.usage import until_at_rest
-from kumulus.nodes.catalog.faults import kinds
+from kumulus.nodes.catalog.faults import fault_kinds
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Operation
 from kumulus.provider.resources.fault import FaultResource
@@ -49,7 +49,7 @@ async def applied() -> list[Row]:
             "name": "bench",
             "kind": "gpu-dbe",
             "nodes": tenth,
-            "node": kinds()["gpu-dbe"].node.to_plain(),
+            "node": fault_kinds()["gpu-dbe"].node.to_plain(),
         }
 
         async def timed(key: str, work: Callable[[], Awaitable[object]]) -> None:

@@ -10,11 +10,11 @@ from typing import Any, Literal, get_args, get_origin
 import grimp
 
 from benchmarks.fidelity.gpus import with_gpus
-from kumulus.components.arguments import Argument, described, outputs
+from kumulus.components.arguments import Argument, described_arguments, outputs
 from kumulus.components.resources import ClusterLike
 from kumulus.model.fault_effects import XID_ANNOTATION
 from kumulus.model.words import with_part
-from kumulus.nodes.catalog.faults import FaultKind, kinds
+from kumulus.nodes.catalog.faults import FaultKind, fault_kinds
 from kumulus.runtimes import registry
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -32,7 +32,7 @@ _NAMES: Mapping[Any, str] = {
 
 def with_faults(text: str) -> str:
     """The page of faults with the catalog's tables: faults of nodes, pods and offerings, followed by the sources."""
-    every = kinds().values()
+    every = fault_kinds().values()
     offers = [kind for kind in every if kind.offers is not None]
     cited = {name: text for kind in every for name, text in kind.sources.items()}
     lines = [
@@ -158,7 +158,7 @@ def _to_offers(kind: FaultKind) -> str:
 def _tables(component: str) -> str:
     module = import_module(getattr(import_module("kumulus"), component).__module__)
     lines = ["| Argument | | What it is |", "|---|---|---|"]
-    lines += [_row(each) for each in described(getattr(module, f"{component}Args"))]
+    lines += [_row(each) for each in described_arguments(getattr(module, f"{component}Args"))]
     if rows := outputs(getattr(module, component)):
         lines += ["", "| Output | | What it is |", "|---|---|---|"]
         lines += [f"| `{each.name}` | {_type(each.type)} | {_text(each.doc)} |" for each in rows]

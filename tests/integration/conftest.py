@@ -16,7 +16,7 @@ import pytest
 from kumulus import toolchain
 from kumulus.kube import Client, load_kubeconfig, namespaces
 from kumulus.model.pools import POOL_LABEL
-from kumulus.nodes.catalog.faults import kinds
+from kumulus.nodes.catalog.faults import fault_kinds
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Operation, Properties, ReadResult
 from kumulus.provider.resources.fault import FaultResource
@@ -234,7 +234,7 @@ class Faults:
     made: dict[str, Properties] = field(default_factory=dict)
 
     def inputs(self, name: str, nodes: dict[str, str], kind: str = "", **node: Any) -> Properties:
-        effects = {**(kinds()[kind].node.to_plain() if kind else {}), **node}
+        effects = {**(fault_kinds()[kind].node.to_plain() if kind else {}), **node}
         properties = {
             "kubeconfig": self.plane.observed.kubeconfig,
             "clusterIdentity": self.plane.identity,

@@ -13,14 +13,13 @@ from pathlib import Path
 
 from kumulus.cli import project
 from kumulus.cli.errors import UserError
-from kumulus.cli.fault_options import described
+from kumulus.cli.fault_options import described_options
 from kumulus.host import installation
 from kumulus.kube import ApiError, Client, Unreachable, load_kubeconfig
 from kumulus.model.checks import problem
 from kumulus.model.durations import duration_problems, seconds, timestamp
 from kumulus.model.errors import SpecError
-from kumulus.model.fault_consequences import described as meaning
-from kumulus.model.fault_consequences import reclaimed
+from kumulus.model.fault_consequences import described_fault, reclaimed
 from kumulus.model.identity import Owner
 from kumulus.model.node_sets import size
 from kumulus.model.words import aligned, counted
@@ -174,13 +173,15 @@ def _resolved(args: argparse.Namespace, known: records.ClusterRecords) -> Resolv
     """The fault on a command line, resolved against the pools that the cluster has on record."""
     source = "the command line"
     try:
-        return resolved(fault_from(described(args), source), known.pools, source, args.stack)
+        return resolved(fault_from(described_options(args), source), known.pools, source, args.stack)
     except (SpecError, NoPools) as error:
         raise UserError(str(error)) from None
 
 
 def _meaning(fault: ResolvedFault) -> str:
-    return meaning(fault.kind, fault.node, fault.pods, {}, fault.nodes, {"lost": fault.lost}, None, fault.offers)
+    return described_fault(
+        fault.kind, fault.node, fault.pods, {}, fault.nodes, {"lost": fault.lost}, None, fault.offers
+    )
 
 
 def in_words(fault: Record) -> str:

@@ -22,7 +22,7 @@ from kumulus.kube.yaml_limits import FAST_LOADER
 from kumulus.mcp.held import Held
 from kumulus.mcp.looking import Cluster
 from kumulus.model.errors import path_text
-from kumulus.nodes.catalog.faults import kinds
+from kumulus.nodes.catalog.faults import fault_kinds
 from kumulus.stackfile.model import ClusterSpec
 from kumulus.testing import AsyncCluster, ClusterError
 
@@ -32,7 +32,7 @@ Nodes = Annotated[
     Field(description="how many plain nodes, or how many by instance type or GPU, such as {'h100': 100}; 30 if empty"),
 ]
 Broken = Annotated[int | list[str] | None, Field(description="how many nodes, or which ones; all if left out")]
-Kind = Annotated[str, Field(description=f"one of {', '.join(kinds())}")]
+Kind = Annotated[str, Field(description=f"one of {', '.join(fault_kinds())}")]
 
 
 class Changing:

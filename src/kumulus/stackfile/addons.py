@@ -66,7 +66,7 @@ def mapping_of_yaml(raw: object) -> dict[str, Any]:
     return found
 
 
-def mapping_problems(where: Where, raw: object) -> list[Problem]:
+def yaml_mapping_problems(where: Where, raw: object) -> list[Problem]:
     """Problems of a mapping, or of a YAML text of one."""
     try:
         mapping_of_yaml(raw)
@@ -89,7 +89,7 @@ def not_empty_mistake(value: str) -> ValueMistake | None:
     return ValueMistake("is not a name", "write it without blanks around it")
 
 
-MappingOrYaml = Annotated[dict[str, Any], checked(mapping_problems, mapping_of_yaml, form="mappingOrYaml")]
+MappingOrYaml = Annotated[dict[str, Any], checked(yaml_mapping_problems, mapping_of_yaml, form="mappingOrYaml")]
 
 
 def in_order(addons: Sequence[Addon]) -> list[Addon]:

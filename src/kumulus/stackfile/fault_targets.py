@@ -18,7 +18,7 @@ from kumulus.model.node_sets import NodeSet, clashes
 from kumulus.model.nodes import owned_fields
 from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Pool
 from kumulus.model.topology import place_name
-from kumulus.nodes.catalog.faults import kinds
+from kumulus.nodes.catalog.faults import fault_kinds
 from kumulus.stackfile.fault_checks import split_node_name
 from kumulus.stackfile.faults import NODE_KEYS, OFFER_KEYS, POD_KEYS, FaultSpec, Target, offer_effects, offer_problems
 from kumulus.stackfile.missed_targets import label_remedy, narrowed, place_remedy
@@ -82,7 +82,7 @@ def resolve(
 
 def effects_of(fault: FaultSpec) -> tuple[NodeEffects, PodEffects | None]:
     """What a fault does: the catalog's entry, overridden by the fault's own fields."""
-    kind = kinds()[fault.kind] if fault.kind else None
+    kind = fault_kinds()[fault.kind] if fault.kind else None
     base = kind.node if kind else NodeEffects()
     kubelet = fault.kubelet or base.kubelet
     node = NodeEffects(
@@ -229,7 +229,7 @@ def _unknown(target: Target, pools: Sequence[Pool], where: Where) -> Iterator[Pr
 
 def _mixture_problems(here: Where, fault: FaultSpec) -> Iterator[Problem]:
     """Keys of another type of fault, of nodes, pods or offerings; and a fault that does nothing."""
-    kind = kinds()[fault.kind] if fault.kind else None
+    kind = fault_kinds()[fault.kind] if fault.kind else None
     present = fault.model_fields_set
     if kind is not None and kind.offers is not None:
         yield from offer_problems(here, fault)

@@ -25,15 +25,15 @@ from kumulus.model.fields import (
 )
 from kumulus.model.fields.validation import validated
 from kumulus.model.quantity import canonical
-from kumulus.nodes.catalog.faults import kinds
+from kumulus.nodes.catalog.faults import fault_kinds
 from kumulus.nodes.catalog.instances import instance_types
 from kumulus.stackfile.fault_checks import (
     change_problems,
     changes,
-    condition_problems,
     entry_of,
     kind_problems,
     kubelet_problems,
+    node_condition_problems,
     node_names_problems,
     percent,
     percent_problems,
@@ -91,7 +91,7 @@ FAULT_NAME_LENGTH = 40
 Duration = Annotated[float, checked(duration_problems, of, form="duration")]
 Share = Annotated[float, checked(percent_problems, percent, form="percent")]
 Changes = Annotated[dict[str, str], checked(change_problems, changes, form="changes")]
-Conditions = Annotated[dict[str, dict[str, str]], checked(condition_problems, dict, form="conditions")]
+Conditions = Annotated[dict[str, dict[str, str]], checked(node_condition_problems, dict, form="conditions")]
 
 
 class Target(Section):
@@ -236,7 +236,7 @@ _OWN = {**{kind: (key,) for kind, key in _NEEDED.items()}, "spot-interruption": 
 
 def offer_effects(fault: FaultSpec) -> OfferEffects | None:
     """What a fault does to the offerings that it selects; None for a fault of nodes or pods."""
-    kind = kinds()[fault.kind] if fault.kind else None
+    kind = fault_kinds()[fault.kind] if fault.kind else None
     if kind is None or kind.offers is None:
         return None
     which = fault.offers or OffersSpec()

@@ -18,7 +18,7 @@ from kumulus.model.observability import Observability, observability_from, obser
 from kumulus.runtimes import registry
 from kumulus.runtimes.descriptor import Descriptor
 from kumulus.runtimes.kind.kind_config import config_problems
-from kumulus.stackfile.addons import Addon, mapping_of_yaml, mapping_problems
+from kumulus.stackfile.addons import Addon, mapping_of_yaml, yaml_mapping_problems
 from kumulus.stackfile.cluster_charts import KwokChartsSpec
 from kumulus.stackfile.faults import FaultSpec
 from kumulus.stackfile.groups import NodeGroup
@@ -40,7 +40,7 @@ def _in_order(core: Iterable[str]) -> dict[str, Any]:
 
 
 def _kind_config_problems(where: Where, raw: object) -> list[Problem]:
-    return mapping_problems(where, raw) or config_problems(where, mapping_of_yaml(raw))
+    return yaml_mapping_problems(where, raw) or config_problems(where, mapping_of_yaml(raw))
 
 
 KindConfig = Annotated[dict[str, Any], checked(_kind_config_problems, mapping_of_yaml, form="kindConfig")]

@@ -295,7 +295,7 @@ class AsyncCluster:
         """
         self._faults += 1
         name = f"{kind or 'fault'}-{self._faults}"
-        names = await self._asked(faults.begin(self._up, faults.described(name, kind, nodes, fields)))
+        names = await self._asked(faults.begin(self._up, faults.fault_item(name, kind, nodes, fields)))
         try:
             yield faults.AsyncFaultHandle(name, names, self.nodes)
         finally:

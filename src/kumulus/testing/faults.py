@@ -34,7 +34,7 @@ class AsyncFaultHandle:
         return [each for each in await self._nodes() if each.name in self.names]
 
 
-def described(name: str, kind: str, nodes: Target, fields: Mapping[str, Any]) -> dict[str, Any]:
+def fault_item(name: str, kind: str, nodes: Target, fields: Mapping[str, Any]) -> dict[str, Any]:
     """A fault as an item of the stack file's `faults`."""
     target: dict[str, Any] = {}
     if isinstance(nodes, int):
@@ -51,7 +51,7 @@ async def begin(plane: Plane, raw: Mapping[str, Any]) -> list[str]:
     """Begin a fault; returns the names of its nodes.
 
     Args:
-        raw: the fault, as :func:`described`.
+        raw: the fault, as :func:`fault_item`.
 
     Raises:
         ClusterError: it is wrong, contradicts one that is active, or could not be begun on all nodes.

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args, get_origin
 import pytest
 
 import kumulus
-from kumulus.components.arguments import Argument, described, outputs
+from kumulus.components.arguments import Argument, described_arguments, outputs
 from kumulus.components.resources import ClusterLike
 from kumulus.extras.watch.section import PrometheusStackSpec
 from kumulus.runtimes.existing.section import Existing
@@ -25,7 +25,7 @@ COMPONENTS = [name for name in kumulus.__all__ if name != "Experiment"]
 
 def args_of(name: str) -> dict[str, Argument]:
     module = import_module(getattr(kumulus, name).__module__)
-    return {each.name: each for each in described(getattr(module, f"{name}Args"))}
+    return {each.name: each for each in described_arguments(getattr(module, f"{name}Args"))}
 
 
 def snake(field: str) -> str:

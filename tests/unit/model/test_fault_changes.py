@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kumulus.model.active_faults import ActiveFault
-from kumulus.model.fault_consequences import described, reclaimed
+from kumulus.model.fault_consequences import described_fault, reclaimed
 from kumulus.model.fault_effects import Interruption, NodeEffects, OfferEffects, node_effects_from, offer_effects_from
 from kumulus.model.node_changes import delta
 from kumulus.model.nodes import HOSTNAME_LABEL, boot_id
@@ -97,7 +97,7 @@ def test_of_some_there_is_one_and_of_none_none() -> None:
 
 def test_it_is_said_in_a_line() -> None:
     def said(how: Interruption, **which: Any) -> str:
-        return described(
+        return described_fault(
             "spot-interruption", NodeEffects(), None, {}, {}, {}, None, OfferEffects(interruption=how, **which)
         )
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kumulus.host.machine import HostMachine
-from kumulus.runtimes.place import described, identified, identity_of, owner, same
+from kumulus.runtimes.place import described_place, identified, identity_of, owner, same
 from kumulus.runtimes.whereabouts import Away, Here, away
 
 LAPTOP, SERVER = HostMachine("a" * 32, "laptop"), HostMachine("b" * 32, "server")
@@ -156,5 +156,5 @@ def test_the_identity_is_put_into_an_owner_without_one() -> None:
 
 
 def test_an_owner_is_told_as_people_know_it() -> None:
-    assert described(owner("dev", URN, "/home/me/kumulus", ONE)) == "the stack dev of /home/me/kumulus"
-    assert described("the tests") == "the tests"
+    assert described_place(owner("dev", URN, "/home/me/kumulus", ONE)) == "the stack dev of /home/me/kumulus"
+    assert described_place("the tests") == "the tests"

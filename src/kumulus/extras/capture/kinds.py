@@ -7,7 +7,7 @@ from kumulus.extras.schedulers.native.objects import GROUP as SCHEDULING
 ROLE = "kumulus-capture"
 _DEVICES, _DEVICES_VERSIONS = "resource.k8s.io", ("v1", "v1beta2", "v1beta1")
 
-OF_SCHEDULERS = tuple(kind for kind in registry.kinds() if kind.fields is not None)
+OF_SCHEDULERS = tuple(kind for kind in registry.object_kinds() if kind.fields is not None)
 """Those of schedulers that are captured."""
 NODES, PODS = ObjectKind("Node", "nodes"), ObjectKind("Pod", "pods")
 KINDS = (

@@ -33,7 +33,7 @@ _KINDS = """
     ReplicaSet StatefulSet DaemonSet Job ReplicationController Node JobSet LeaderWorkerSet RayCluster PyTorchJob
     MPIJob TFJob
 """
-_OWNERS = frozenset((*_KINDS.split(), *(kind.name for kind in registry.kinds() if kind.job)))
+_OWNERS = frozenset((*_KINDS.split(), *(kind.name for kind in registry.object_kinds() if kind.job)))
 _SYSTEM_NAMESPACES = frozenset(("kube-node-lease", "kube-public", "kube-system", "default"))
 
 

@@ -43,7 +43,7 @@ def all_of(*parts: str) -> tuple[Any, ...]:
     return tuple(dict.fromkeys(found for each in ordered for part in parts for found in getattr(each, part)))
 
 
-def kinds() -> tuple[ObjectKind, ...]:
+def object_kinds() -> tuple[ObjectKind, ...]:
     """The kinds of all of them, in that order."""
     return all_of("kinds")
 

@@ -127,7 +127,7 @@ def workloads(entries: Mapping[bytes, bytes], known: frozenset[str], staying: It
 @cache
 def _groups_of_nodes() -> frozenset[str]:
     """The API groups of a cluster's machines, which stay."""
-    of_schedulers = (kind.group for kind in registry.kinds() if kind.of_nodes)
+    of_schedulers = (kind.group for kind in registry.object_kinds() if kind.of_nodes)
     return frozenset(("kwok.x-k8s.io", "karpenter.sh", "karpenter.kwok.sh", *of_schedulers))
 
 

@@ -45,7 +45,7 @@ class FaultKind:
 
 
 @cache
-def kinds() -> Mapping[str, FaultKind]:
+def fault_kinds() -> Mapping[str, FaultKind]:
     """Every entry of the catalog, by name: faults of nodes first, then those of pods and of offerings."""
     document = yaml.load(FILE.read_text(), FAST_LOADER)  # noqa: S506 - a safe loader, chosen above
     cited: dict[str, str] = document["sources"]
@@ -72,7 +72,7 @@ def kinds() -> Mapping[str, FaultKind]:
 @cache
 def names() -> Mapping[str, str]:
     """Every name that a stack file may write as `kind`, with the name of its entry."""
-    return {name: kind.name for kind in kinds().values() for name in (kind.name, *kind.also)}
+    return {name: kind.name for kind in fault_kinds().values() for name in (kind.name, *kind.also)}
 
 
 def _cited(raw: Mapping[str, Any], cited: Mapping[str, str]) -> dict[str, str]:

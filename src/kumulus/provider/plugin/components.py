@@ -17,7 +17,7 @@ from pulumi.provider.server import ProviderServicer
 from pulumi.runtime import proto
 from pulumi.runtime.stack import wait_for_rpcs
 
-from kumulus.components.arguments import Argument, described, outputs
+from kumulus.components.arguments import Argument, described_arguments, outputs
 from kumulus.components.engine import UserMistake
 from kumulus.components.resources import ClusterLike
 from kumulus.nodes.errors import InvalidInputs, ProviderError
@@ -52,7 +52,7 @@ class ComponentKind:
     @property
     def arguments(self) -> tuple[Argument, ...]:
         """Its arguments."""
-        return described(getattr(importlib.import_module(self.module), f"{self.name}Args"))
+        return described_arguments(getattr(importlib.import_module(self.module), f"{self.name}Args"))
 
     @property
     def outputs(self) -> tuple[Argument, ...]:
@@ -108,7 +108,7 @@ def _value_for(argument: Argument | None, value: Settled, owner: str, opts: pulu
 
 
 @cache
-def kinds() -> tuple[ComponentKind, ...]:
+def component_kinds() -> tuple[ComponentKind, ...]:
     """All components."""
     found = {
         "emulated_cluster": "EmulatedCluster",
@@ -130,10 +130,10 @@ def by_token(token: str) -> ComponentKind:
     Raises:
         pulumi.RunError: there is no such component.
     """
-    for each in kinds():
+    for each in component_kinds():
         if each.token == token:
             return each
-    names = ", ".join(each.token for each in kinds())
+    names = ", ".join(each.token for each in component_kinds())
     raise pulumi.RunError(f"kumulus has no component {token!r}; it has: {names}")
 
 

@@ -57,7 +57,7 @@ class ClusterResource(Resource):
         declared = {key: value for key, value in inputs.items() if key != "status"}
         failures = [failure for failure in self.input_failures(declared) if failure.path != "name"]
         present = {key: inputs[key] for key in self.keys() if inputs.get(key) is not None}
-        return cluster_inputs.checked(self._runtimes, old_inputs, present, program, failures)
+        return cluster_inputs.checked_cluster_inputs(self._runtimes, old_inputs, present, program, failures)
 
     async def declare(self, urn: str, old_inputs: Properties, inputs: Properties) -> None:
         """See :meth:`Resource.declare`: a cluster is made again only with the user's consent, and while no run uses it.

@@ -66,7 +66,7 @@ OUTPUTS = (
 )
 
 
-def checked(
+def checked_cluster_inputs(
     runtimes: Mapping[str, Runtime],
     old_inputs: Properties,
     inputs: Properties,

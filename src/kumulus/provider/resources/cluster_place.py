@@ -18,7 +18,7 @@ from kumulus.provider.resources.diffing import PropertyDifference
 from kumulus.provider.settings import PluginSettings
 from kumulus.runtimes import apiserver, directories
 from kumulus.runtimes.base import Observed, RecordedControlPlane, Runtime
-from kumulus.runtimes.place import Place, described, same
+from kumulus.runtimes.place import Place, described_place, same
 from kumulus.runtimes.whereabouts import LOST, Away, away
 
 
@@ -121,8 +121,8 @@ class RecordedPlaces:
         found = Place(directory).note().get("owner", recorded)
         if not (same(found, recorded) or same(found, owner)):
             raise ProviderError(
-                f"{directory} now belongs to {described(found)}; set another `name:` in kumulus:cluster, or destroy "
-                "that one where it was made"
+                f"{directory} now belongs to {described_place(found)}; set another `name:` in kumulus:cluster, or "
+                "destroy that one where it was made"
             )
 
     def differences(self, outputs: Properties) -> list[PropertyDifference]:

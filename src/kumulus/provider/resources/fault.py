@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from kumulus.kube import objects
 from kumulus.kube.objects import NODES
-from kumulus.model.fault_consequences import described, reclaimed
+from kumulus.model.fault_consequences import described_fault, reclaimed
 from kumulus.model.node_sets import from_plain, size
 from kumulus.model.pools import Pool, names_of
 from kumulus.nodes.errors import PartialFailure, ProviderError
@@ -144,7 +144,7 @@ class FaultResource(InClusterResource[Properties]):
             except UNASKED:
                 running = None
         op.report.info(
-            described(record.kind, record.node, record.pods, before, record.nodes, inputs, running, record.offers)
+            described_fault(record.kind, record.node, record.pods, before, record.nodes, inputs, running, record.offers)
             + reclaimed(drawn)
         )
         return inputs

@@ -45,12 +45,12 @@ from kumulus.provider.resources.pool_properties import (
     Attempt,
     WantedPool,
     as_recorded,
-    checked,
+    checked_pool_inputs,
     left_behind,
     number,
     outcome,
     outputs_of,
-    pool_of,
+    owned_pool,
     replicas_before,
     report_update,
 )
@@ -98,7 +98,7 @@ class NodePool(InClusterResource[WantedPool]):
         self._lost: dict[tuple[object, ...], Mapping[str, object]] = {}
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> CheckResult:
-        return checked(inputs, self.input_failures(inputs))
+        return checked_pool_inputs(inputs, self.input_failures(inputs))
 
     def title(self, properties: Properties) -> str:
         return f"pool {properties.get('name')}"
@@ -107,7 +107,7 @@ class NodePool(InClusterResource[WantedPool]):
         return with_remedy(ProviderError(f"{self.title(properties)}: {explain(error)}"), properties)
 
     def decode(self, inputs: Properties) -> WantedPool:
-        return WantedPool(pool_of(inputs), inputs)
+        return WantedPool(owned_pool(inputs), inputs)
 
     async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
         if not contains_unknown(inputs):
@@ -116,7 +116,7 @@ class NodePool(InClusterResource[WantedPool]):
             with suppress(*UNASKED):
                 await self._refuse_real(wanted, LOOK_PATIENCE)
         elif old is None and not contains_unknown({key: inputs.get(key) for key in POOL_KEYS}):
-            op.report.info(consequences(None, pool_of(inputs), hourly=self._hourly).describe())
+            op.report.info(consequences(None, owned_pool(inputs), hourly=self._hourly).describe())
         return inputs
 
     async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> ReadResult | None:
@@ -145,7 +145,7 @@ class NodePool(InClusterResource[WantedPool]):
 
     async def _looked(self, outputs: Properties, inputs: Properties) -> Properties | None:
         """The outputs as they are; None when the pool does not exist."""
-        pool = pool_of(inputs)
+        pool = owned_pool(inputs)
         client = await self.client(inputs, LOOK_PATIENCE)
         # An import knows no outputs.
         recorded_as = recorded_owner(outputs or None)
@@ -162,7 +162,7 @@ class NodePool(InClusterResource[WantedPool]):
         # An update that was cut off may have marked only some nodes with the stack's identity, which the inputs have.
         recorded_as = recorded_owner(outputs)
         outputs = {**outputs, "stackId": op.old_inputs.get("stackId") or recorded_as}
-        pool = pool_of(outputs)
+        pool = owned_pool(outputs)
         try:
             async with limited(op) as stop:
                 client = await self.client(outputs, WORK_PATIENCE)
@@ -298,7 +298,7 @@ class NodePool(InClusterResource[WantedPool]):
 def _pool_if_any(properties: Properties) -> Pool | None:
     """The pool that recorded properties describe; None if they describe none, as after a change by hand."""
     try:
-        return pool_of(properties)
+        return owned_pool(properties)
     except ProviderError:
         return None
 

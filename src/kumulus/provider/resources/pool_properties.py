@@ -12,7 +12,7 @@ from kumulus.model.checks import MOST_REPLICAS
 from kumulus.model.consequences import Hourly, consequences
 from kumulus.model.errors import SpecError
 from kumulus.model.identity import Owner
-from kumulus.model.named_nodes import count_problems
+from kumulus.model.named_nodes import named_count_problems
 from kumulus.model.pool_form import POOL_KEYS, checked_pool, pool_problems, pool_to_properties, pool_within
 from kumulus.model.pools import Pool
 from kumulus.nodes.errors import PartialFailure, ProviderError
@@ -52,12 +52,12 @@ class WantedPool:
     """The checked inputs, which are recorded."""
 
 
-def checked(inputs: Properties, failures: list[InputFailure]) -> CheckResult:
+def checked_pool_inputs(inputs: Properties, failures: list[InputFailure]) -> CheckResult:
     """The inputs in the form that is kept."""
     wire = {key: inputs[key] for key in POOL_KEYS if key in inputs}
     if not contains_unknown(wire):
         problems = pool_problems(wire)
-        problems += count_problems(("replicas",), wire.get("nodes"), wire.get("replicas"))
+        problems += named_count_problems(("replicas",), wire.get("nodes"), wire.get("replicas"))
         failures += [InputFailure(p.path, f"{p.message}; {p.remedy}") for p in problems]
         if not problems:
             # Quantities in the API server's own form, so that "1000m" and "1" are no difference.
@@ -65,7 +65,7 @@ def checked(inputs: Properties, failures: list[InputFailure]) -> CheckResult:
     return CheckResult({**{key: inputs[key] for key in PLACE_KEYS if key in inputs}, **wire}, failures)
 
 
-def pool_of(properties: Properties) -> Pool:
+def owned_pool(properties: Properties) -> Pool:
     """The pool, with the stack's identity among its nodes' labels."""
     try:
         pool = pool_within(properties)

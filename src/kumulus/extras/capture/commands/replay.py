@@ -86,7 +86,7 @@ def policy() -> str:
     """The audit policy."""
     from kumulus.extras.schedulers import registry
 
-    groups = dict.fromkeys(kind.group for kind in registry.kinds() if kind.replayed)
+    groups = dict.fromkeys(kind.group for kind in registry.object_kinds() if kind.replayed)
     groups.pop("scheduling.k8s.io")
     return _POLICY.replace("OF_SCHEDULERS", "".join(f"      - {{group: {each}}}\n" for each in groups))
 

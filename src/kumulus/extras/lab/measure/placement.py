@@ -19,9 +19,9 @@ from kumulus.extras.watch.live.node import PlaceLabels, node_from
 from kumulus.extras.watch.live.pod import ClusterPod, pod_from
 from kumulus.kube.watch import WatchEvent
 
-_WAITING_ROOMS = tuple(kind.read_at for kind in registry.kinds() if kind.says_why)
+_WAITING_ROOMS = tuple(kind.read_at for kind in registry.object_kinds() if kind.says_why)
 """Where jobs wait before any of their pods is tried, so that no pod says why they wait."""
-_HELPERS = frozenset({"PriorityClass", *(kind.name for kind in registry.kinds() if kind.job)})
+_HELPERS = frozenset({"PriorityClass", *(kind.name for kind in registry.object_kinds() if kind.job)})
 
 
 class PlacementRecorder:

@@ -16,10 +16,10 @@ from kumulus.kube import ApiError, Client, Unreachable
 from kumulus.kube.bulk import for_each
 from kumulus.kube.objects import NODES
 from kumulus.model.errors import SpecError
-from kumulus.model.fault_consequences import described
+from kumulus.model.fault_consequences import described_fault
 from kumulus.model.identity import Owner
 from kumulus.model.words import counted, listed
-from kumulus.nodes.catalog.faults import kinds
+from kumulus.nodes.catalog.faults import fault_kinds
 from kumulus.nodes.faults import operations, records, stages
 from kumulus.nodes.faults.nodes import FaultsApplied
 from kumulus.nodes.faults.records import Record
@@ -67,7 +67,7 @@ class ClusterChanges:
     @staticmethod
     def kinds() -> list[str]:
         """The kinds of faults that nodes can have."""
-        return sorted(name for name, kind in kinds().items() if kind.of_nodes)
+        return sorted(name for name, kind in fault_kinds().items() if kind.of_nodes)
 
     async def plan(self, asked: Mapping[str, Any]) -> dict[str, str]:
         """What a change would do, and the ticket to do it.
@@ -162,7 +162,7 @@ class ClusterChanges:
         if fault.name in known.faults:
             raise ChangeRefused(f"a fault {fault.name} is already active; give this one another name")
         running = sum(pod.phase == "Running" for name in nodes for pod in self._live.fleet.on(name))
-        says = described(fault.kind, fault.node, fault.pods, {}, fault.nodes, {"lost": fault.lost}, running)
+        says = described_fault(fault.kind, fault.node, fault.pods, {}, fault.nodes, {"lost": fault.lost}, running)
 
         async def do() -> str:
             record = Record(fault.name, fault.kind, fault.nodes, fault.node, fault.pods, owner=self._owner)
