@@ -11,7 +11,14 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeAlias, cast
 
 from kumulus.model.errors import Problem, Where, path_text, shown
-from kumulus.model.names import Mistake, annotation_key_mistake, is_own, label_key_mistake, label_value_mistake, suggest
+from kumulus.model.names import (
+    ValueMistake,
+    annotation_key_mistake,
+    is_own,
+    label_key_mistake,
+    label_value_mistake,
+    suggest,
+)
 from kumulus.model.quantity import LARGEST, NANO, QuantityError, parse
 
 MOST_REPLICAS = 100_000
@@ -26,7 +33,7 @@ _TAINT_KEYS = ("key", "value", "effect")
 
 P = ParamSpec("P")
 Check: TypeAlias = Callable[Concatenate[Where, object, P], list[Problem]]
-_MistakeOf = Callable[[str], Mistake | None]
+_MistakeOf = Callable[[str], ValueMistake | None]
 
 
 def problem(where: Where, message: str, remedy: str = "") -> Problem:
