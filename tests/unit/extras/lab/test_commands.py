@@ -61,6 +61,7 @@ async def test_what_runs_in_the_background_is_not_waited_for_and_ends_with_the_r
     await commands.start(Program(command="sleep 600", background=True), "ns")
     await asyncio.wait_for(commands.wait(lambda _: None), 10)
     assert commands.journal.changes.commands == ("sleep 600",)
+    assert commands.failed() == ""
     (verdict,) = await commands.end()
     assert (verdict.holds, verdict.found) == (True, "ran until the end")
     assert processes.with_variable(RUN_VARIABLE, commands.journal.changes.run) == []
@@ -74,9 +75,11 @@ async def test_a_check_that_is_cut_off_has_not_held(commands: Commands) -> None:
 
 
 async def test_an_operator_that_ends_by_itself_with_an_error_is_said(commands: Commands) -> None:
-    await commands.start(Program(command="echo no such module; exit 1", background=True), "ns")
+    await commands.start(Program(command="echo starting; echo no such module; exit 1", background=True), "ns")
     (operator,) = commands._started
     await asyncio.wait_for(operator.process.wait(), 10)
+    why = "echo starting; echo no such module; exit 1 ended with exit code 1; its last lines: starting / no such module"
+    assert commands.failed() == why
     (verdict,) = await commands.end()
     assert (verdict.holds, verdict.found) == (False, "1; its last words: no such module")
 
