@@ -7,7 +7,7 @@
 
 The file has a Pod, Deployment, ReplicaSet, StatefulSet or Job. The scheduler of the clone decides: pods are created
 and removed again, and none of them preempts. Your own cluster is never asked, only its clone. Of a stack of your own,
-which `fit` refuses, write `kumulus capture -s dev --to dev-capture`, then --on dev-capture: this starts a second cluster
+which `fit` refuses, write `kumulus capture -s dev --to dev-capture`, then --on dev-capture: it starts a second cluster
 of the same size. The exit code is 0 if all fit, else 1. More: docs/your-cluster.md.
 """
 
