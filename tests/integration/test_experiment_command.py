@@ -111,17 +111,6 @@ async def test_a_run_of_which_a_quota_admits_no_pod_is_an_error_with_the_quotas_
         why(Namespace(run="latest", results=tmp_path / "results", repetition=None, pod="work", json=False))
 
 
-async def test_a_background_program_that_fails_ends_the_run_at_once(plane: Plane, tmp_path: Path) -> None:
-    file, operator = tmp_path / "failing.yaml", {"command": "echo no such module; exit 3", "background": True}
-    late = {"name": "work", "arrival": {"after": "60s"}}
-    file.write_text(yaml.safe_dump({"name": "failing", "workloads": [late], "timeline": [{"run": operator}]}))
-    report, _ = await runs.run(plane.observed.kubeconfig, file)
-    (test,) = report.results.tests
-    assert test.status == "partial"
-    assert test.details.ended == "echo no such module; exit 3 ended with exit code 3; its last lines: no such module"
-    assert [each.found for each in test.thresholds] == ["3; its last words: no such module"]
-
-
 def test_the_same_seed_creates_the_same_to_the_byte(plane: Plane, tmp_path: Path) -> None:
     spread = {"lognormal": {"median": "10m", "sigma": 0.5}}
     drawn = {"name": "work", "jobs": 6, "workers": 2, "arrival": {"poisson": 8}, "duration": spread}

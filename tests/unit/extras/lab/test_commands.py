@@ -4,8 +4,10 @@ import asyncio
 import json
 import os
 import signal
+from argparse import Namespace
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +17,7 @@ from kumulus.extras.journal.undo import RUN_VARIABLE, end_commands
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.timeline import Program
 from kumulus.extras.lab.run.commands import Commands
+from kumulus.extras.lab.run.repetition import Repetition
 from kumulus.host import processes
 from tests.support.processes import await_that
 
@@ -82,6 +85,19 @@ async def test_an_operator_that_ends_by_itself_with_an_error_is_said(commands: C
     assert commands.failed() == why
     (verdict,) = await commands.end()
     assert (verdict.holds, verdict.found) == (False, "1; its last words: no such module")
+
+
+async def test_an_operator_that_fails_ends_the_run_at_once(commands: Commands) -> None:
+    of_run: Any = Repetition.__new__(Repetition)
+    of_run.outcome = Namespace(records=Namespace(faulted=None), ended="", partial=False)
+    quiet, stop = Namespace(ended=lambda: ""), asyncio.Event()
+    experiment, client = Namespace(timeout=60), Namespace(patience=60)
+    of_run._bench = Namespace(experiment=experiment, stop=stop, switch=quiet, commands=commands, client=client)
+    of_run._listener, of_run._now, of_run._moments = Namespace(silence=lambda: (0, "")), lambda: 0.0, lambda _: None
+    await commands.start(Program(command="exit 3", background=True), "ns")
+    under_way = asyncio.create_task(asyncio.sleep(60))
+    await asyncio.wait_for(of_run._wait([under_way], under_way, under_way), 10)
+    assert (of_run.outcome.ended, of_run.outcome.partial) == ("exit 3 ended with exit code 3", True)
 
 
 async def test_what_a_command_has_started_ends_too_even_if_it_ignores_that(commands: Commands) -> None:
