@@ -67,7 +67,7 @@ _REQUEST_S = 8
 
 
 class ControlPlane(pulumi.ComponentResource):
-    """A cluster had by one of the runtimes: its ``kumulus:index:Cluster``, and the life of that.
+    """A cluster of one of the runtimes: its ``kumulus:index:Cluster``, and the life of that.
 
     Attributes:
         runtime: how the cluster is had; a subclass's.

@@ -50,8 +50,8 @@ class ExistingCluster(ControlPlane):
         name = CheckedInputs(
             ClusterSpec, source, {"name": args.get("cluster_name") or resource_name}, {"name": "cluster_name"}
         ).plain.name
-        given = {key: args.get(key) for key in ("kubeconfig", "context")}
-        found = CheckedInputs(Existing, source, given, {})
+        values = {key: args.get(key) for key in ("kubeconfig", "context")}
+        found = CheckedInputs(Existing, source, values, {})
         options: dict[str, Any] = {**found.plain.options(Path.cwd()), "needs": wanted}
         if found.is_later("kubeconfig"):
             # It may be a kubeconfig's text, with keys in it.

@@ -52,13 +52,13 @@ class KindCluster(ControlPlane):
     ) -> None:
         source = f"KindCluster {resource_name}"
         check(args, KindClusterArgs, source)
-        given = {
+        values = {
             "runtime": self.runtime,
             "name": args.get("cluster_name") or resource_name,
             "kubernetesVersion": args.get("kubernetes_version"),
             "kind": {key: args.get(name) for name, key in _KIND.items()},
             "kindConfig": args.get("kind_config"),
         }
-        found = CheckedInputs(ClusterSpec, source, given, _NAMES)
+        found = CheckedInputs(ClusterSpec, source, values, _NAMES)
         options = found.plain.runtime_options(Path.cwd())
         self._declare(resource_name, found.plain.name, found["kubernetesVersion"], options, opts)

@@ -66,13 +66,13 @@ class KwokCluster(ControlPlane):
     ) -> None:
         source = f"KwokCluster {resource_name}"
         check(args, KwokClusterArgs, source)
-        given = {
+        values = {
             "name": args.get("cluster_name") or resource_name,
             "kubernetesVersion": args.get("kubernetes_version"),
             "kwok": {key: args.get(name) for name, key in _KWOK.items()},
             "observability": args.get("observability"),
         }
-        found = CheckedInputs(ClusterSpec, source, given, _NAMES)
+        found = CheckedInputs(ClusterSpec, source, values, _NAMES)
         options = found.plain.kwok.options()
         if args.get("stage_objects"):
             options["stageObjects"] = True

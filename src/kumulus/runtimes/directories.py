@@ -123,8 +123,8 @@ def require_free(place: Place, owner: str, *, preview: bool = False) -> None:
             here = described_place(made_by) == described_place(owner)
             raise ProviderError(
                 f"a cluster named {place.name!r} that this stack did not make is at {place.directory} (made by "
-                f"{described_place(made_by)}); set another `name:` in kumulus:cluster, or destroy that one where it was "
-                "made" + (", or give its resource an alias if it had another name before" if here else "")
+                f"{described_place(made_by)}); set another `name:` in kumulus:cluster, or destroy that one where it "
+                "was made" + (", or give its resource an alias if it had another name before" if here else "")
             )
         # In a preview, a cluster of another runtime may still be there: it is deleted before this one is created.
         foreign = place.foreign_to_all() if preview else place.foreign()
