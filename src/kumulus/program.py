@@ -88,12 +88,8 @@ def _declared() -> tuple[dict[str, EmulatedCluster], str]:
     made = {
         name: EmulatedCluster(loaded.cluster_name, loaded=loaded, base=base) for name, loaded in stack.clusters.items()
     }
-    if stack.federation:
-        # Imported here: most stacks have none.
-        from kumulus.components.federation import Federation
-
-        Federation("federation", stack.federation, made, stack.clusters)
-        pulumi.export("federation", {"hub": stack.federation.hub, "workers": list(stack.federation.workers)})
+    for name, each in stack.joined.items():
+        pulumi.export(name, each.declare(name, made, stack.clusters))
     costs = _costs(stack)
     if stack.only:
         _export(made[""], costs[""])

@@ -124,7 +124,7 @@ def _inotify(clusters: list[LoadedStack]) -> list[Finding]:
     most = inotify.limit()
     if most is None:
         return []
-    queued = [each.kueue is not None for each in clusters if not _is_there(each)]
+    queued = ["federation" in each.joined for each in clusters if not _is_there(each)]
     needed, used = sum(scale.inotify_instances(kueue=kueue) for kueue in queued), inotify.used()
     place, purpose = f"of {most} for this user, {used} in use", "instances that watch files"
     if used + needed <= most:

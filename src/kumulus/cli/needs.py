@@ -55,26 +55,19 @@ def _on(runtime: str) -> Callable[[LoadedStack], bool]:
     return lambda loaded: loaded.spec.runtime == runtime
 
 
-def _measured(loaded: LoadedStack) -> bool:
-    # With the other runtimes, a chart in the cluster does it.
-    return loaded.spec.runtime_descriptor.local and loaded.spec.observability is not None
-
-
-def _queued(loaded: LoadedStack) -> bool:
-    # In other clusters, Kueue is a chart, or there already.
-    return loaded.spec.runtime_descriptor.local and loaded.kueue is not None
-
-
 def _with_part(part: str) -> Callable[[LoadedStack], bool]:
-    return lambda loaded: any(part in each.parts(loaded) for each in loaded.spec.sections_of_extras().values())
+    def asked(loaded: LoadedStack) -> bool:
+        # In other clusters, what joins them is a chart, or there already.
+        joined = loaded.joined if loaded.spec.runtime_descriptor.local else ()
+        return part in joined or any(part in each.parts(loaded) for each in loaded.spec.sections_of_extras().values())
+
+    return asked
 
 
 NEEDS: tuple[Need, ...] = (
     Need("every stack", ENGINE, lambda _: True),
     *(Need(f"runtime: {each.name}", each.tools, _on(each.name)) for each in registry.every()),
     Need("clusterAddons", ("helm", PROVIDER), lambda loaded: bool(loaded.spec.clusterAddons)),
-    Need("observability", ("observability",), _measured),
-    Need("federation", ("kueue",), _queued),
     *(Need(part, tools, _with_part(part)) for each in extras.every() for part, tools in each.tools.items()),
     Need("podUsage", ("metrics-server",), lambda loaded: bool(loaded.spec.podUsage)),
     # The user's commands usually begin with kubectl.

@@ -18,7 +18,6 @@ from kumulus.components.kwok_node_group import KwokNodeGroup
 from kumulus.components.kwok_plan import KwokPlan
 from kumulus.components.required_plugins import require_command_plugin
 from kumulus.components.resources import ClusterLike, DeclaredCluster, InCluster, of_plugin
-from kumulus.host import extras
 from kumulus.model.names import default_cluster_name
 from kumulus.model.pools import Pool
 from kumulus.model.totals import totals
@@ -61,6 +60,8 @@ class EmulatedCluster(pulumi.ComponentResource):
         addons, tenants: by name.
         groups, faults: in the order of the file.
         loaded, plan: what its stack file says, and what becomes of KWOK in it.
+        base: the directory that relative paths in the file refer to.
+        kwok: its :class:`KwokCharts`; None if KWOK runs locally, or is there already.
         prefix: what names in the stack of what is declared in it begin with.
     """
 
@@ -112,7 +113,7 @@ class EmulatedCluster(pulumi.ComponentResource):
 
     def _declare(self, resource_name: str, loaded: LoadedStack, base: Path) -> None:
         spec = loaded.spec
-        self._base, self._name = base, resource_name
+        self.base, self._name = base, resource_name
         self.cluster_name = loaded.cluster_name
         _require(loaded, base)
         self.loaded, self.plan = loaded, KwokPlan.of(loaded, base)
@@ -144,8 +145,6 @@ class EmulatedCluster(pulumi.ComponentResource):
         declared += self._hyper_nodes(loaded)
         if spec.podLifecycles or spec.podUsage:
             declared.append(self._lifecycles(loaded))
-        if spec.observability and not spec.runtime_descriptor.local:
-            declared.append(self._observability(loaded))
         declared += [*kwok, *first]
         declared += [*self.device_classes.values(), *self.tenants.values()]
         declared += self._sections_of_extras(declared, before_faults=False)
@@ -171,7 +170,7 @@ class EmulatedCluster(pulumi.ComponentResource):
     def _describe(self, loaded: LoadedStack) -> None:
         """Set what a program may export of the cluster: its sums, and where its Prometheus answers."""
         spec, sums = loaded.spec, totals(loaded.pools)
-        measured = spec.observability and spec.runtime_descriptor.local
+        measured = spec.measured and spec.runtime_descriptor.local
         self.prometheus = self.cluster.endpoint("prometheus") if measured else None
         self.node_count = sums.nodes
         self.gpu_products = dict(sums.gpu_products)
@@ -194,24 +193,13 @@ class EmulatedCluster(pulumi.ComponentResource):
         # Imported here, as the provider's SDK is.
         from kumulus.components.kwok_charts import KwokCharts, arguments_of
 
-        arguments = arguments_of(loaded.spec.kwokCharts, self.cluster, self._base)
+        arguments = arguments_of(loaded.spec.kwokCharts, self.cluster, self.base)
         arguments["nodes"] = sum(pool.replicas for pool in loaded.pools)
-        arguments["measured"] = loaded.spec.observability is not None
+        arguments["measured"] = loaded.spec.measured
         arguments["install"] = plan.install
         return KwokCharts(
             f"{self._name}-kwok", **arguments, opts=pulumi.ResourceOptions(parent=self, depends_on=list(after))
         )
-
-    def _observability(self, loaded: LoadedStack) -> pulumi.Resource:
-        """The chart of a Prometheus; the kwok runtime has local processes for it."""
-        parts = [*self.addons.values(), *([self.kwok] if self.kwok else [])]
-        opts = pulumi.ResourceOptions(parent=self, depends_on=parts)
-        shards = len(self.kwok.services) if self.kwok else 0
-        declare = extras.named("sections_in_cluster", "observability")
-        resource: pulumi.Resource = declare(
-            f"{self._name}-observability", loaded, self.cluster, self._base, shards, opts
-        )
-        return resource
 
     def _sections_of_extras(self, after: Sequence[pulumi.Resource], *, before_faults: bool) -> list[pulumi.Resource]:
         opts = pulumi.ResourceOptions(parent=self, depends_on=list(after))
@@ -321,7 +309,7 @@ class EmulatedCluster(pulumi.ComponentResource):
             return []
         from kumulus.components.host_commands import image_loads
 
-        return image_loads(loaded, cluster=self.cluster, base=self._base, after=after, parent=self)
+        return image_loads(loaded, cluster=self.cluster, base=self.base, after=after, parent=self)
 
     def _addons(self, loaded: LoadedStack, after: Sequence[pulumi.Resource]) -> dict[str, HelmAddon]:
         # Imported here, as the provider's SDK is.
@@ -335,7 +323,7 @@ class EmulatedCluster(pulumi.ComponentResource):
             secrets = loaded.secrets.within("clusterAddons", places[addon.name])
             made[addon.name] = HelmAddon(
                 f"{self.prefix}{addon.name}",
-                **arguments_of(addon, self.cluster, self._base, secrets),
+                **arguments_of(addon, self.cluster, self.base, secrets),
                 opts=pulumi.ResourceOptions(parent=self, depends_on=first),
             )
         return made

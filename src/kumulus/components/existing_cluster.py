@@ -75,7 +75,7 @@ def secret(options: dict[str, Any]) -> dict[str, Any]:
 
 def needs_of(loaded: LoadedStack, kwok: KwokPlan) -> list[str]:
     """What a loaded stack does in its cluster, and so needs permissions for."""
-    spec = loaded.spec
+    spec, extras = loaded.spec, loaded.spec.sections_of_extras()
     hyper_nodes = any(group.topology and group.topology.preset == VOLCANO for group in spec.nodeGroups)
     wanted = {
         needs.NODES: loaded.pools,
@@ -86,7 +86,7 @@ def needs_of(loaded: LoadedStack, kwok: KwokPlan) -> list[str]:
         needs.HYPERNODES: hyper_nodes,
         needs.KWOK: kwok.install,
         needs.TENANTS: spec.tenants,
-        needs.ADDONS: spec.clusterAddons or spec.observability,
-        needs.AUTOSCALER: "autoscaler" in spec.sections_of_extras(),
+        needs.ADDONS: spec.clusterAddons or "observability" in extras,
+        needs.AUTOSCALER: "autoscaler" in extras,
     }
     return [need for need, asked in wanted.items() if asked]

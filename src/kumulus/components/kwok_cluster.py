@@ -43,7 +43,7 @@ class KwokClusterArgs(ControlPlaneArgs, total=False):
     """Pods that really run, as processes of this machine: programs by image (docs/pods.md)."""
     stage_objects: bool
     """Whether KWOK takes its stages from objects of the cluster, as faults of pods need it. Default: False."""
-    observability: Annotated[Mapping[str, Any], SectionOf("kumulus.model.observability:Observability")]
+    observability: Annotated[Mapping[str, Any], SectionOf("kumulus.extras.watch.observability:Observability")]
     """What is measured, as in the stack file's section, such as ``{"retention": "3h"}``. Default: nothing."""
 
 
@@ -76,6 +76,8 @@ class KwokCluster(ControlPlane):
         options = found.plain.kwok.options()
         if args.get("stage_objects"):
             options["stageObjects"] = True
-        if measured := found.plain.observability:
+        # What an extra brings has its class there.
+        measured: Any = found.plain.sections_of_extras().get("observability")
+        if measured:
             options |= {"observability": measured.options(), "podUsage": "gpus"}
         self._declare(resource_name, found.plain.name, found["kubernetesVersion"], options, opts)

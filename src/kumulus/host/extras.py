@@ -53,11 +53,11 @@ class Extra:
     """Ways to get a control plane, :class:`kumulus.runtimes.descriptor.Descriptor`, by name."""
     sections: Mapping[str, str] = field(default_factory=dict)
     """Sections of the stack file's cluster, :class:`kumulus.stackfile.section.ClusterSection`, by name."""
+    stack_sections: Mapping[str, str] = field(default_factory=dict)
+    """Keys of a stack of several clusters that are about all of them, :class:`kumulus.stackfile.section.StackSection`,
+    by name."""
     tools: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Tools, or sets of them, that a part of the stack file needs, by what `kumulus tools --list` calls the part."""
-    sections_in_cluster: Mapping[str, str] = field(default_factory=dict)
-    """Functions that declare what a section of the core's means in a cluster whose nodes run containers, by the
-    section."""
     files: tuple[str, ...] = ()
     """Files besides the stack's that have a schema, :class:`kumulus.stackfile.schema.published.DescribedFile`."""
     install: str = ""

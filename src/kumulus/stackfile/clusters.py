@@ -17,10 +17,9 @@ from kumulus.model.errors import Notice, Problem, SpecError, Where, path_text, s
 from kumulus.model.fields import Section, short_label, whole
 from kumulus.model.fields.validation import validated
 from kumulus.model.names import CLUSTER_NAME_LENGTH, default_cluster_name, suggest
-from kumulus.stackfile.federation import KEY as FEDERATION
-from kumulus.stackfile.federation import Federated, federated
 from kumulus.stackfile.load import LoadedStack, load
 from kumulus.stackfile.secrets import Secrets
+from kumulus.stackfile.section import Joined, of_stacks
 from kumulus.stackfile.settings import SEVERAL, parsed
 
 MOST = 100
@@ -48,8 +47,8 @@ class Stack:
     """The default cluster of commands; empty if the file names none."""
     notices: tuple[Notice, ...] = ()
     """What was corrected or has no effect."""
-    federation: Federated | None = None
-    """The clusters that work as one; None if there is no federation."""
+    joined: Mapping[str, Joined] = field(default_factory=dict)
+    """What extras' keys about all clusters mean for them, such as `federation`, by name."""
 
     @property
     def only(self) -> LoadedStack | None:
@@ -80,7 +79,7 @@ def load_stack(
     if not any(key in values for key in SEVERAL):
         loaded = load(values, stack, base, source=source, secrets=kept.get("cluster"))
         return Stack({"": loaded}, notices=loaded.notices)
-    values |= {key: parsed(values[key]) for key in ("clusters", "defaults", FEDERATION) if key in values}
+    values |= {key: parsed(values[key]) for key in SEVERAL if key != "hub" and key in values}
     if problems := [*_frame(values), *_hub_type(values)]:
         raise SpecError(problems, source)
     return _Reading(values, stack, base, source, kept).stack()
@@ -114,23 +113,33 @@ class _Reading:
         names = [each.name for each in entries]
         if hub and hub not in names:
             self._report(problem(("hub",), f"{shown(hub)} is none of the clusters", _one_of(hub, names)))
-        federation, wrong = federated(self.values, self._by_entry(entries))
-        self._report(*wrong)
+        joined = self._joined(hub, entries)
         if not self.problems:
             self._report(*_shared(entries, found))
         if self.problems:
             raise SpecError(self.problems, self.source)
-        if federation:
-            found = {
-                name: replace(each, kueue=federation.kueue(name, each.cluster_name)) for name, each in found.items()
-            }
-        return Stack(found, hub, tuple(self.notices), federation)
+        for key, section in joined.items():
+            for name, each in found.items():
+                if options := section.handed(name, each.cluster_name):
+                    handed = {**each.handed, **options}
+                    found[name] = replace(each, handed=handed, joined=(*each.joined, key))
+        return Stack(found, hub, tuple(self.notices), joined)
 
-    def _by_entry(self, entries: list[_Entry]) -> dict[str, list[str]]:
-        """The clusters' names, by the name of their entry."""
-        found: dict[str, list[str]] = {}
+    def _joined(self, hub: str, entries: list[_Entry]) -> dict[str, Joined]:
+        """What extras' keys mean for the clusters, as far as they are valid."""
+        # The clusters' names, by the name of their entry.
+        named: dict[str, list[str]] = {}
         for each in entries:
-            found.setdefault(str(self.values["clusters"][each.index]["name"]), []).append(each.name)
+            named.setdefault(str(self.values["clusters"][each.index]["name"]), []).append(each.name)
+        found: dict[str, Joined] = {}
+        for key, model in of_stacks().items():
+            if self.values.get(key) is None:
+                continue
+            try:
+                found[key], wrong = validated(model, self.values[key], "").joined(hub, named)
+            except SpecError as error:
+                wrong = list(error.problems)
+            self._report(*(replace(each, path=under(key, each.path)) for each in wrong))
         return found
 
     def _entries(self) -> Iterator[_Entry]:
@@ -255,11 +264,15 @@ def _shared(entries: list[_Entry], found: Mapping[str, LoadedStack]) -> Iterator
     first: dict[object, str] = {}
     for each in entries:
         spec = found[each.name].spec
-        measured = spec.observability.prometheusPort if spec.observability else None
+        ports = [
+            (port, f"{name}.{place}", "port")
+            for name, section in spec.sections_of_extras().items()
+            for place, port in section.ports().items()
+        ]
         existing = (spec.existing.kubeconfig, spec.existing.context)
         for value, place, what in (
             (spec.kwok.apiServerPort, "kwok.apiServerPort", "port"),
-            (measured, "observability.prometheusPort", "port"),
+            *ports,
             (existing if spec.runtime_descriptor.outlives_stack else None, "existing", "cluster"),
         ):
             if value is None:

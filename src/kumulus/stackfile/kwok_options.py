@@ -12,17 +12,15 @@ from kumulus.stackfile.model import ClusterSpec
 def local_options(loaded: LoadedStack) -> dict[str, Any]:
     """All of them; a fault of pods is a stage, which KWOK has to read from the cluster."""
     stages = {"stageObjects": True} if any(fault.pods for fault in loaded.faults) else {}
-    asked = loaded.spec.observability
-    measured = {"observability": asked.options(), "prices": machine_prices(loaded)} if asked else {}
-    queued = {"kueue": dict(loaded.kueue)} if loaded.kueue is not None else {}
-    return {**stages, **cluster_options(loaded.spec), **measured, **queued, **loaded.handed}
+    measured = {"prices": machine_prices(loaded)} if loaded.spec.measured else {}
+    return {**stages, **cluster_options(loaded.spec), **measured, **loaded.handed}
 
 
 def cluster_options(spec: ClusterSpec) -> dict[str, Any]:
     """Those that pod lifecycles and usage require: applied in place."""
     options: dict[str, Any] = {"stageObjects": True} if spec.podLifecycles else {}
     # Prometheus and metrics-server read the usage of nodes and pods even where it is zero.
-    if spec.podUsage or spec.observability:
+    if spec.podUsage or spec.measured:
         gpus = [group.nodeTemplate.capacity.get("nvidia.com/gpu", 0) for group in spec.nodeGroups]
         has_gpus = any(parse(each).nanos for each in gpus)
         options["podUsage"] = "gpus" if has_gpus else "pods"

@@ -51,10 +51,10 @@ class LoadedStack:
     """Its name among several clusters in the file; empty if there is only one."""
     prices: Path | None = None
     """The user's own file of machine prices; None for the catalog alone."""
-    kueue: Mapping[str, str] | None = None
-    """Options of the cluster's Kueue; None if it has none."""
     handed: Mapping[str, Any] = field(default_factory=dict)
     """What the runtime gets of the sections that extras bring, by their names."""
+    joined: tuple[str, ...] = ()
+    """The keys about several clusters that it takes part in, such as `federation`."""
 
     def known_prices(self) -> Prices:
         """What machines cost.

@@ -14,7 +14,6 @@ from kumulus.model.errors import Problem, Where
 from kumulus.model.fields import Section, checked, short_label
 from kumulus.model.fields.validation import validated, with_rules
 from kumulus.model.names import CLUSTER_NAME_LENGTH
-from kumulus.model.observability import Observability, observability_from, observability_problems
 from kumulus.runtimes import registry
 from kumulus.runtimes.descriptor import Descriptor
 from kumulus.runtimes.kind.kind_config import config_problems
@@ -61,7 +60,6 @@ VERSION = re.compile(r"v?([0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Z
 _version_problems = matching(VERSION, "a whole Kubernetes version", 'write all of it in quotes: "1.35.4"')
 
 Version = Annotated[str, checked(_version_problems, lambda raw: f"v{raw.removeprefix('v')}", form="kubernetesVersion")]
-Measured = Annotated[Observability, checked(observability_problems, observability_from, form="observability")]
 
 
 class _Fleet(Section):
@@ -102,8 +100,6 @@ class _Fleet(Section):
         default_factory=list, examples=["[{name: training, selector: {labels: {app: training}}, cpu: 80%}]"]
     )
     """What pods use while they run; the first entry that selects a pod applies (docs/pods.md)."""
-    observability: Measured | None = Field(default=None, examples=["{}"])
-    """What is measured (docs/observability.md): `{}` for all defaults; by default nothing."""
     tenants: list[TenantSpec] = Field(
         default_factory=list, examples=['[{name: research, quota: {requests.nvidia.com/gpu: "16"}}]']
     )
@@ -130,7 +126,10 @@ else:
         __base__=(_Fleet, _Ordered),
         __module__=__name__,
         **{
-            name: (each | None, Field(default=None, description=each.about or each.__doc__, examples=[each.example]))
+            name: (
+                each.field() | None,
+                Field(default=None, description=each.about or each.__doc__, examples=[each.example]),
+            )
             for name, each in SECTIONS.items()
         },
         **{
@@ -161,6 +160,11 @@ class ClusterSpec(_WithSections):
     def sections_of_extras(self) -> dict[str, ClusterSection]:
         """The sections that extras bring and that the file has, by name."""
         return {name: found for name in SECTIONS if (found := getattr(self, name)) is not None}
+
+    @property
+    def measured(self) -> bool:
+        """Whether a section of an extra reads what nodes and pods use."""
+        return any(each.measures for each in self.sections_of_extras().values())
 
     def runtime_options(self, base: Path) -> dict[str, Any]:
         """The file's settings of its runtime, JSON-able: options of the resource Cluster."""

@@ -10,12 +10,11 @@ from urllib.parse import urlsplit
 
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, shown
-from kumulus.model.observability import room_problems
 from kumulus.runtimes import registry
 from kumulus.stackfile.addons import chart_kind, chart_name
 from kumulus.stackfile.group_rules import device_problems, group_pool_problems, group_problems, node_name_problems
 from kumulus.stackfile.host_commands import load_name_problems
-from kumulus.stackfile.plain import Found, Item, count, duplicates, items, runtime_of, text
+from kumulus.stackfile.plain import Found, Item, duplicates, items, runtime_of, text
 from kumulus.stackfile.section import ClusterSection
 from kumulus.stackfile.tenants import tenant_problems
 
@@ -31,8 +30,6 @@ def rule_problems(raw: object, sections: Iterable[type[ClusterSection]]) -> list
         return []
     return [
         *_runtime(raw),
-        *_ports(raw),
-        *_room(raw),
         *addon_problems(raw),
         *_commands(raw),
         *group_problems(raw),
@@ -53,10 +50,6 @@ def _runtime(raw: Mapping[str, object]) -> Found:
         if raw.get(key) is not None and runtime != owner:
             message = f"has no effect with the runtime {shown(runtime)}"
             yield problem((key,), message, f"leave it out or write runtime: {owner}")
-    measured = raw.get("observability")
-    if not known.local and isinstance(measured, Mapping) and measured.get("prometheusPort"):
-        message = f"has no effect with the runtime {runtime}, where Prometheus runs in the cluster"
-        yield problem(("observability", "prometheusPort"), message, "leave it out")
     if known.local and raw.get("kwokCharts") is not None:
         message = f"has no effect with the runtime {runtime}, where KWOK runs alongside the cluster"
         yield problem(("kwokCharts",), message, f"leave it out, or write runtime: {with_charts()}")
@@ -80,20 +73,6 @@ def _loads(raw: Mapping[str, object]) -> Found:
 def with_charts() -> str:
     """The runtimes whose nodes run containers, for people."""
     return registry.listed(tuple(each for each in registry.every() if not each.local))
-
-
-def _ports(raw: Mapping[str, object]) -> Found:
-    sections = [raw.get(key) for key in ("kwok", "observability")]
-    kwok, asked = (section if isinstance(section, Mapping) else {} for section in sections)
-    port = asked.get("prometheusPort")
-    if port is not None and port == kwok.get("apiServerPort"):
-        yield problem(("observability", "prometheusPort"), "is also kwok.apiServerPort", "write another port")
-
-
-def _room(raw: Mapping[str, object]) -> Found:
-    groups = [group for _, group in items(raw, "nodeGroups")]
-    nodes = sum(count(each.get("replicas")) for group in groups for _, each in items(group, "placement"))
-    yield from room_problems(("observability",), raw.get("observability"), nodes)
 
 
 def _commands(raw: Mapping[str, object]) -> Found:

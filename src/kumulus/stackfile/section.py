@@ -1,4 +1,4 @@
-"""What a section of `kumulus:cluster` is that an extra brings."""
+"""What a section of `kumulus:cluster` is that an extra brings, and a key about all clusters of a stack."""
 
 from __future__ import annotations
 
@@ -30,6 +30,13 @@ class ClusterSection(Section):
     """The section behind which the schema and the page have it; by default behind all."""
     before_faults: ClassVar[bool] = False
     """Whether what it declares has to be there before faults begin; else it comes last."""
+    measures: ClassVar[bool] = False
+    """Whether it reads what nodes and pods use, which KWOK then says."""
+
+    @classmethod
+    def field(cls) -> Any:
+        """The type of its field, for one that is checked as a whole; by default itself."""
+        return cls
 
     @classmethod
     def forms(cls) -> Mapping[str, dict[str, Any]]:
@@ -54,6 +61,10 @@ class ClusterSection(Section):
         """
         return None, []
 
+    def ports(self) -> Mapping[str, int]:
+        """The ports of this machine that it asks for, by their places in it."""
+        return {}
+
     def parts(self, loaded: LoadedStack) -> Sequence[str]:
         """Which parts the stack has, of those for which its :class:`~kumulus.host.extras.Extra` names tools."""
         return ()
@@ -70,6 +81,54 @@ class ClusterSection(Section):
             the resources; a destroy asks before it forgets them.
         """
         return ()
+
+
+class Joined:
+    """What a key about all clusters of a stack means for each of them."""
+
+    def handed(self, name: str, cluster: str) -> dict[str, Any]:
+        """The options that a cluster's runtime gets; none for one that does not take part.
+
+        Args:
+            name: the cluster's name in the file.
+            cluster: its whole name.
+        """
+        return {}
+
+    def declare(
+        self, resource_name: str, clusters: Mapping[str, Any], loaded: Mapping[str, LoadedStack]
+    ) -> Mapping[str, Any]:
+        """Declare what it asks for.
+
+        Args:
+            clusters: each :class:`kumulus.EmulatedCluster`, by its name in the file.
+            loaded: likewise, what each is to be.
+
+        Returns:
+            what the stack exports of it.
+        """
+        return {}
+
+
+class StackSection(Section):
+    """A key of a stack of several clusters that is about all of them."""
+
+    about: ClassVar[str] = ""
+    """What the schema says of the key."""
+
+    def joined(self, hub: str, entries: Mapping[str, Sequence[str]]) -> tuple[Joined, list[Problem]]:
+        """What it means for the clusters, and what is wrong with it, by places in it.
+
+        Args:
+            hub: the stack's; may be empty.
+            entries: the names of its clusters, by the name of their entry.
+        """
+        raise NotImplementedError
+
+
+def of_stacks() -> dict[str, type[StackSection]]:
+    """The keys about all clusters of a stack that extras bring, by name."""
+    return {name: extras.named("stack_sections", name, StackSection) for name in extras.names("stack_sections")}
 
 
 def of_extras(taken: Iterable[str]) -> dict[str, type[ClusterSection]]:

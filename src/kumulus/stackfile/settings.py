@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
+from kumulus.host import extras
 from kumulus.model.checks import unknown_key_problems
 from kumulus.model.errors import Problem, shown
 from kumulus.model.names import suggest
@@ -15,7 +16,7 @@ from kumulus.runtimes import registry
 
 CONSENTS = ("moveHere", "allowReplace")
 """Keys by which the user allows the plugin irreversible actions: they are part of its configuration."""
-SEVERAL = ("clusters", "defaults", "hub", "federation")
+SEVERAL = ("clusters", "defaults", "hub", *extras.names("stack_sections"))
 """Keys of a stack of several clusters, which :mod:`kumulus.stackfile.clusters` reads."""
 CONFIG_KEYS = ("cluster", "clusterConfig", *SEVERAL, "runtime", "skipAddons", "prices", "nodes", *CONSENTS)
 

@@ -118,7 +118,7 @@ def _require(found: LoadedStack) -> None:
     if not found.spec.runtime_descriptor.local:
         raise ClusterError(f"runtime: {found.spec.runtime} takes a stack; clusters for tests have the runtime kwok")
     sections = [each for each in _NEED_A_STACK if getattr(found.spec, each)]
-    sections += ["federation"] if found.kueue is not None else []
+    sections += found.joined
     if sections:
         raise ClusterError(f"{', '.join(sections)}: takes a stack (pulumi up); leave it out for a test")
 

@@ -14,6 +14,7 @@ from kumulus.provider.resources.registry import CLASSES
 from tests.support.project import ROOT
 
 COMPONENTS = sorted((ROOT / "src" / "kumulus" / "components").glob("*.py"))
+EXTRAS = ROOT / "src" / "kumulus" / "extras"
 # What no component says, with the reason.
 NOT_THERE = {
     # The plugin's own default; a state remembers it.
@@ -22,8 +23,10 @@ NOT_THERE = {
 # What is written as properties outside the components: a plain object, and what an extra declares.
 ELSEWHERE = {
     "NodePool": [Path(pools.__file__), Path(pool_form.__file__)],
-    "Autoscaler": [ROOT / "src" / "kumulus" / "extras" / "scaling" / "section.py"],
-    "ReleaseReady": [ROOT / "src" / "kumulus" / "extras" / "watch" / "prometheus_stack.py"],
+    "Autoscaler": [EXTRAS / "scaling" / "section.py"],
+    "FederationHub": [EXTRAS / "federation" / "joined.py"],
+    "FederationWorker": [EXTRAS / "federation" / "joined.py"],
+    "ReleaseReady": [EXTRAS / "watch" / "prometheus_stack.py"],
 }
 
 

@@ -11,6 +11,7 @@ import pytest
 from kumulus import EmulatedCluster
 from kumulus.extras.watch import resource as release
 from kumulus.extras.watch.dashboards import DASHBOARDS
+from kumulus.extras.watch.observability import Observability
 from kumulus.extras.watch.prometheus_stack import merged_values
 from kumulus.extras.watch.readiness import look
 from kumulus.extras.watch.resource import ReleaseReady
@@ -19,7 +20,6 @@ from kumulus.kube import ApiError
 from kumulus.kube.pods import reason
 from kumulus.kwok.controllers import Controllers
 from kumulus.model.errors import SpecError
-from kumulus.model.observability import Observability
 from kumulus.nodes.errors import ProviderError
 from kumulus.provider.resources.base import Operation
 from kumulus.stackfile.cluster_charts import KwokChartsSpec

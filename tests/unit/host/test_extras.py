@@ -49,7 +49,7 @@ def test_whatever_an_extra_names_is_there() -> None:
             assert callable(module.add_arguments), each.module
     for part in ("resources", "additions", "runs", "findings", "files"):
         extras.brought(part)
-    for part in ("schedulers", "runtimes", "sections", "sections_in_cluster"):
+    for part in ("schedulers", "runtimes", "sections", "stack_sections"):
         assert all(extras.named(part, name) for name in extras.names(part))
 
 
@@ -81,6 +81,11 @@ def test_a_third_partys_section_is_checked_described_and_declared(toy_site: Path
     assert found["declared"] == ["dev-games-anna", "dev-games-ben"]
     assert found["asked before a destroy"]
     assert found["without"] == []
+    assert found["no cluster"] == "league.teams: x is no cluster"
+    assert found["joined"] == {"a": {"team": "dev-a"}, "b": {"team": "dev-b"}, "c": None}
+    assert found["for those that play"] == [True, True, False]
+    assert found["key"] == "Which clusters play against each other."
+    assert found["referees"] == ["league-referee"]
 
 
 SYNTAX = "def ("

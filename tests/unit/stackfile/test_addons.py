@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from kumulus.extras.watch.observability import Observability
+from kumulus.extras.watch.section import Measured
 from kumulus.model.errors import SpecError
-from kumulus.model.observability import Observability
 from kumulus.stackfile.addons import in_order
 from kumulus.stackfile.model import ClusterSpec
 from tests.support.said import problems_of
@@ -140,12 +141,12 @@ def told_of(section: object) -> dict[str, str]:
 
 
 def test_nothing_is_measured_unless_asked_for() -> None:
-    assert ClusterSpec.checked({}).observability is None
-    assert ClusterSpec.checked({"observability": None}).observability is None
+    assert Measured.of(ClusterSpec.checked({})) is None
+    assert Measured.of(ClusterSpec.checked({"observability": None})) is None
 
 
 def test_an_empty_section_has_every_default_and_the_options_say_all_of_them() -> None:
-    found = ClusterSpec.checked({"observability": {"retention": None}}).observability
+    found = Measured.of(ClusterSpec.checked({"observability": {"retention": None}}))
     assert found == Observability()
     assert found is not None
     assert found.options() == {
@@ -168,7 +169,7 @@ def test_what_is_given_is_taken() -> None:
         "nodeScrapeInterval": "90s",
         "nodeLabels": ["example.com/team"],
     }
-    found = ClusterSpec.checked({"observability": section}).observability
+    found = Measured.of(ClusterSpec.checked({"observability": section}))
     assert found is not None
     assert found.options() == section
 
@@ -227,4 +228,4 @@ def test_a_fleet_too_large_for_its_metrics_memory_is_told_with_what_is_enough() 
         "observability.memory: is 1Gi, enough for 2,621 nodes, and these are 10,000; write memory: 4Gi"
     )
     for allowed in (fleet(2_550), fleet(10_000, memory="4Gi")):
-        assert ClusterSpec.checked(allowed).observability is not None
+        assert Measured.of(ClusterSpec.checked(allowed)) is not None

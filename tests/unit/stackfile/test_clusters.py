@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from kumulus.extras.federation.section import Federated, quota, together
 from kumulus.model.errors import SpecError
 from kumulus.model.quantity import parse
 from kumulus.stackfile.clusters import Stack, load_stack, merged, names_in
-from kumulus.stackfile.federation import quota, together
 from kumulus.stackfile.secrets import Secrets
 
 GROUP = {
@@ -165,27 +165,29 @@ def told_of(federation: Any, **config: Any) -> list[str]:
 
 
 def test_a_name_with_a_count_stands_for_all_of_its_clusters() -> None:
-    found = federated({"kind": "multikueue", "workers": ["worker"]}, hub="hub").federation
-    assert found is not None
+    found = federated({"kind": "multikueue", "workers": ["worker"]}, hub="hub").joined["federation"]
+    assert isinstance(found, Federated)
     assert (found.hub, found.workers) == ("hub", ("worker-0", "worker-1"))
 
 
 def test_all_but_the_hub_are_workers_where_none_is_named() -> None:
-    found = federated({"kind": "multikueue", "hub": "west"}).federation
-    assert found is not None
+    found = federated({"kind": "multikueue", "hub": "west"}).joined["federation"]
+    assert isinstance(found, Federated)
     assert (found.hub, found.workers) == ("west", ("hub", "worker-0", "worker-1"))
 
 
 def test_kueue_is_beside_the_hub_and_its_workers_and_nobody_else() -> None:
     found = federated({"kind": "multikueue", "workers": ["worker-1"], "workerLostTimeout": "60s"}, hub="hub")
-    assert {name: each.kueue for name, each in found.clusters.items()} == {
+    assert {name: each.handed.get("kueue") for name, each in found.clusters.items()} == {
         "hub": {"origin": "many-hub", "workerLostTimeout": "1m"},
         "worker-0": None,
         "worker-1": {"origin": "many-worker-1"},
         "west": None,
     }
     offered = (
-        federated({"kind": "multikueue", "dispatcher": "incremental", "stepSize": 2}, hub="hub").clusters["hub"].kueue
+        federated({"kind": "multikueue", "dispatcher": "incremental", "stepSize": 2}, hub="hub")
+        .clusters["hub"]
+        .handed["kueue"]
     )
     assert offered == {
         "origin": "many-hub",
@@ -193,8 +195,8 @@ def test_kueue_is_beside_the_hub_and_its_workers_and_nobody_else() -> None:
         "dispatcher": "incremental",
         "stepSize": 2,
     }
-    assert federated(None).federation is None
-    assert {each.kueue for each in federated(None).clusters.values()} == {None}
+    assert federated(None).joined == {}
+    assert {each.handed.get("kueue") for each in federated(None).clusters.values()} == {None}
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kumulus.extras.federation.names import NAMESPACE
 from kumulus.host import files
-from kumulus.model.federation import NAMESPACE
 
 if TYPE_CHECKING:
     from kumulus.kube import Client

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kumulus.extras.federation import certificates, manifests
-from kumulus.model.federation import ALL_AT_ONCE, LOST_AFTER, NAMESPACE
+from kumulus.extras.federation.names import ALL_AT_ONCE, LOST_AFTER, NAMESPACE
 
 NAME = "kueue"
 FRAMEWORKS = ("batch/job",)

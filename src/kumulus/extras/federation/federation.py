@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kumulus.model.federation import NAMESPACE
+from kumulus.extras.federation.names import NAMESPACE
 from kumulus.model.nodes import KWOK_ANNOTATION
 
 API = "kueue.x-k8s.io/v1beta2"

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from kumulus.extras.federation import declared, federation
 from kumulus.extras.federation.federation import Manifest, Queue
+from kumulus.extras.federation.names import NAMESPACE
 from kumulus.kube import ApiError
 from kumulus.kube.errors import tolerating
 from kumulus.kube.objects import address
-from kumulus.model.federation import NAMESPACE
 from kumulus.nodes.errors import PartialFailure, ProviderError
 from kumulus.provider.connections import UNASKED
 from kumulus.provider.properties import STRING, STRINGS, Property, listing, mapping

@@ -26,7 +26,7 @@ CHART = "oci://ghcr.io/run-ai/fake-gpu-operator/fake-gpu-operator"
 class FakeGpuOperator(ClusterSection):
     """Runs the fake GPU operator alongside the cluster, for the node groups with `gpuOperator` (docs/fleets.md)."""
 
-    after: ClassVar[str] = "observability"
+    after: ClassVar[str] = "podUsage"
     binaries: str = Field(default="", examples=["bin"])
     """The folder with your own builds of its programs, status-updater and kwok-gpu-device-plugin, relative to the
     project's directory; by default those of `kumulus tools --with fake-gpu-operator`."""

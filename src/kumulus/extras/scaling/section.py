@@ -83,7 +83,7 @@ class AutoscalerSpec(ClusterSection):
 
     model_config = ConfigDict(json_schema_extra={FORM: "autoscalerRules"})
     example: ClassVar[str] = "{name: karpenter, zones: [us-central1-a]}"
-    after: ClassVar[str] = "observability"
+    after: ClassVar[str] = "podUsage"
     before_faults: ClassVar[bool] = True
 
     name: Name = Field(examples=["karpenter"])

@@ -11,11 +11,12 @@ from typing import Any
 
 from kumulus import toolchain
 from kumulus.extras.watch import dashboards
+from kumulus.extras.watch.observability import Observability, as_bytes, observability_from, observability_problems
 from kumulus.extras.watch.scraping import configuration
 from kumulus.host import files, processes
 from kumulus.host.ports import Claims, in_use
 from kumulus.model.durations import seconds
-from kumulus.model.observability import Observability, as_bytes, observability_from
+from kumulus.model.errors import Problem
 from kumulus.model.quantity import human, parse
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
@@ -53,9 +54,14 @@ class Monitoring(Addition):
     """What a stack's section `observability` asks for, besides metrics-server."""
 
     names = frozenset(NAMES)
+    measures = True
 
     def asked(self, options: Options) -> bool:
         return _asked(options) is not None
+
+    def problems(self, options: Options) -> list[Problem]:
+        raw = options.get("observability")
+        return [] if raw is None else observability_problems(("observability",), raw)
 
     def fingerprints(self, options: Options) -> dict[str, str]:
         asked = _asked(options)

@@ -13,8 +13,12 @@ EXTRA = Extra(
     additions=("kumulus.extras.watch.addition:ADDITION",),
     folders=("prometheus",),
     resources=("kumulus.extras.watch.resource:ReleaseReady",),
-    sections={"prometheusStack": "kumulus.extras.watch.section:PrometheusStackSpec"},
-    sections_in_cluster={"observability": "kumulus.extras.watch.prometheus_stack:of_stack"},
+    sections={
+        "observability": "kumulus.extras.watch.section:Measured",
+        "prometheusStack": "kumulus.extras.watch.section:PrometheusStackSpec",
+    },
+    # With the other runtimes, a chart in the cluster does it.
+    tools={"observability": ("observability",)},
     commands={
         "topology": Command(
             "kumulus.extras.watch.commands.topology",

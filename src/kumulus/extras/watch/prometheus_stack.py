@@ -9,17 +9,18 @@ import yaml
 from pulumi_kubernetes.core.v1 import ConfigMap, Service
 
 from kumulus.components.arguments import SectionOf, check, fields
+from kumulus.components.emulated_cluster import EmulatedCluster
 from kumulus.components.helm_addon import HelmAddon, HelmAddonArgs
 from kumulus.components.inputs import CheckedInputs, marked
 from kumulus.components.resources import ClusterLike, InCluster, depended_on
 from kumulus.extras.watch import dashboards, section
+from kumulus.extras.watch.observability import Observability, as_bytes
 from kumulus.extras.watch.scraping import scraped
+from kumulus.extras.watch.section import Measured
 from kumulus.extras.watch.section import PrometheusStackSpec as Chart
 from kumulus.model import nodes
 from kumulus.model.errors import Where
-from kumulus.model.observability import Observability, as_bytes
 from kumulus.stackfile.addons import chart_kind
-from kumulus.stackfile.load import LoadedStack
 from kumulus.stackfile.model import ClusterSpec
 from kumulus.stackfile.secrets import Secrets
 
@@ -35,7 +36,7 @@ class PrometheusStackArgs(TypedDict, total=False):
 
     cluster: Required[ClusterLike]
     """The cluster it is installed in."""
-    observability: Annotated[Mapping[str, Any], SectionOf("kumulus.model.observability:Observability")]
+    observability: Annotated[Mapping[str, Any], SectionOf("kumulus.extras.watch.observability:Observability")]
     """What is measured, as in the stack file's section, such as ``{"retention": "3h"}``; a port of this machine has no
     meaning here."""
     chart: str
@@ -97,7 +98,7 @@ class PrometheusStack(pulumi.ComponentResource):
         source = f"PrometheusStack {resource_name}"
         check(args, PrometheusStackArgs, source)
         measured = CheckedInputs(ClusterSpec, source, {"observability": args.get("observability") or {}}, {})
-        asked = measured.plain.observability or Observability()
+        asked = Measured.of(measured.plain) or Observability()
         chart = CheckedInputs(Chart, source, {field: args.get(name) for name, field in _FIELDS.items()}, _NAMES)
         super().__init__("kumulus:index:PrometheusStack", resource_name, None, opts)
         cluster, namespace, first = args["cluster"], chart["namespace"], depended_on(opts)
@@ -263,18 +264,13 @@ def chart_values(asked: Observability, cluster: str, shards: int) -> dict[str, A
     }
 
 
-def of_stack(
-    name: str, loaded: LoadedStack, cluster: ClusterLike, base: Path, shards: int, opts: pulumi.ResourceOptions
-) -> PrometheusStack:
-    """Monitoring as a stack's `observability` asks for it, for clusters whose nodes run containers.
-
-    Args:
-        base: the directory that a chart's relative path refers to.
-        shards: how many kwok-controllers of the cluster have a Service for Prometheus.
-    """
-    assert loaded.spec.observability
-    chart, secrets = loaded.spec.sections_of_extras().get(section.NAME, Chart()), loaded.secrets.within(section.NAME)
+def of_stack(name: str, asked: Observability, cluster: EmulatedCluster) -> PrometheusStack:
+    """Monitoring as a stack's `observability` asks for it, for clusters whose nodes run containers."""
+    chart = cluster.loaded.spec.sections_of_extras().get(section.NAME, Chart())
+    secrets = cluster.loaded.secrets.within(section.NAME)
     assert isinstance(chart, Chart)
-    arguments = arguments_of(chart, loaded.spec.observability, cluster, base, secrets)
-    arguments["shards"] = shards
-    return PrometheusStack(name, **arguments, opts=opts)
+    arguments = arguments_of(chart, asked, cluster.cluster, cluster.base, secrets)
+    arguments["shards"] = len(cluster.kwok.services) if cluster.kwok else 0
+    # It waits for no more than this: neither for nodes nor for what other sections declare.
+    first = [*cluster.addons.values(), *([cluster.kwok] if cluster.kwok else [])]
+    return PrometheusStack(name, **arguments, opts=pulumi.ResourceOptions(parent=cluster, depends_on=first))

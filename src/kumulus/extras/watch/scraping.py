@@ -6,10 +6,10 @@ Jobs have the same names as in the chart kube-prometheus-stack, so that the same
 from collections.abc import Mapping
 from typing import Any
 
+from kumulus.extras.watch.observability import Observability
 from kumulus.kwok import node_metrics
 from kumulus.kwok.controllers import NAME, NAMESPACE, PORT, service_name
 from kumulus.model.durations import seconds
-from kumulus.model.observability import Observability
 from kumulus.model.pools import CLUSTER_LABEL
 from kumulus.model.scale import SHARD_LABEL
 

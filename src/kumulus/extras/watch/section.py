@@ -1,16 +1,25 @@
-"""A stack's section `prometheusStack`."""
+"""A stack's sections `observability` and `prometheusStack`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from kumulus.extras.watch.observability import (
+    HIGHEST_PORT,
+    LOWEST_PORT,
+    Observability,
+    observability_from,
+    observability_problems,
+    room_problems,
+)
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem
-from kumulus.model.fields import short_label, text, whole
+from kumulus.model.fields import FORM, checked, short_label, text, whole
 from kumulus.stackfile.addons import (
     DAY,
     MappingOrYaml,
@@ -20,15 +29,105 @@ from kumulus.stackfile.addons import (
     not_empty_mistake,
     repository_mistake,
 )
-from kumulus.stackfile.plain import runtime_of
+from kumulus.stackfile.plain import count, items, runtime_of
 from kumulus.stackfile.rules import with_charts
 from kumulus.stackfile.section import ClusterSection
 
 if TYPE_CHECKING:
+    import pulumi
+
     from kumulus.stackfile.load import LoadedStack
+    from kumulus.stackfile.model import ClusterSpec
 
 NAME = "prometheusStack"
 """Its name in the file."""
+
+
+class Measured(ClusterSection):
+    """What is measured (docs/observability.md): `{}` for all defaults; by default nothing."""
+
+    after: ClassVar[str] = "podUsage"
+    measures: ClassVar[bool] = True
+
+    asked: Observability
+    """The section, which the plugin reads as well."""
+
+    @classmethod
+    def field(cls) -> Any:
+        """See :meth:`ClusterSection.field`."""
+        made = checked(observability_problems, lambda raw: cls(asked=observability_from(raw)), form="observability")
+        return Annotated[cls, made]
+
+    @classmethod
+    def of(cls, spec: ClusterSpec) -> Observability | None:
+        """What a cluster's file asks for."""
+        found = spec.sections_of_extras().get("observability")
+        return found.asked if isinstance(found, cls) else None
+
+    @classmethod
+    def forms(cls) -> Mapping[str, dict[str, Any]]:
+        """See :meth:`ClusterSection.forms`."""
+        # Imported here, as it knows all sections.
+        from kumulus.stackfile.schema import patterns
+        from kumulus.stackfile.schema.forms import closed
+
+        duration, quantity = {FORM: "duration"}, {FORM: "quantity"}
+        kinds: Mapping[str, dict[str, Any]] = {
+            "prometheusPort": {"type": "integer", "minimum": LOWEST_PORT, "maximum": HIGHEST_PORT},
+            "retention": duration,
+            "retentionSize": quantity,
+            "memory": quantity,
+            "scrapeInterval": duration,
+            "nodeScrapeInterval": duration,
+            "nodeLabels": {"type": "array", "items": {"type": "string", "pattern": patterns.LABEL_KEY}},
+        }
+        properties = {}
+        for each in fields(Observability):
+            default = {"default": each.default} if each.default not in (None, (), MISSING) else {}
+            properties[each.name] = {**kinds[each.name], **each.metadata, **default, "$nullable": True}
+        about = "What is measured, how often, and with how much memory and disk."
+        return {"observability": {**closed(properties), "description": about}}
+
+    @classmethod
+    def rules(cls, raw: Mapping[str, object]) -> Iterator[Problem]:
+        """See :meth:`ClusterSection.rules`: its port, and memory for the fleet's metrics."""
+        where, asked, kwok = ("observability", "prometheusPort"), raw.get("observability"), raw.get("kwok")
+        if not isinstance(asked, Mapping):
+            return
+        port, runtime = asked.get("prometheusPort"), runtime_of(raw)
+        if port and runtime and not runtime.local:
+            message = f"has no effect with the runtime {runtime.name}, where Prometheus runs in the cluster"
+            yield problem(where, message, "leave it out")
+        if port is not None and isinstance(kwok, Mapping) and port == kwok.get("apiServerPort"):
+            yield problem(where, "is also kwok.apiServerPort", "write another port")
+        groups = [group for _, group in items(raw, "nodeGroups")]
+        nodes = sum(count(each.get("replicas")) for group in groups for _, each in items(group, "placement"))
+        yield from room_problems(("observability",), asked, nodes)
+
+    def options(self) -> dict[str, Any]:
+        """See :meth:`Observability.options`."""
+        return self.asked.options()
+
+    def handed(self, loaded: LoadedStack, base: Path) -> tuple[dict[str, Any], list[Problem]]:
+        """See :meth:`ClusterSection.handed`: all settings."""
+        return self.options(), []
+
+    def ports(self) -> Mapping[str, int]:
+        """See :meth:`ClusterSection.ports`: Prometheus', if it is chosen."""
+        return {"prometheusPort": port} if (port := self.asked.prometheusPort) else {}
+
+    def parts(self, loaded: LoadedStack) -> Sequence[str]:
+        """See :meth:`ClusterSection.parts`: in other clusters a chart has the programs."""
+        return ("observability",) if loaded.spec.runtime_descriptor.local else ()
+
+    def declare(self, resource_name: str, cluster: Any, opts: pulumi.ResourceOptions) -> Sequence[pulumi.Resource]:
+        """See :meth:`ClusterSection.declare`: the chart of a Prometheus, unless local processes do it."""
+        if cluster.loaded.spec.runtime_descriptor.local:
+            return ()
+        # Imported here, as the provider's SDK is.
+        from kumulus.extras.watch.prometheus_stack import of_stack
+
+        return (of_stack(resource_name, self.asked, cluster),)
 
 
 class PrometheusStackSpec(ClusterSection):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.host import extras
 from kumulus.host.ports import Claims
+from kumulus.model.errors import Problem
 from kumulus.nodes.reporter import Reporter
 
 if TYPE_CHECKING:
@@ -25,13 +26,19 @@ class Addition:
 
     Attributes:
         names: its processes, as the control plane's components are called.
+        measures: whether it reads what nodes and pods use.
     """
 
     names: frozenset[str] = frozenset()
+    measures: bool = False
 
     def asked(self, options: Options) -> bool:
         """Whether the stack asks for it."""
         raise NotImplementedError
+
+    def problems(self, options: Options) -> list[Problem]:
+        """What is wrong with its options, if programs may write them."""
+        return []
 
     def fingerprints(self, options: Options) -> dict[str, str]:
         """For each of its processes, a hash of everything that decides how it runs, except its place."""

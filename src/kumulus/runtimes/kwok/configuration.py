@@ -69,9 +69,10 @@ def port_keys(options: dict[str, Any]) -> list[str]:
 
 
 def usage_kind(options: Mapping[str, Any]) -> str | None:
-    """Which of :data:`node_metrics.Kind` the nodes' endpoints serve; ``gpus`` for observability alone."""
-    kind = options.get("podUsage")
-    return str(kind) if kind else None if options.get("observability") is None else "gpus"
+    """Which of :data:`node_metrics.Kind` the nodes' endpoints serve; ``gpus`` for an addition alone."""
+    if kind := options.get("podUsage"):
+        return str(kind)
+    return "gpus" if any(each.measures for each in addition.asked(options)) else None
 
 
 def custom_resources(options: Mapping[str, Any]) -> list[str]:

@@ -51,7 +51,9 @@ class KwokRuntime(Runtime):
         from kumulus.runtimes.kwok.section import Options
         from kumulus.runtimes.section import option_problems
 
-        return option_problems(Options, options)
+        found = option_problems(Options, options)
+        added = [each for one in addition.every() for each in one.problems(options)]
+        return found | {each.path: f"{each.message}; {each.remedy}" for each in added}
 
     def default_version(self) -> str:
         return f"v{toolchain.kubernetes_versions()[0]}"

@@ -13,7 +13,6 @@ from kumulus.model.checks import of_mapping, problem, share_problems
 from kumulus.model.durations import duration_problems
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.fields import DriverName, QuantityText, Section, checked, found, whole
-from kumulus.model.observability import Observability, observability_from, observability_problems
 from kumulus.model.quantity import parse
 from kumulus.runtimes.section import RuntimeSection
 
@@ -115,9 +114,6 @@ class _Options(Kwok):
     featureGates: Switches = Field(default_factory=dict)  # type: ignore[assignment]
     podUsage: Kind | None = None
     kueue: KueueSpec | None = None
-    observability: (
-        Annotated[Observability, checked(observability_problems, observability_from, form="observability")] | None
-    ) = None
     # Made from the stack's file, which has been checked.
     podLoads: list[dict[str, Any]] | None = None
     prices: list[dict[str, Any]] | None = None
@@ -146,6 +142,6 @@ class _Options(Kwok):
 if TYPE_CHECKING:
     Options = _Options
 else:
-    # What extras' sections of the stack's file hand over: made from the file, which has been checked.
+    # What extras' sections of the stack's file hand over; what a program may write as well, their additions check.
     _HANDED = dict.fromkeys(extras.names("sections"), (dict[str, Any] | None, None))
     Options = create_model("Options", __base__=_Options, __doc__=_Options.__doc__, **_HANDED)

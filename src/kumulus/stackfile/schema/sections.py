@@ -1,14 +1,12 @@
-"""Forms of whole sections without their own model: distributions, usage, devices, metrics, kind's file."""
+"""Forms of whole sections without their own model: distributions, usage, devices, kind's file."""
 
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
 from typing import Any
 
 from kumulus.model.device_checks import ATTRIBUTE_KINDS, DRIVER_LENGTH, NODE_RESOURCE, NODE_WAYS, VALUE_LENGTH, VERSION
 from kumulus.model.devices import PER_DEVICE
 from kumulus.model.distributions import LARGEST_SIGMA, PARAMETERS
 from kumulus.model.fields import FORM
-from kumulus.model.observability import HIGHEST_PORT, LOWEST_PORT, Observability
 from kumulus.model.topology import LEVELS
 from kumulus.runtimes.kind.kind_config import CLUSTER, EMPTY, Values
 from kumulus.stackfile.schema import patterns
@@ -24,7 +22,6 @@ def forms() -> dict[str, Schema]:
         "distribution": _distribution(),
         "usage": _usage({"anyOf": absolute}, load={"anyOf": absolute[1:]}),
         "usageShare": _usage(absolute[0]),
-        "observability": _observability(),
         "mappingOrYaml": {"anyOf": [{"type": "object"}, {"type": "string"}]},
         "kindConfig": {"anyOf": [_kind_config(), {"type": "string"}]},
         "topologyLabels": _topology_labels(),
@@ -83,23 +80,6 @@ def _usage(amount: Schema, load: Schema | None = None) -> Schema:
     if load:
         ways["load"] = described(load, "What the ready pods use together: each container an equal part of it.")
     return {"anyOf": [amount, _only(ways, minProperties=1, maxProperties=1)]}
-
-
-def _observability() -> Schema:
-    kinds: Mapping[str, Schema] = {
-        "prometheusPort": {"type": "integer", "minimum": LOWEST_PORT, "maximum": HIGHEST_PORT},
-        "retention": _DURATION,
-        "retentionSize": {FORM: "quantity"},
-        "memory": {FORM: "quantity"},
-        "scrapeInterval": _DURATION,
-        "nodeScrapeInterval": _DURATION,
-        "nodeLabels": {"type": "array", "items": {"type": "string", "pattern": patterns.LABEL_KEY}},
-    }
-    properties = {}
-    for each in fields(Observability):
-        default = {"default": each.default} if each.default not in (None, (), MISSING) else {}
-        properties[each.name] = {**kinds[each.name], **each.metadata, **default, "$nullable": True}
-    return _only(properties, description="What is measured, how often, and with how much memory and disk.")
 
 
 def _topology_labels() -> Schema:

@@ -5,11 +5,11 @@ from typing import Any
 
 from kumulus.runtimes import registry
 from kumulus.stackfile.clusters import MOST, Member
-from kumulus.stackfile.federation import FederationSpec
 from kumulus.stackfile.model import ClusterSpec
 from kumulus.stackfile.schema.document import DEFINITIONS, DRAFT, inner, ref, schema_of
 from kumulus.stackfile.schema.forms import NULL, closed, forms, required
-from kumulus.stackfile.settings import CONFIG_KEYS
+from kumulus.stackfile.section import of_stacks
+from kumulus.stackfile.settings import CONFIG_KEYS, SEVERAL
 
 Schema = dict[str, Any]
 NAMESPACE = "kumulus:"
@@ -17,7 +17,6 @@ _SECRET = "secret"  # noqa: S105 - the name of a definition
 _CLUSTER = "ClusterSpec"
 _MEMBER = "ClusterMember"
 _DEFAULTS = "ClusterDefaults"
-_FEDERATION = "FederationSpec"
 
 
 def stack_schema() -> Schema:
@@ -25,8 +24,9 @@ def stack_schema() -> Schema:
     cluster, definitions = schema_of(ClusterSpec, forms())
     definitions[_CLUSTER] = cluster
     definitions |= _several(cluster)
-    federation, further = schema_of(FederationSpec, forms())
-    definitions |= {**further, _FEDERATION: federation}
+    for each in of_stacks().values():
+        joining, further = schema_of(each, forms())
+        definitions |= {**further, each.__name__: joining}
     definitions["config"] = _config()
     for definition in definitions.values():
         _take_secrets(definition)
@@ -99,9 +99,9 @@ def _properties() -> dict[str, Schema]:
             "minLength": 1,
             "examples": ["hub"],
         },
-        "federation": {
-            "description": "Clusters of kumulus:clusters that work as one (docs/many-clusters.md).",
-            "anyOf": [ref(_FEDERATION), {"type": "string"}, NULL],
+        **{
+            name: {"description": each.about, "anyOf": [ref(each.__name__), {"type": "string"}, NULL]}
+            for name, each in of_stacks().items()
         },
         "runtime": {
             "description": "Where the control plane runs, overriding the cluster's setting.",
@@ -158,7 +158,7 @@ def _config() -> Schema:
         "oneOf": sources,
         "allOf": [
             {"if": required(f"{NAMESPACE}{key}"), "then": sources[of]}
-            for key, of in (("defaults", 2), ("hub", 2), ("federation", 2), ("nodes", 0))
+            for key, of in (*((each, 2) for each in SEVERAL[1:]), ("nodes", 0))
         ],
     }
 

@@ -1,4 +1,4 @@
-"""An extra of a third party, as pip installs it: a command, a scheduler, a runtime and a section of the stack file."""
+"""An extra of a third party, as pip installs it: a command, a scheduler, a runtime and what stack files may have."""
 
 from kumulus.cli.registry import Command
 from kumulus.host.extras import Extra
@@ -10,6 +10,7 @@ EXTRA = Extra(
     schedulers={"toy": "toy_extra.scheduler:SCHEDULER"},
     runtimes={"toy": "toy_extra.runtime:RUNTIME"},
     sections={"games": "toy_extra.games:Games"},
-    tools={"games": ("helm",)},
+    stack_sections={"league": "toy_extra.games:League"},
+    tools={"games": ("helm",), "league": ("kueue",)},
     install="toy-extra",
 )

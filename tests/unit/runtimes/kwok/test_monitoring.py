@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from kumulus.extras.watch.addition import ADDITION as MONITORING
+from kumulus.extras.watch.observability import Observability
 from kumulus.extras.watch.scraping import configuration as scrape_configuration
 from kumulus.kube import Connection
-from kumulus.model.observability import Observability
 from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes import directories
 from kumulus.runtimes.base import WantedControlPlane

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from kumulus.cli import cluster, project, stack_file, which
 from kumulus.cli.errors import UserError
+from kumulus.extras.federation.section import Federated
 from kumulus.extras.lab import running
 from kumulus.extras.lab.federation.members import RunningFederation, Worker
 from kumulus.extras.lab.file.load import LoadedExperiment, load, overridden, with_prices
@@ -194,10 +195,11 @@ def of_hub(found: which.Which, kubeconfig: Path) -> RunningFederation | None:
     if not found.cluster:
         return None
     stack = stack_file.described(found.stack)
-    if stack is None or stack.federation is None or stack.federation.hub != found.cluster:
+    federated = stack.joined.get("federation") if stack else None
+    if not stack or not isinstance(federated, Federated) or federated.hub != found.cluster:
         return None
     there = {each.cluster: each for each in which.every(found.stack)}
-    asked = stack.federation.asked
-    workers = tuple(Worker(name, there[name].kubeconfig) for name in stack.federation.workers)
+    asked = federated.asked
+    workers = tuple(Worker(name, there[name].kubeconfig) for name in federated.workers)
     name = stack.clusters[found.cluster].cluster_name
     return RunningFederation(found.cluster, kubeconfig, name, workers, asked.queue, asked.kueueNamespace)

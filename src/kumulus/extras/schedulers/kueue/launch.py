@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kumulus.extras.federation import certificates, manifests
+from kumulus.extras.federation.names import NAMESPACE
 from kumulus.extras.schedulers import definitions, registry
 from kumulus.extras.schedulers.errors import SchedulerError
 from kumulus.extras.schedulers.kueue import workloads
 from kumulus.extras.schedulers.launch import binary, configuration
 from kumulus.extras.schedulers.launch.plan import CLIENT_BURST, CLIENT_QPS, LaunchPlan, LaunchRequest, SchedulerProgram
 from kumulus.kube import ApiError, Unreachable, yaml_writing
-from kumulus.model.federation import NAMESPACE
 
 if TYPE_CHECKING:
     from kumulus.kube import Client

@@ -1,23 +1,27 @@
 """A stack file's `federation`: clusters that work as one, with a hub that dispatches its Jobs to workers."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from kumulus.extras.federation.names import ALL_AT_ONCE, LOST_AFTER, NAMESPACE
 from kumulus.model.checks import problem
 from kumulus.model.durations import duration_problems, of, written
-from kumulus.model.errors import Problem, SpecError, Where, shown, under
-from kumulus.model.federation import ALL_AT_ONCE, LOST_AFTER, NAMESPACE
-from kumulus.model.fields import Section, checked, short_label, whole
-from kumulus.model.fields.validation import validated
+from kumulus.model.errors import Problem, Where, shown
+from kumulus.model.fields import checked, short_label, whole
 from kumulus.model.names import suggest
 from kumulus.model.pools import Pool
 from kumulus.model.quantity import ZERO, Quantity
 from kumulus.model.totals import totals
+from kumulus.stackfile.section import Joined, StackSection
 
-KEY = "federation"
+if TYPE_CHECKING:
+    from kumulus.stackfile.load import LoadedStack
+
 _LONGEST_NAME = 40
 _STEPS = "write dispatcher: incremental, or leave it out"
 _LABEL = short_label(_LONGEST_NAME)
@@ -36,8 +40,10 @@ def _names_problems(where: Where, raw: object) -> list[Problem]:
 _Names = Annotated[tuple[str, ...], checked(_names_problems, tuple, form="texts")]
 
 
-class FederationSpec(Section):
+class FederationSpec(StackSection):
     """Clusters of this stack that work as one: Jobs queue on the hub and run on one of its workers."""
+
+    about: ClassVar[str] = "Clusters of kumulus:clusters that work as one (docs/many-clusters.md)."
 
     kind: Literal["multikueue"] = Field(examples=["multikueue"])
     """What joins the clusters: Kueue's MultiKueue."""
@@ -61,9 +67,21 @@ class FederationSpec(Section):
     kueueNamespace: Annotated[str, _LABEL] = Field(default=NAMESPACE, examples=["kueue-system"])
     """Kueue's namespace in clusters of the runtimes kind and existing."""
 
+    def joined(self, hub: str, entries: Mapping[str, Sequence[str]]) -> tuple[Federated, list[Problem]]:
+        """See :meth:`StackSection.joined`."""
+        every = [name for names in entries.values() for name in names]
+        hub = self.hub or hub
+        problems = [
+            *_hub_problems(self, hub, every),
+            *_worker_problems(self, hub, entries),
+            *_dispatcher_problems(self),
+        ]
+        named = every if self.workers is None else [n for each in self.workers for n in entries.get(each, [each])]
+        return Federated(hub, tuple(name for name in dict.fromkeys(named) if name != hub), self), problems
+
 
 @dataclass(frozen=True)
-class Federated:
+class Federated(Joined):
     """A federation whose clusters exist in the stack file."""
 
     hub: str
@@ -73,43 +91,27 @@ class Federated:
     asked: FederationSpec
     """The file's section."""
 
-    def kueue(self, name: str, cluster_name: str) -> dict[str, Any] | None:
-        """The options of Kueue for a cluster; None for a cluster without Kueue."""
+    def handed(self, name: str, cluster: str) -> dict[str, Any]:
+        """See :meth:`Joined.handed`: the options of Kueue for the hub and its workers."""
         if name == self.hub:
             asked = self.asked
-            found: dict[str, Any] = {"origin": cluster_name, "workerLostTimeout": asked.workerLostTimeout}
+            found: dict[str, Any] = {"origin": cluster, "workerLostTimeout": asked.workerLostTimeout}
             if asked.dispatcher != ALL_AT_ONCE:
                 found["dispatcher"] = asked.dispatcher
                 if asked.stepSize is not None:
                     found["stepSize"] = asked.stepSize
-            return found
-        return {"origin": cluster_name} if name in self.workers else None
+            return {"kueue": found}
+        return {"kueue": {"origin": cluster}} if name in self.workers else {}
 
+    def declare(
+        self, resource_name: str, clusters: Mapping[str, Any], loaded: Mapping[str, LoadedStack]
+    ) -> Mapping[str, Any]:
+        """See :meth:`Joined.declare`."""
+        # Imported here: only a program of Pulumi's declares it.
+        from kumulus.extras.federation.joined import Federation as Component
 
-def federated(
-    values: Mapping[str, Any], entries: Mapping[str, Sequence[str]]
-) -> tuple[Federated | None, list[Problem]]:
-    """The federation of a stack file, and what is wrong with it.
-
-    Args:
-        entries: the names of its clusters, by the name of their entry.
-    """
-    if values.get(KEY) is None:
-        return None, []
-    try:
-        asked = validated(FederationSpec, values[KEY], "")
-    except SpecError as error:
-        return None, [Problem(under(KEY, each.path), each.message, each.remedy) for each in error.problems]
-    every = [name for names in entries.values() for name in names]
-    hub = asked.hub or str(values.get("hub") or "")
-    if problems := [
-        *_hub_problems(asked, hub, every),
-        *_worker_problems(asked, hub, entries),
-        *_dispatcher_problems(asked),
-    ]:
-        return None, problems
-    named = every if asked.workers is None else [n for each in asked.workers for n in entries.get(each, [each])]
-    return Federated(hub, tuple(name for name in dict.fromkeys(named) if name != hub), asked), []
+        Component(resource_name, self, clusters, loaded)
+        return {"hub": self.hub, "workers": list(self.workers)}
 
 
 def quota(pools: Sequence[Pool]) -> dict[str, Quantity]:
@@ -125,17 +127,17 @@ def together(quotas: Sequence[Mapping[str, Quantity]]) -> dict[str, Quantity]:
 
 def _hub_problems(asked: FederationSpec, hub: str, every: Sequence[str]) -> Iterator[Problem]:
     if not hub:
-        yield problem((KEY, "hub"), "is missing, and the stack names no hub", "write the name of one of the clusters")
+        yield problem(("hub",), "is missing, and the stack names no hub", "write the name of one of the clusters")
     elif asked.hub and hub not in every:
-        yield problem((KEY, "hub"), f"{shown(hub)} is none of the clusters", _one_of(hub, every))
+        yield problem(("hub",), f"{shown(hub)} is none of the clusters", _one_of(hub, every))
     elif not [name for name in every if name != hub]:
-        yield problem((KEY,), "has no worker: the hub is the only cluster", "write more clusters")
+        yield problem((), "has no worker: the hub is the only cluster", "write more clusters")
 
 
 def _worker_problems(asked: FederationSpec, hub: str, entries: Mapping[str, Sequence[str]]) -> Iterator[Problem]:
     every = [name for names in entries.values() for name in names]
     for index, name in enumerate(asked.workers or ()):
-        where = (KEY, "workers", index)
+        where = ("workers", index)
         if name == hub:
             yield problem(where, f"{shown(name)} is the hub", "leave it out: a hub runs no Jobs of its queue")
         elif name not in entries and name not in every:
@@ -144,7 +146,7 @@ def _worker_problems(asked: FederationSpec, hub: str, entries: Mapping[str, Sequ
 
 def _dispatcher_problems(asked: FederationSpec) -> Iterator[Problem]:
     if asked.stepSize is not None and asked.dispatcher == ALL_AT_ONCE:
-        yield problem((KEY, "stepSize"), "has no effect where Jobs are offered to all at once", _STEPS)
+        yield problem(("stepSize",), "has no effect where Jobs are offered to all at once", _STEPS)
 
 
 def _one_of(name: str, names: Sequence[str]) -> str:

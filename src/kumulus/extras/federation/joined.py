@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 
 from kumulus.components.resources import InCluster
-from kumulus.stackfile.federation import Federated, quota, together
+from kumulus.extras.federation.section import Federated, quota, together
 
 if TYPE_CHECKING:
     from kumulus.components.emulated_cluster import EmulatedCluster
