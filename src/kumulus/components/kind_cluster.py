@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Unpack
+from typing import Any, Literal, Unpack
 
 import pulumi
 
@@ -44,8 +44,7 @@ class KindClusterArgs(ControlPlaneArgs, total=False):
 class KindCluster(ControlPlane):
     """A cluster made by kind: add-ons run for real on its nodes, alongside the emulated ones."""
 
-    runtime: ClassVar[str] = "kind"
-    token: ClassVar[str] = "kumulus:index:KindCluster"  # noqa: S105 - Pulumi's word for a type
+    runtime = "kind"
 
     def __init__(
         self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[KindClusterArgs]

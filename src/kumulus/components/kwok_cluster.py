@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Unpack
+from typing import Annotated, Any, Unpack
 
 import pulumi
 
@@ -58,8 +58,7 @@ _NAMES = {
 class KwokCluster(ControlPlane):
     """etcd, the Kubernetes control plane and kwok-controller as processes on this machine."""
 
-    runtime: ClassVar[str] = "kwok"
-    token: ClassVar[str] = "kumulus:index:KwokCluster"  # noqa: S105 - Pulumi's word for a type
+    runtime = "kwok"
 
     def __init__(
         self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[KwokClusterArgs]
