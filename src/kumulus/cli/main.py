@@ -187,7 +187,7 @@ def _require(name: str, extra: Extra) -> None:
 
 def _lacks(name: str, extra: Extra) -> str:
     comes, it = ("come", "them") if len(extra.missing) > 1 else ("comes", "it")
-    needs = listed(extra.missing, 5)
+    needs = listed(extra.missing)
     what = f"`kumulus {name}` needs {needs}, which {comes} with the extra {extra.name}"
     return f"{what}\n  To get {it}: {extra.way_to_install}"
 
