@@ -18,7 +18,7 @@ import pulumi
 from pulumi.runtime.config import get_config_env, get_config_secret_keys_env
 
 from kumulus.components import plugin
-from kumulus.components.engine import end_with_engine, start_plugin, user_error
+from kumulus.components.engine import end_with_engine_if_its_program, is_its_program, start_plugin, user_error
 from kumulus.host import protection, pulumi_project
 from kumulus.host.extras import BrokenExtra
 from kumulus.host.installation import pulumi_home
@@ -63,7 +63,7 @@ def run_all() -> dict[str, EmulatedCluster]:
 
 def _run() -> tuple[dict[str, EmulatedCluster], str]:
     if plugin.under_engine():
-        end_with_engine()
+        end_with_engine_if_its_program()
         start_plugin()
     try:
         return _declared()
@@ -73,7 +73,7 @@ def _run() -> tuple[dict[str, EmulatedCluster], str]:
 
 def _declared() -> tuple[dict[str, EmulatedCluster], str]:
     # The plugin starts in parallel.
-    with _without_collections() if plugin.under_engine() else nullcontext():
+    with _without_collections() if is_its_program() else nullcontext():
         from kumulus.components.emulated_cluster import EmulatedCluster
         from kumulus.model.errors import SpecError
 

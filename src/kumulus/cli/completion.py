@@ -14,7 +14,7 @@ from typing import NoReturn
 from kumulus.cli import project, which
 from kumulus.cli.errors import UserError
 from kumulus.cli.main import parser_of
-from kumulus.cli.registry import offered
+from kumulus.cli.registry import arguments, complete_by, offered, subcommands
 from kumulus.host import installation
 from kumulus.toolchain import venv
 
@@ -61,7 +61,7 @@ def parser(line: str) -> argparse.ArgumentParser:
     for name, each in offered().items():
         if len(words) > 1 and words[1] == name:
             _, its = parser_of(name, each.command)
-            if any(action.dest == "named" for action in its._actions):
+            if any(action.dest == "named" for action in arguments(its)):
                 # The first word of these: see stack.add_arguments.
                 its.add_argument("stack", nargs="?")
             _with_stacks(its)
@@ -89,11 +89,10 @@ def clusters(parsed_args: argparse.Namespace, **_: object) -> list[str]:
 
 
 def _with_stacks(its: argparse.ArgumentParser) -> None:
-    for action in its._actions:
+    for action in arguments(its):
         if action.dest in _STACKS:
-            action.completer = stacks  # type: ignore[attr-defined]
+            complete_by(action, stacks)
         if action.dest == "cluster":
-            action.completer = clusters  # type: ignore[attr-defined]
-        if isinstance(action, argparse._SubParsersAction):
-            for each in action.choices.values():
-                _with_stacks(each)
+            complete_by(action, clusters)
+    for each in subcommands(its).values():
+        _with_stacks(each)

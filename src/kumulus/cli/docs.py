@@ -12,6 +12,7 @@ import sysconfig
 from pathlib import Path
 
 from kumulus.cli.errors import UserError
+from kumulus.cli.registry import complete_by
 from kumulus.host import installation
 from kumulus.host.version import page_address
 from kumulus.model.names import nearest
@@ -20,7 +21,7 @@ from kumulus.model.names import nearest
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     page = parser.add_argument("page", nargs="?", help="such as faults, or docs/faults.md")
-    page.completer = lambda **_: sorted(_pages())  # type: ignore[attr-defined]
+    complete_by(page, lambda **_: sorted(_pages()))
     parser.add_argument("--path", action="store_true", help="print where its file is instead")
 
 

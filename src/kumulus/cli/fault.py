@@ -26,6 +26,7 @@ from typing import Any
 
 from kumulus.cli import cluster, fault_options, project, stack, which
 from kumulus.cli.errors import UserError
+from kumulus.cli.registry import complete_by
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,8 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     inject.add_argument("--for", dest="lasts", metavar="DURATION", help="end it by itself after this time, such as 5m")
     inject.add_argument("--wait", action="store_true", help="stay until it ends; Ctrl-C ends it at once")
     clear = commands.add_parser("clear", help="end a fault")
-    cleared = clear.add_argument("name", nargs="?", help="which one")
-    cleared.completer = _active  # type: ignore[attr-defined]
+    complete_by(clear.add_argument("name", nargs="?", help="which one"), _active)
     clear.add_argument("--all", action="store_true", help="all that no stack file declares")
     listed = commands.add_parser("list", help="list active faults")
     listed.add_argument("--json", action="store_true", help="for programs")

@@ -157,9 +157,7 @@ async def _known(client: Client) -> records.ClusterRecords:
     """What is recorded; says of each record that cannot be read how to go on."""
     known = await records.read(client)
     for name in known.damaged:
-        delete = f"kubectl delete configmap -n kube-system {name}"
-        remedy = delete if name.startswith(records.map_of("")) else "`pulumi up` writes it again"
-        print(f"note: the record {name} is damaged and ignored\n  {remedy}", file=sys.stderr)
+        print(f"note: {records.damage(name)}", file=sys.stderr)
     return known
 
 

@@ -4,6 +4,7 @@ import argparse
 from typing import Any
 
 from kumulus.cli.errors import UserError
+from kumulus.cli.registry import complete_by
 
 _LEVELS = ("rack", "leaf", "block", "spine")
 
@@ -38,7 +39,7 @@ def _declare_target(parser: argparse.ArgumentParser) -> None:
 def _declare_effects(parser: argparse.ArgumentParser) -> None:
     effects = parser.add_argument_group("what", "a kind, effects of your own, or both")
     kind = effects.add_argument("--kind", help="an entry of the catalog; `kumulus fault kinds` lists them")
-    kind.completer = _kinds  # type: ignore[attr-defined]
+    complete_by(kind, _kinds)
     effects.add_argument("--condition", action="append", metavar="TYPE[=REASON]", help="a condition that is then True")
     effects.add_argument("--taint", action="append", metavar="KEY[=VALUE]:EFFECT", help="a taint to set")
     effects.add_argument("--set-label", action="append", metavar="KEY=VALUE", help="a label to set")

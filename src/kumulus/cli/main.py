@@ -14,7 +14,7 @@ from typing import Any, NoReturn, cast
 
 from kumulus.cli.entering import enter_venv, has_venv, with_venv
 from kumulus.cli.errors import UserError, os_message
-from kumulus.cli.registry import COMMANDS, GROUPS, Command, Module, offered
+from kumulus.cli.registry import COMMANDS, GROUPS, Command, Module, offered, subcommands
 from kumulus.host import installation
 from kumulus.host.extras import BrokenExtra, Extra
 from kumulus.model.words import listed
@@ -33,16 +33,18 @@ class Parser(argparse.ArgumentParser):
         hint = usage if len(usage) <= _SHORT else f"`{self.prog} -h` lists the arguments"
         self.exit(_ANSWER, f"error: {message}\n  {hint}\n")
 
-    def add_subparsers(self, **kwargs: Any) -> argparse._SubParsersAction[Any]:
+    def add_subparsers(self, **kwargs: Any) -> Any:
         """As argparse does it, but each subcommand's help begins with its line from the parent's help."""
-        return super().add_subparsers(**{"action": _Described, **kwargs})
+        commands: Any = super().add_subparsers(**kwargs)
+        undescribed = commands.add_parser
 
+        def add_parser(name: str, **kwargs: Any) -> argparse.ArgumentParser:
+            help_text = kwargs.get("help")
+            about = {"description": f"{help_text[0].upper()}{help_text[1:]}."} if help_text else {}
+            return cast(argparse.ArgumentParser, undescribed(name, **{**about, **kwargs}))
 
-class _Described(argparse._SubParsersAction):  # type: ignore[type-arg]
-    def add_parser(self, name: str, **kwargs: Any) -> argparse.ArgumentParser:
-        help_text = kwargs.get("help")
-        about = {"description": f"{help_text[0].upper()}{help_text[1:]}."} if help_text else {}
-        return cast(argparse.ArgumentParser, super().add_parser(name, **{**about, **kwargs}))
+        commands.add_parser = add_parser
+        return commands
 
 
 _INTERRUPTED = 130
@@ -185,7 +187,7 @@ def _require(name: str, extra: Extra) -> None:
 
 def _lacks(name: str, extra: Extra) -> str:
     comes, it = ("come", "them") if len(extra.missing) > 1 else ("comes", "it")
-    needs = listed(extra.missing, 5)
+    needs = listed(extra.missing)
     what = f"`kumulus {name}` needs {needs}, which {comes} with the extra {extra.name}"
     return f"{what}\n  To get {it}: {extra.way_to_install}"
 
@@ -195,8 +197,7 @@ def _with_action(name: str) -> list[str]:
     found = []
     for called, each in offered().items():
         _, parser = parser_of(called, each.command)
-        choices = [action.choices for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
-        found += [f"{called} {name}" for of_parser in choices if name in (of_parser or ())]
+        found += [f"{called} {name}"] if name in subcommands(parser) else []
     return found
 
 

@@ -7,6 +7,7 @@ Its docstring is the text of `kumulus <command> -h`. It raises `kumulus.cli.erro
 """
 
 import argparse
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -24,6 +25,22 @@ class Module(Protocol):
 
     def run(self, args: argparse.Namespace) -> int:
         """Run the command; returns the exit code."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    """The arguments of a parser. argparse has no public list of them: nothing else here uses a private part of it."""
+    return parser._actions
+
+
+def subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """The parsers of its subcommands, by their names."""
+    choices = [each.choices for each in arguments(parser) if isinstance(each.choices, dict)]
+    return {name: each for these in choices for name, each in these.items()}
+
+
+def complete_by(argument: argparse.Action, completer: Callable[..., Iterable[str]]) -> None:
+    """Have the shell complete an argument by what a function returns."""
+    argument.completer = completer  # type: ignore[attr-defined]  # of argcomplete
 
 
 PROJECT, STACK, YOURS, MACHINE = "On a project", "On a stack", "On your own cluster", "On files and machines"

@@ -86,7 +86,7 @@ def outputs(component: type) -> tuple[Argument, ...]:
     return tuple(found.values())
 
 
-def check(given: Mapping[str, Any], arguments: type, source: str) -> None:
+def check(args: Mapping[str, Any], arguments: type, source: str) -> None:
     """Report arguments that are unknown or missing, and outputs where a plain value is needed.
 
     Args:
@@ -97,22 +97,22 @@ def check(given: Mapping[str, Any], arguments: type, source: str) -> None:
     """
     known = {each.name: each for each in described_arguments(arguments)}
     wrong = [
-        Problem(name, "is not a known argument", unknown_key_remedy(name, known)) for name in given if name not in known
+        Problem(name, "is not a known argument", unknown_key_remedy(name, known)) for name in args if name not in known
     ]
     wrong += [
         Problem(name, "is missing", f"write {name}=…: {each.doc.splitlines()[0]}")
         for name, each in known.items()
-        if each.required and given.get(name) is None
+        if each.required and args.get(name) is None
     ]
     wrong += [
         Problem(path_text((name, *map(str, place))), "is an output, known too late: resources follow from it", _PLAIN)
-        for name, value in given.items()
+        for name, value in args.items()
         if name in known and known[name].plain
         for place in later(value)
     ]
     wrong += [
         Problem(name, f"is {shown(value)}", f"write {kind}: {known[name].doc.splitlines()[0]}")
-        for name, value in given.items()
+        for name, value in args.items()
         if name in known and (kind := _mistyped(known[name], value))
     ]
     if wrong:

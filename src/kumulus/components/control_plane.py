@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict
+from typing import TYPE_CHECKING, Any, Self, TypedDict
 from weakref import WeakKeyDictionary
 
 import pulumi
@@ -66,12 +66,16 @@ def stack_identity(cluster: pulumi.Resource, resource_name: str) -> pulumi.Outpu
 _REQUEST_S = 8
 
 
+def type_of(runtime: str) -> str:
+    """The type of the component of a runtime's cluster: ``kumulus:index:KwokCluster``."""
+    return f"kumulus:index:{runtime.capitalize()}Cluster"
+
+
 class ControlPlane(pulumi.ComponentResource):
-    """A cluster had by one of the runtimes: its ``kumulus:index:Cluster``, and the life of that.
+    """A cluster of one of the runtimes: its ``kumulus:index:Cluster``, and the life of that.
 
     Attributes:
-        runtime: how the cluster is had; a subclass's.
-        token: its type; a subclass's.
+        runtime: how the cluster is made.
         resource: the ``kumulus:index:Cluster``.
         end: what the plugin's resources in the cluster name in ``deleted_with``; None where each has to be removed.
         lifetime: likewise, what other providers' resources name there.
@@ -81,8 +85,7 @@ class ControlPlane(pulumi.ComponentResource):
         prefix: what names in the stack of what is declared in it begin with.
     """
 
-    runtime: ClassVar[str]
-    token: ClassVar[str]
+    runtime: str
     prefix: str = ""
 
     kubeconfig: pulumi.Output[str]
@@ -98,6 +101,7 @@ class ControlPlane(pulumi.ComponentResource):
     def declared(
         cls,
         resource_name: str,
+        runtime: str,
         options: Mapping[str, Any],
         *,
         cluster_name: str,
@@ -109,6 +113,7 @@ class ControlPlane(pulumi.ComponentResource):
         """Declare the cluster of a loaded stack file, which has been checked already.
 
         Args:
+            runtime: its name.
             options: the runtime's own.
             kubernetes_version: the runtime's default when None.
             contents: what the stack has in it, from :func:`kumulus.model.contents.contents`; a preview says what goes.
@@ -116,7 +121,7 @@ class ControlPlane(pulumi.ComponentResource):
             prefix: as :class:`kumulus.components.resources.ClusterLike` has it.
         """
         cluster = cls.__new__(cls)
-        cluster.prefix = prefix
+        cluster.runtime, cluster.prefix = runtime, prefix
         cluster._declare(resource_name, cluster_name, kubernetes_version, options, opts, contents)
         assert isinstance(opts.parent, pulumi.Resource)
         cluster._owner = opts.parent
@@ -131,7 +136,7 @@ class ControlPlane(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None,
         contents: Mapping[str, Any] | None = None,
     ) -> None:
-        super().__init__(self.token, resource_name, None, opts)
+        super().__init__(type_of(self.runtime), resource_name, None, opts)
         self._resource_name = resource_name
         self._owner: pulumi.Resource = self
         self.cluster_name = cluster_name or resource_name

@@ -7,7 +7,7 @@ from typing import Any
 
 import pulumi
 
-from kumulus.components.control_plane import ControlPlane
+from kumulus.components.control_plane import ControlPlane, type_of
 from kumulus.components.existing_cluster import ExistingCluster, needs_of, secret
 from kumulus.components.kind_cluster import KindCluster
 from kumulus.components.kwok_cluster import KwokCluster
@@ -27,8 +27,9 @@ def control_plane(
 ) -> ControlPlane:
     """Declare the cluster."""
     runtime = loaded.spec.runtime
-    return _component(runtime).declared(
+    return _COMPONENTS.get(runtime, ControlPlane).declared(
         resource_name,
+        runtime,
         _options(loaded, base, plan),
         cluster_name=loaded.cluster_name,
         kubernetes_version=loaded.spec.kubernetesVersion,
@@ -38,17 +39,9 @@ def control_plane(
     )
 
 
-def _component(runtime: str) -> type[ControlPlane]:
-    """The component class of a runtime; made here for a runtime whose class programs do not declare themselves."""
-    if runtime in _COMPONENTS:
-        return _COMPONENTS[runtime]
-    name = f"{runtime.capitalize()}Cluster"
-    return type(name, (ControlPlane,), {"runtime": runtime, "token": f"kumulus:index:{name}"})
-
-
 def _other_runtimes(runtime: str) -> list[pulumi.Alias]:
     """The cluster's type with other runtimes: a change replaces it, the old one first, as they share a place."""
-    return [pulumi.Alias(type_=_component(each).token) for each in registry.NAMES if each != runtime]
+    return [pulumi.Alias(type_=type_of(each)) for each in registry.NAMES if each != runtime]
 
 
 def _options(loaded: LoadedStack, base: Path, kwok: KwokPlan) -> dict[str, Any]:

@@ -37,8 +37,8 @@ class DeviceClass(pulumi.ComponentResource):
     ) -> None:
         source = f"DeviceClass {resource_name}"
         check(args, DeviceClassArgs, source)
-        given = {"driver": args.get("driver"), "deviceClass": args.get("class_name") or resource_name}
-        found = CheckedInputs(ResourceSlices, source, given, {"deviceClass": "class_name"})
+        values = {"driver": args.get("driver"), "deviceClass": args.get("class_name") or resource_name}
+        found = CheckedInputs(ResourceSlices, source, values, {"deviceClass": "class_name"})
         super().__init__("kumulus:index:DeviceClass", resource_name, None, opts)
         cluster, name = args["cluster"], found.plain.device_class
         spec = device_class_spec(_expression(found["driver"], name), args.get("extended_resource_name", ""))

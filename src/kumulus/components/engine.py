@@ -54,11 +54,14 @@ def end_with_engine_if_its_program() -> None:
 
     A program within the user's own process, by the Automation API, is not ended: what that does afterwards is its own.
     """
-    hosted = _LANGUAGE_HOST in (Path(each).name for each in sys.orig_argv)
-    if not hosted or threading.current_thread() is not threading.main_thread():
-        return
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    if is_its_program() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         end_with_engine()
+
+
+def is_its_program() -> bool:
+    """Whether this process is a program that Pulumi's language host runs, and this its main thread."""
+    hosted = _LANGUAGE_HOST in (Path(each).name for each in sys.orig_argv)
+    return hosted and threading.current_thread() is threading.main_thread()
 
 
 def start_plugin() -> None:

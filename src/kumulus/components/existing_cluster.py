@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Unpack
+from typing import Any, Unpack
 
 import pulumi
 
@@ -36,8 +36,7 @@ class ExistingClusterArgs(ControlPlaneArgs, total=False):
 class ExistingCluster(ControlPlane):
     """A cluster of which nothing but what the stack puts into it is made, changed or removed."""
 
-    runtime: ClassVar[str] = "existing"
-    token: ClassVar[str] = "kumulus:index:ExistingCluster"  # noqa: S105 - Pulumi's word for a type
+    runtime = "existing"
 
     def __init__(
         self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[ExistingClusterArgs]
@@ -50,8 +49,8 @@ class ExistingCluster(ControlPlane):
         name = CheckedInputs(
             ClusterSpec, source, {"name": args.get("cluster_name") or resource_name}, {"name": "cluster_name"}
         ).plain.name
-        given = {key: args.get(key) for key in ("kubeconfig", "context")}
-        found = CheckedInputs(Existing, source, given, {})
+        values = {key: args.get(key) for key in ("kubeconfig", "context")}
+        found = CheckedInputs(Existing, source, values, {})
         options: dict[str, Any] = {**found.plain.options(Path.cwd()), "needs": wanted}
         if found.is_later("kubeconfig"):
             # It may be a kubeconfig's text, with keys in it.

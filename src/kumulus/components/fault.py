@@ -151,8 +151,8 @@ def resolved_arguments(
     Raises:
         SpecError: there are mistakes; lists all, with paths as in an item of the stack file's ``faults``.
     """
-    given = {field: value for key, field in _FIELDS.items() if (value := args.get(key)) is not None}
-    fault = validated(faults.FaultSpec, {"name": name, **given}, "")
+    declared = {field: value for key, field in _FIELDS.items() if (value := args.get(key)) is not None}
+    fault = validated(faults.FaultSpec, {"name": name, **declared}, "")
     found, problems = resolve([fault], pools, [each.fault for each in before])
     if problems:
         raise SpecError(within(problems, "faults[0]"))

@@ -103,8 +103,8 @@ class HelmAddon(pulumi.ComponentResource):
         source = f"HelmAddon {resource_name}"
         check(args, HelmAddonArgs, source)
         super().__init__("kumulus:index:HelmAddon", resource_name, None, opts)
-        given = {field: args.get(name) for name, field in _FIELDS.items()}
-        addon = CheckedInputs(Addon, source, {**given, "name": args.get("release_name") or resource_name}, _NAMES)
+        values = {field: args.get(name) for name, field in _FIELDS.items()}
+        addon = CheckedInputs(Addon, source, {**values, "name": args.get("release_name") or resource_name}, _NAMES)
         base = Path(args.get("base") or "").absolute()
         cluster, chart = args["cluster"], addon.plain.chart
         _look_for(chart, args, base, source)
@@ -154,13 +154,13 @@ def arguments_of(addon: Addon, cluster: ClusterLike, base: Path, secrets: tuple[
         secrets: paths in it that are secret, such as ``("valuesObject", "adminPassword")``.
     """
     kept = Secrets(secrets)
-    given = {name: getattr(addon, field) for name, field in _FIELDS.items() if field in addon.model_fields_set}
+    arguments = {name: getattr(addon, field) for name, field in _FIELDS.items() if field in addon.model_fields_set}
     if addon.repositoryOpts:
         access = addon.repositoryOpts.model_dump(exclude_unset=True)
-        given["repository_opts"] = marked(access, kept.within("repositoryOpts"))
-    given |= {"cluster": cluster, "base": str(base)}
-    given["values"] = marked(addon.values(), kept.within("valuesObject"))
-    return cast(HelmAddonArgs, given)
+        arguments["repository_opts"] = marked(access, kept.within("repositoryOpts"))
+    arguments |= {"cluster": cluster, "base": str(base)}
+    arguments["values"] = marked(addon.values(), kept.within("valuesObject"))
+    return cast(HelmAddonArgs, arguments)
 
 
 def _nulls(value: object, where: Where) -> Iterator[Where]:

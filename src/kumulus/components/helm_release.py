@@ -82,8 +82,8 @@ class HelmRelease:
 
 def repository_access(addon: Addon, base: Path) -> dict[str, str]:
     """A private repository's credentials, by the names of ``repositoryOpts``; relative paths refer to ``base``."""
-    given = addon.repositoryOpts.model_dump() if addon.repositoryOpts else {}
-    return {key: _located(base, key, value) for key, value in given.items() if value}
+    options = addon.repositoryOpts.model_dump() if addon.repositoryOpts else {}
+    return {key: _located(base, key, value) for key, value in options.items() if value}
 
 
 def _located(base: Path, key: str, value: Any) -> Any:
@@ -93,11 +93,11 @@ def _located(base: Path, key: str, value: Any) -> Any:
 def _access(addon: CheckedInputs[Addon], base: Path) -> Any:
     """Like :func:`repository_access`, but with outputs; a password is always marked as secret."""
     located = partial(_located, base)
-    given = addon["repositoryOpts"] or {}
-    if isinstance(given, pulumi.Output):
-        return pulumi.Output.secret(given).apply(lambda known: {key: located(key, known[key]) for key in known or {}})
+    options = addon["repositoryOpts"] or {}
+    if isinstance(options, pulumi.Output):
+        return pulumi.Output.secret(options).apply(lambda known: {key: located(key, known[key]) for key in known or {}})
     access: dict[str, Any] = {}
-    for key, value in given.items():
+    for key, value in options.items():
         if isinstance(value, pulumi.Output):
             access[key] = value.apply(partial(located, key))
         elif value:

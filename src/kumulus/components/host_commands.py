@@ -69,8 +69,8 @@ def host_command(
         secrets: paths in it that are secret; its output is then secret too.
     """
     kept = Secrets(tuple(secrets))
-    given = command.model_dump(include={"create", "update", "delete", "triggers", "environment"})
-    plain = {key: marked(value, kept.within(key)) for key, value in given.items()}
+    fields = command.model_dump(include={"create", "update", "delete", "triggers", "environment"})
+    plain = {key: marked(value, kept.within(key)) for key, value in fields.items()}
     environment = {"KUBECONFIG": cluster.kubeconfig, "KUMULUS_CLUSTER": cluster.cluster_name}
     return Command(
         f"{cluster.prefix}{command.name}",

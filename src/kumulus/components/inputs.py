@@ -24,7 +24,7 @@ class CheckedInputs(Generic[Model]):
     Args:
         model: the section; what it requires has to be plain.
         source: the component and the resource's name, for errors.
-        given: by the section's fields; None counts as absent.
+        values: by the section's fields; None counts as absent.
         names: what the component's arguments are called, by the section's fields, where they are not called the same.
 
     Attributes:
@@ -34,13 +34,13 @@ class CheckedInputs(Generic[Model]):
         pulumi.RunError: a plain value is wrong; the message has each one's path and what to write instead.
     """
 
-    def __init__(self, model: type[Model], source: str, given: Mapping[str, Any], names: Mapping[str, str]) -> None:
+    def __init__(self, model: type[Model], source: str, values: Mapping[str, Any], names: Mapping[str, str]) -> None:
         self._model, self._source, self._names = model, source, names
-        self._given = {field: value for field, value in given.items() if value is not None}
-        self._later = {field: places for field, value in self._given.items() if (places := later(value))}
+        self._values = {field: value for field, value in values.items() if value is not None}
+        self._later = {field: places for field, value in self._values.items() if (places := later(value))}
         self._plain = {
             field: without(value, self._later.get(field, {}))
-            for field, value in self._given.items()
+            for field, value in self._values.items()
             if () not in self._later.get(field, {})
         }
         self.plain = self._validated(self._plain)

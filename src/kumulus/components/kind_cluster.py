@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Unpack
+from typing import Any, Literal, Unpack
 
 import pulumi
 
@@ -44,21 +44,20 @@ class KindClusterArgs(ControlPlaneArgs, total=False):
 class KindCluster(ControlPlane):
     """A cluster made by kind: add-ons run for real on its nodes, alongside the emulated ones."""
 
-    runtime: ClassVar[str] = "kind"
-    token: ClassVar[str] = "kumulus:index:KindCluster"  # noqa: S105 - Pulumi's word for a type
+    runtime = "kind"
 
     def __init__(
         self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[KindClusterArgs]
     ) -> None:
         source = f"KindCluster {resource_name}"
         check(args, KindClusterArgs, source)
-        given = {
+        values = {
             "runtime": self.runtime,
             "name": args.get("cluster_name") or resource_name,
             "kubernetesVersion": args.get("kubernetes_version"),
             "kind": {key: args.get(name) for name, key in _KIND.items()},
             "kindConfig": args.get("kind_config"),
         }
-        found = CheckedInputs(ClusterSpec, source, given, _NAMES)
+        found = CheckedInputs(ClusterSpec, source, values, _NAMES)
         options = found.plain.runtime_options(Path.cwd())
         self._declare(resource_name, found.plain.name, found["kubernetesVersion"], options, opts)

@@ -195,5 +195,5 @@ class KwokCharts(pulumi.ComponentResource):
 
 def arguments_of(charts: Charts, cluster: ClusterLike, base: Path) -> KwokChartsArgs:
     """The arguments of KwokCharts for a stack file, except for its nodes."""
-    given = {_NAMES[field]: value for field, value in charts.model_dump(exclude_unset=True).items()}
-    return cast(KwokChartsArgs, {**given, "cluster": cluster, "base": str(base)})
+    declared = {_NAMES[field]: value for field, value in charts.model_dump(exclude_unset=True).items()}
+    return cast(KwokChartsArgs, {**declared, "cluster": cluster, "base": str(base)})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Unpack
+from typing import Annotated, Any, Unpack
 
 import pulumi
 
@@ -58,21 +58,20 @@ _NAMES = {
 class KwokCluster(ControlPlane):
     """etcd, the Kubernetes control plane and kwok-controller as processes on this machine."""
 
-    runtime: ClassVar[str] = "kwok"
-    token: ClassVar[str] = "kumulus:index:KwokCluster"  # noqa: S105 - Pulumi's word for a type
+    runtime = "kwok"
 
     def __init__(
         self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[KwokClusterArgs]
     ) -> None:
         source = f"KwokCluster {resource_name}"
         check(args, KwokClusterArgs, source)
-        given = {
+        values = {
             "name": args.get("cluster_name") or resource_name,
             "kubernetesVersion": args.get("kubernetes_version"),
             "kwok": {key: args.get(name) for name, key in _KWOK.items()},
             "observability": args.get("observability"),
         }
-        found = CheckedInputs(ClusterSpec, source, given, _NAMES)
+        found = CheckedInputs(ClusterSpec, source, values, _NAMES)
         options = found.plain.kwok.options()
         if args.get("stage_objects"):
             options["stageObjects"] = True

@@ -162,8 +162,8 @@ class KwokNodeGroup(pulumi.ComponentResource):
 def _group(name: str, args: KwokNodeGroupArgs, metadata: MetadataSpec, source: str) -> dict[str, Any]:
     """The group as in the stack file, without the values that are known later."""
     zones, regions, named = args["zones"], args.get("regions") or {}, args.get("named_nodes") or {}
-    for argument, given in (("regions", regions), ("named_nodes", named)):
-        if unknown := [zone for zone in given if zone not in zones]:
+    for argument, by_zone in (("regions", regions), ("named_nodes", named)):
+        if unknown := [zone for zone in by_zone if zone not in zones]:
             remedy = f"write one of {', '.join(zones) or 'the zones'}, or leave it out"
             raise refused(source, path_text((argument, unknown[0])), "is none of the zones", remedy)
     template = {
@@ -192,24 +192,22 @@ def _known_later(metadata: CheckedInputs[MetadataSpec], pool: Pool, source: str)
     """The properties of a pool whose labels or annotations are outputs, merged with the known ones."""
     plain = pool_to_properties(pool)
 
-    def laid_on(key: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        for label in given if key == "labels" else ():
+    def merged(key: str, own: Mapping[str, Any]) -> dict[str, Any]:
+        for label in own if key == "labels" else ():
             # Zones, architectures and GPUs are read from labels, too.
             if (label in pool.labels and label not in metadata.plain.labels) or label.startswith("nvidia.com/"):
                 message = "is a label that Kumulus sets, and an output: other properties follow from it"
                 raise refused(source, path_text(("labels", label)), message, "write a plain text")
-        return {**cast(Mapping[str, Any], plain[key]), **given}
+        return {**cast(Mapping[str, Any], plain[key]), **own}
 
     found: dict[str, Any] = {}
     for key in _METADATA:
         if metadata.is_later(key):
-            given = metadata[key]
-            if isinstance(given, pulumi.Output):
-                found[key] = given.apply(partial(laid_on, key))
+            own = metadata[key]
+            if isinstance(own, pulumi.Output):
+                found[key] = own.apply(partial(merged, key))
             else:
-                found[key] = laid_on(
-                    key, {name: text for name, text in given.items() if isinstance(text, pulumi.Output)}
-                )
+                found[key] = merged(key, {name: text for name, text in own.items() if isinstance(text, pulumi.Output)})
     return found
 
 

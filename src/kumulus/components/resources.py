@@ -80,10 +80,10 @@ def of_plugin(
 
 def depended_on(opts: pulumi.ResourceOptions | None) -> list[Any]:
     """The dependencies in a component's options, which Pulumi does not pass on to the component's children."""
-    given = opts.depends_on if opts else None
-    if given is None:
+    depends = opts.depends_on if opts else None
+    if depends is None:
         return []
-    return list(given) if isinstance(given, Sequence) else [given]
+    return list(depends) if isinstance(depends, Sequence) else [depends]
 
 
 class ClusterLike(Protocol):

@@ -73,9 +73,9 @@ class Tenant(pulumi.ComponentResource):
     ) -> None:
         source = f"Tenant {resource_name}"
         check(args, TenantArgs, source)
-        given = {field: args.get(name) for name, field in _FIELDS.items()}
+        values = {field: args.get(name) for name, field in _FIELDS.items()}
         found = CheckedInputs(
-            tenants.TenantSpec, source, {**given, "name": args.get("tenant_name") or resource_name}, _NAMES
+            tenants.TenantSpec, source, {**values, "name": args.get("tenant_name") or resource_name}, _NAMES
         )
         tenant, cluster = found.plain, args["cluster"]
         with problems_explained(source, _NAMES):
@@ -93,7 +93,7 @@ class Tenant(pulumi.ComponentResource):
             {
                 "name": tenant.home,
                 "stack": f"{pulumi.get_organization()}/{pulumi.get_project()}/{pulumi.get_stack()}",
-                "labels": _laid({POD_SECURITY_LABEL: tenant.podSecurity}, found["labels"], self._labels),
+                "labels": _merged({POD_SECURITY_LABEL: tenant.podSecurity}, found["labels"], self._labels),
                 "annotations": found["annotations"],
             },
             pulumi.ResourceOptions(parent=self, depends_on=self._after, deleted_with=cluster.end),
@@ -174,18 +174,18 @@ class Tenant(pulumi.ComponentResource):
 
 def arguments_of(tenant: tenants.TenantSpec, cluster: ClusterLike) -> TenantArgs:
     """The arguments of a Tenant for a stack file's tenant, which shares a cluster."""
-    given = tenant.model_dump(exclude_unset=True, exclude={"name"})
+    fields = tenant.model_dump(exclude_unset=True, exclude={"name"})
     return cast(
         TenantArgs,
-        {"cluster": cluster, "tenant_name": tenant.name} | {_NAMES[field]: value for field, value in given.items()},
+        {"cluster": cluster, "tenant_name": tenant.name} | {_NAMES[field]: value for field, value in fields.items()},
     )
 
 
-def _laid(below: Mapping[str, str], given: Any, above: Mapping[str, str]) -> Any:
+def _merged(below: Mapping[str, str], own: Any, above: Mapping[str, str]) -> Any:
     """The given labels, which may be an output, merged over some labels and under others."""
-    if isinstance(given, pulumi.Output):
-        return given.apply(lambda known: {**below, **known, **above})
-    return {**below, **given, **above}
+    if isinstance(own, pulumi.Output):
+        return own.apply(lambda known: {**below, **known, **above})
+    return {**below, **own, **above}
 
 
 def kubeconfig(context: str, namespace: str, server: str, data: Mapping[str, str] | None) -> str:

@@ -210,7 +210,7 @@ def _undrawn(where: Where, text: str, known: set[str]) -> Iterator[Mistake]:
     for name in _Text(text).get_identifiers():
         if name not in known:
             near = nearest(name, known) or sorted(known)
-            remedy = f"write {listed([f'${each}' for each in near], 5)}, or draw it" if near else "draw it"
+            remedy = f"write {listed([f'${each}' for each in near])}, or draw it" if near else "draw it"
             yield mistake(where, f"says ${name}, which is not drawn", remedy)
 
 

@@ -32,8 +32,8 @@ def plain(value: Any, optional: Container[str] = ()) -> Any:
 
 def made_from(kind: type[T], raw: Mapping[str, Any]) -> T:
     """A dataclass from its checked plain form; numbers may be floats, and what is None has its default."""
-    given = {name: (hint, raw.get(camel(name))) for name, hint in _hints(kind).items()}
-    return kind(**{name: _read(hint, each) for name, (hint, each) in given.items() if each is not None})
+    present = {name: (hint, raw.get(camel(name))) for name, hint in _hints(kind).items()}
+    return kind(**{name: _read(hint, each) for name, (hint, each) in present.items() if each is not None})
 
 
 # Evaluated once: the annotations are texts.

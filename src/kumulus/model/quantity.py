@@ -89,6 +89,15 @@ def parse(written: str | int | float) -> Quantity:
     return _parsed(_text(written))
 
 
+def is_quantity(text: str) -> bool:
+    """Whether a text is a quantity."""
+    try:
+        parse(text)
+    except QuantityError:
+        return False
+    return True
+
+
 # A fleet of thousands of nodes has only a few dozen distinct amounts.
 @lru_cache(maxsize=256)
 def _parsed(text: str) -> Quantity:

@@ -3,6 +3,9 @@
 import re
 from collections.abc import Sequence
 
+NAMED = 5
+"""How many names a message has, before it says how many more there are."""
+
 
 def counted(number: int, what: str) -> str:
     """A number of things: `1 node`, `2,550 nodes`.
@@ -13,7 +16,7 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def listed(names: Sequence[str], most: int, separator: str = ", ") -> str:
+def listed(names: Sequence[str], most: int = NAMED, separator: str = ", ") -> str:
     """The first of several names, and how many more there are: `a, b and 2,548 more`."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return f"{separator.join(names[:most])}{more}"

@@ -43,8 +43,8 @@ def fault_item(name: str, kind: str, nodes: Target, fields: Mapping[str, Any]) -
         target = dict(nodes)
     elif nodes is not None:
         target = {"names": [nodes] if isinstance(nodes, str) else list(nodes)}
-    given = {"kind": kind} if kind else {}
-    return {"name": name, **given, **fields, **({"target": target} if nodes is not None else {})}
+    of_kind = {"kind": kind} if kind else {}
+    return {"name": name, **of_kind, **fields, **({"target": target} if nodes is not None else {})}
 
 
 async def begin(plane: Plane, raw: Mapping[str, Any]) -> list[str]:

@@ -50,8 +50,8 @@ def loaded(spec: Spec | None, nodes: Nodes | None, cluster: str, sections: Mappi
         else:
             if spec and (both := spec.keys() & added.keys()):
                 raise ClusterError(f"{listed(sorted(both), 3)}: in the mapping and an argument; write it in one place")
-            given = {"name": NAME, **(spec or {}), **added}
-            found = load_stack({"cluster": given}, NAME, Path.cwd(), source=_SOURCE).clusters[""]
+            section = {"name": NAME, **(spec or {}), **added}
+            found = load_stack({"cluster": section}, NAME, Path.cwd(), source=_SOURCE).clusters[""]
     except SpecError as error:
         raise ClusterError(str(error)) from None
     _require(found)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kumulus.cli.main import main, parser_of
-from kumulus.cli.registry import GROUPS, offered
+from kumulus.cli.registry import GROUPS, arguments, offered, subcommands
 
 TRACE = ("trace", "import", "csv", "jobs.csv", "--stack", "s.yaml", "--experiment", "e.yaml")
 
@@ -16,18 +16,16 @@ TRACE = ("trace", "import", "csv", "jobs.csv", "--stack", "s.yaml", "--experimen
 def parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
     """A parser, and those of its subcommands."""
     yield parser
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for each in action.choices.values():
-                yield from parsers(each)
+    for each in subcommands(parser).values():
+        yield from parsers(each)
 
 
 @pytest.mark.parametrize("name", offered())
 def test_every_argument_of_every_command_says_what_it_is(name: str) -> None:
     for parser in parsers(parser_of(name, offered()[name].command)[1]):
         assert (parser.description or "").strip(), parser.prog
-        arguments = [each for each in parser._actions if not isinstance(each, argparse._SubParsersAction)]
-        assert [each.dest for each in arguments if not each.help] == [], parser.prog
+        own = [each for each in arguments(parser) if not isinstance(each.choices, dict)]
+        assert [each.dest for each in own if not each.help] == [], parser.prog
 
 
 def test_commands_are_listed_in_the_groups_of_the_page_of_commands() -> None:

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from kumulus.cli.main import main, parser_of
-from kumulus.cli.registry import offered
+from kumulus.cli.registry import arguments, offered, subcommands
 from kumulus.extras.capture.commands.fit import plain
 from kumulus.extras.capture.fit import FitAnswer, FitChange
 from kumulus.extras.capture.probe import Probe, ProbeVerdict
@@ -41,8 +41,8 @@ def test_every_command_that_lists_has_a_form_for_programs(line: str) -> None:
     name, _, action = line.partition(" ")
     parser = parser_of(name, offered()[name].command)[1]
     if action:
-        (parser,) = [each.choices[action] for each in parser._actions if isinstance(each.choices, dict)]
-    assert "--json" in {option for each in parser._actions for option in each.option_strings}
+        parser = subcommands(parser)[action]
+    assert "--json" in {option for each in arguments(parser) for option in each.option_strings}
 
 
 def test_the_pools_of_a_topology(root: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,5 @@
 """`kumulus new`, the current stack, completion: what the command does in a user's own project."""
 
-import argparse
 import hashlib
 import json
 import os
@@ -17,7 +16,7 @@ import yaml
 from kumulus.cli import completion, project, stack_file
 from kumulus.cli.errors import UserError
 from kumulus.cli.main import main
-from kumulus.cli.registry import offered
+from kumulus.cli.registry import arguments, offered, subcommands
 from kumulus.extras.policy import command as policy
 from kumulus.host import installation, pulumi_project
 from kumulus.host.version import REPOSITORY, VERSION
@@ -251,9 +250,9 @@ def test_a_stack_is_named_as_for_pulumi_or_as_a_word_and_only_once(
 ) -> None:
     main(["new", "fleet"])
     monkeypatch.chdir(folder / "fleet")
-    for arguments in (["down", "dev"], ["down", "-s", "dev"], ["down", "dev", "-s", "dev"], ["down", ""]):
+    for words in (["down", "dev"], ["down", "-s", "dev"], ["down", "dev", "-s", "dev"], ["down", ""]):
         capsys.readouterr()
-        assert main(arguments) == 0
+        assert main(words) == 0
         assert capsys.readouterr().out == "dev is not up: nothing to destroy\n"
     assert main(["down", "dev", "-s", "other"]) == 1
     assert capsys.readouterr().err == "error: dev or other? Name one stack\n"
@@ -328,16 +327,14 @@ def test_commands_of_a_checkout_are_not_offered_elsewhere(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(installation, "checkout", lambda: None)
-    (choices,) = (each.choices for each in completion.parser("kumulus ")._actions if each.choices)
-    assert {"venv", "clean"}.isdisjoint(choices)
+    assert {"venv", "clean"}.isdisjoint(subcommands(completion.parser("kumulus ")))
     assert main(["xyz"]) == 2
     assert capsys.readouterr().err.endswith(", watch, ui\n")
 
 
 def test_of_the_commands_only_the_one_on_the_line_is_imported() -> None:
-    whole = completion.parser("kumulus topology ")
-    (commands,) = (action for action in whole._actions if isinstance(action, argparse._SubParsersAction))
-    options = {name: {each.dest for each in parser._actions} for name, parser in commands.choices.items()}
+    commands = subcommands(completion.parser("kumulus topology "))
+    options = {name: {each.dest for each in arguments(parser)} for name, parser in commands.items()}
     assert "svg" in options["topology"]
     assert options["watch"] == {"help"}
 

@@ -9,6 +9,7 @@ import yaml
 from kumulus.cli import completion, which
 from kumulus.cli.errors import UserError
 from kumulus.cli.main import main
+from kumulus.cli.registry import arguments, subcommands
 from kumulus.extras.advise.commands import advise
 from kumulus.extras.lab.file.load import LoadedExperiment
 from kumulus.extras.lab.report.model import Report
@@ -187,10 +188,5 @@ def test_the_shell_completes_the_names_of_the_stack_on_the_line(stacks: Path) ->
     assert completion.clusters(argparse.Namespace(stack="many")) == ["hub", "worker-0", "worker-1"]
     assert completion.clusters(argparse.Namespace(stack="one")) == []
     watch = completion.parser("kumulus watch ")
-    _, _, choices = next(
-        (action, action.option_strings, getattr(action, "completer", None))
-        for each in watch._subparsers._group_actions  # type: ignore[union-attr]
-        for action in each.choices["watch"]._actions  # type: ignore[index]
-        if action.dest == "cluster"
-    )
-    assert choices is completion.clusters
+    (cluster,) = (each for each in arguments(subcommands(watch)["watch"]) if each.dest == "cluster")
+    assert getattr(cluster, "completer", None) is completion.clusters

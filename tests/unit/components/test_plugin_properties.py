@@ -68,7 +68,7 @@ def _of_all_in_clusters() -> set[str]:
     [base] = (
         each
         for each in parsed(ROOT / "src" / "kumulus" / "components" / "resources.py").body
-        if isinstance(each, ast.ClassDef) and each.name == InClusterResource.__name__
+        if isinstance(each, ast.ClassDef) and each.name == "InCluster"
     )
     found: Any = texts(base)
     return set(found)

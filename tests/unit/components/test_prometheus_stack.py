@@ -12,7 +12,7 @@ from kumulus import EmulatedCluster
 from kumulus.extras.watch import resource as release
 from kumulus.extras.watch.dashboards import DASHBOARDS
 from kumulus.extras.watch.observability import Observability
-from kumulus.extras.watch.prometheus_stack import laid_on
+from kumulus.extras.watch.prometheus_stack import merged_values
 from kumulus.extras.watch.readiness import look
 from kumulus.extras.watch.resource import ReleaseReady
 from kumulus.extras.watch.scraping import scraped
@@ -82,7 +82,7 @@ def test_where_it_has_no_effect_that_is_told() -> None:
 
 def test_values_lie_on_others_key_by_key() -> None:
     below = {"a": {"b": 1, "c": [1, 2]}, "d": {"e": 1}}
-    assert laid_on(below, {"a": {"c": [3]}, "d": None, "f": {}}) == {"a": {"b": 1, "c": [3]}, "d": None, "f": {}}
+    assert merged_values(below, {"a": {"c": [3]}, "d": None, "f": {}}) == {"a": {"b": 1, "c": [3]}, "d": None, "f": {}}
     assert below["a"] == {"b": 1, "c": [1, 2]}
 
 

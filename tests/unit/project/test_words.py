@@ -2,7 +2,8 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 
 import pytest
 
@@ -25,11 +26,19 @@ PRIVATE = {
     "asked_of": "the name of what is asked for",
     "of_any": "check_…",
     "formerly": "before",
+    "given": "values, fields, options: what they are",
+    "laid_on": "merged",
 }
 # Neither a whole name nor a part of one.
 PARTS = {"beside", "told", "whose"}
 # A noun is no name of a class; as a variable it is plain English.
 ONLY_CLASSES = {"seen", "way"}
+# Names that users import, from two packages.
+SHARED = {
+    "Pod": "kumulus.testing and kumulus.extras.lab.policies",
+    "Pool": "kumulus.testing; a pool of nodes has the glossary's word",
+    "Problem": "kumulus.gym; a file's problem has the glossary's word",
+}
 # A key of pins.toml.
 FIELDS = {("toolchain/pins.py", "beside")}
 PHRASES = re.compile(r"\bto be had\b|\b(?:be|is) had\b|\blaid out for\b", re.IGNORECASE)
@@ -93,6 +102,27 @@ def test_no_name_is_a_private_word() -> None:
     assert found == []
 
 
+def several(trees: Mapping[str, ast.Module]) -> dict[str, list[str]]:
+    """The public classes whose name another one has too, with their files."""
+    found = defaultdict(list)
+    for path, tree in trees.items():
+        for each in tree.body:
+            if isinstance(each, ast.ClassDef) and not each.name.startswith("_"):
+                found[each.name].append(path)
+    return {name: paths for name, paths in found.items() if len(paths) > 1}
+
+
+def test_a_public_class_has_a_name_of_its_own() -> None:
+    found = several({file.relative_to(SOURCE).as_posix(): ast.parse(file.read_text()) for file in FILES})
+    assert {name: paths for name, paths in found.items() if name not in SHARED} == {}, "say what each is of: FaultKind"
+    assert found.keys() == SHARED.keys()
+
+
+def test_classes_of_one_name_are_recognized() -> None:
+    one = ast.parse("class Kind: ...\nclass _Own: ...\nclass Fault: ...")
+    assert several({"a.py": one, "b.py": ast.parse("class Kind: ...\nclass _Own: ...")}) == {"Kind": ["a.py", "b.py"]}
+
+
 def test_no_module_is_called_by_one() -> None:
     assert [each.relative_to(SOURCE).as_posix() for each in FILES if each.stem in PRIVATE] == []
 
@@ -138,6 +168,7 @@ def test_private_words_in_sentences_are_recognized(text: str) -> None:
         "def f(whose): ...",
         "a.told = 1",
         "class ReplayBeside: ...",
+        "given = {}",
     ],
 )
 def test_private_words_are_recognized(code: str) -> None:

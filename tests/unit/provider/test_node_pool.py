@@ -233,3 +233,33 @@ async def test_a_node_that_an_autoscaler_makes_during_an_update_stays(
     found = await adopted.resource.read(operation(), "dev/a", bounded, bounded)
     assert found is not None
     assert "drift" not in found.outputs
+
+
+@pytest.mark.parametrize("fault", [False, True])
+async def test_a_damaged_record_is_reported_once_with_what_to_do(adopted: Adopted, fault: bool) -> None:
+    name = "kumulus-fault-xid" if fault else f"kumulus-pool-{adopted.outputs['name']}"
+    metadata = {"name": name, "labels": {records.RECORD_LABEL: "fault" if fault else "pool"}}
+    adopted.store.objects.pop(f"{MAPS}/{name}", None)
+    adopted.store.put(MAPS, {"metadata": metadata, "data": {"record": "{"}})
+    op = operation()
+    for _ in range(2):
+        await adopted.resource.read(op, "dev/a", adopted.outputs, adopted.outputs)
+    assert isinstance(op.report, Said)
+    (said,) = op.report.messages
+    assert said.startswith(f"the record {name} is damaged and ignored\n  `pulumi up --refresh` writes it again")
+    assert (f"kubectl delete configmap -n kube-system {name}" in said) is fault
+    await adopted.resource.update(op, "dev/a", adopted.outputs, adopted.outputs)
+    assert op.report.messages == [said]
+    async with adopted.store.client() as client:
+        assert (await records.read(client)).damaged == ((name,) if fault else ())
+
+
+async def test_an_update_reports_a_damaged_record_of_a_fault(adopted: Adopted) -> None:
+    labels = {records.RECORD_LABEL: "fault"}
+    adopted.store.put(MAPS, {"metadata": {"name": "kumulus-fault-xid", "labels": labels}, "data": {"record": "{"}})
+    op = operation()
+    await adopted.resource.update(op, "dev/a", adopted.outputs, adopted.outputs)
+    assert isinstance(op.report, Said)
+    assert [each.partition("\n")[0] for each in op.report.messages] == [
+        "the record kumulus-fault-xid is damaged and ignored"
+    ]

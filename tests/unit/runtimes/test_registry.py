@@ -9,6 +9,7 @@ import pytest
 
 import kumulus
 from benchmarks import pages
+from kumulus.components.control_plane import type_of
 from kumulus.components.described_cluster import CLASSES
 from kumulus.provider.plugin import references
 from kumulus.runtimes import registry
@@ -22,6 +23,7 @@ import argparse, contextlib, io, json
 from pathlib import Path
 from kumulus.cli import convert, needs, project
 from kumulus.components import described_cluster
+from kumulus.components.control_plane import type_of
 from kumulus.components.kwok_plan import KwokPlan
 from kumulus.model.errors import SpecError
 from kumulus.provider.resources.registry import resources
@@ -49,7 +51,6 @@ home = Path("clusters/dev")
 home.mkdir(parents=True)
 (home / "toy.yaml").touch()
 project.clusters_directory = lambda: Path("clusters")
-component = described_cluster._component("toy")
 print(json.dumps({
     "schema": stack_schema()[DEFINITIONS],
     "overridden": load({"cluster": {"kwok": {}, "runtime": "kwok"}, "runtime": "toy"}, "dev", Path()).spec.runtime,
@@ -62,7 +63,7 @@ print(json.dumps({
     "needed": needs.of_loaded(toy).tools,
     "parts": list(needs.parts("helm")),
     "kubeconfig": project.kubeconfig("dev").name,
-    "component": [component.token, component.runtime],
+    "component": type_of("toy"),
     "options": described_cluster._options(toy, Path(), KwokPlan()),
     "alias": [str(each.type_) for each in described_cluster._other_runtimes("kwok")],
     "checked": [str(each) for each in served.check({}, too_large, "/").failures],
@@ -106,7 +107,7 @@ def test_the_plugin_serves_it_and_a_stack_declares_it(answers: dict[str, Any]) -
     assert len(answers["checked"]) == 1
     assert "write less" in answers["checked"][0]
     assert "or `toy` (in a box)" in answers["plugin"]
-    assert answers["component"] == ["kumulus:index:ToyCluster", "toy"]
+    assert answers["component"] == "kumulus:index:ToyCluster"
     assert answers["options"] == {"size": 3}
     assert "kumulus:index:ToyCluster" in answers["alias"]
 
@@ -127,6 +128,7 @@ def test_a_descriptor_says_what_is_so(name: str) -> None:
 def test_every_runtime_of_ours_is_a_class_for_programs_too() -> None:
     """A runtime without one can be had by a stack file alone."""
     assert [each.runtime for each in CLASSES] == list(registry.OURS), "components/described_cluster.py: CLASSES"
+    assert [each.__name__ for each in CLASSES] == [type_of(each).rpartition(":")[2] for each in registry.OURS]
     names = {each.__name__ for each in CLASSES}
     assert names <= set(kumulus.__all__), "kumulus/__init__.py"
     assert {*names, "EmulatedCluster"} == set(references._CLUSTERS), "plugin/references.py: _CLUSTERS"

@@ -35,7 +35,7 @@ def told(**config: Any) -> list[str]:
     return str(raised.value).splitlines()[1:]
 
 
-def test_each_cluster_is_the_defaults_with_its_own_laid_on_them() -> None:
+def test_each_cluster_is_the_defaults_with_its_own_merged_over_them() -> None:
     found = read(
         defaults={"nodeGroups": [group("a")], "kwok": {"heartbeatFactor": 9, "etcdFsync": False}},
         clusters=[

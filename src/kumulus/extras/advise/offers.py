@@ -94,17 +94,17 @@ def of_catalog(types: Sequence[str], zones: Sequence[str], prices: Prices, *, sp
 
 
 def of_pools(
-    given: Mapping[str, Iterable[Pool]], prices: Prices, region: str = "", *, spot: bool = False
+    clusters: Mapping[str, Iterable[Pool]], prices: Prices, region: str = "", *, spot: bool = False
 ) -> MachineOffers:
     """The node groups of a stack, each with any number of nodes.
 
     Args:
-        given: its clusters' pools, by the cluster's name; the only cluster of a stack has none.
+        clusters: the stack's clusters' pools, by name; the only cluster of a stack has none.
         region: the region for the prices of nodes without one.
         spot: whether to use spot machines, instead of what the groups say.
     """
     found, unpriced = [], []
-    for member, pool in ((member, pool) for member, some in given.items() for pool in some):
+    for member, pool in ((member, pool) for member, some in clusters.items() for pool in some):
         kind, where = pool.labels.get(INSTANCE_TYPE_LABEL, pool.group), pool.region or region
         known = instance_types().get(kind)
         marked = spot_labels(known.cloud if known else "") if spot and not is_spot(pool.labels) else {}

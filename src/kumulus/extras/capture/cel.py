@@ -12,6 +12,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+from kumulus.model.quantity import is_quantity
+
 _TOKENS = re.compile(
     r"""(?P<space>\s+)|(?P<text>"[^"\\\n]*"|'[^'\\\n]*')|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"""
     r"""|(?P<number>[0-9]+(?:\.[0-9]+)?u?)|(?P<sign>&&|\|\||==|!=|<=|>=|\.\?|[][().,!?:<>*%/+-])"""
@@ -24,7 +26,13 @@ _MEMBERS = """
 """
 _MEMBER_NAMES = frozenset(_MEMBERS.split())
 _ORDER = frozenset(("<", ">", "<=", ">=", "+"))
-QUANTITY = re.compile(r"[-+]?[0-9.]{1,30}(?:[eE][-+]?[0-9]{1,3}|[numkKMGTPE]i?)?")
+# Of a quantity: a longer row of digits may be something else.
+_LONGEST = 36
+
+
+def is_plain_quantity(text: str) -> bool:
+    """Whether a text is a quantity, which says nothing else."""
+    return len(text) <= _LONGEST and is_quantity(text)
 
 
 class CannotRename(Exception):
@@ -108,7 +116,7 @@ def _text(tokens: Sequence[_Token], index: int, names: LiteralRenaming) -> str:
     if before == "(" and (call := _at(tokens, index - 2)) in ("semver", "quantity", "isSemver", "isQuantity"):
         if "emver" in call:
             return names.version(text)
-        if QUANTITY.fullmatch(text):
+        if is_plain_quantity(text):
             return text
         raise CannotRename
     return names.device_text(text)

@@ -42,7 +42,7 @@ async def allocate(client: Client, captured: Iterable[Mapping[str, Any]]) -> lis
     Returns:
         The claims that have not the devices of the source now, each with the reason.
     """
-    wanted = [each for each in captured if each["kind"] == "ResourceClaim" and _given(each)]
+    wanted = [each for each in captured if each["kind"] == "ResourceClaim" and _allocated(each)]
     if not wanted:
         return []
     pods = await _pods(client, wanted)
@@ -166,7 +166,7 @@ def _of_templates(pod: Mapping[str, Any]) -> dict[str, str]:
     return {str(each["name"]): str(each.get("resourceClaimName") or "") for each in listed}
 
 
-def _given(claim: Mapping[str, Any]) -> bool:
+def _allocated(claim: Mapping[str, Any]) -> bool:
     return bool(claim.get("status", {}).get("allocation", {}).get("devices", {}).get("results"))
 
 

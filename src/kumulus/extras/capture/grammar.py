@@ -144,7 +144,7 @@ def _word(value: Any) -> Any:
 def _quantity(value: Any) -> Any:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
-    return value if isinstance(value, str) and cel.QUANTITY.fullmatch(value) else None
+    return value if isinstance(value, str) and cel.is_plain_quantity(value) else None
 
 
 def _short(value: Any) -> str | None:

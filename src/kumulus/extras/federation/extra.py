@@ -7,7 +7,7 @@ EXTRA = Extra(
     "clusters that work as one, by Kueue",
     additions=("kumulus.extras.federation.addition:ADDITION",),
     folders=("kueue",),
-    stack_sections={"federation": "kumulus.extras.federation.section:Federation"},
+    stack_sections={"federation": "kumulus.extras.federation.section:FederationSpec"},
     tools={"federation": ("kueue",)},
     resources=(
         "kumulus.extras.federation.resource:FederationWorker",

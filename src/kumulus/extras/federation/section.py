@@ -40,7 +40,7 @@ def _names_problems(where: Where, raw: object) -> list[Problem]:
 _Names = Annotated[tuple[str, ...], checked(_names_problems, tuple, form="texts")]
 
 
-class Federation(StackSection):
+class FederationSpec(StackSection):
     """Clusters of this stack that work as one: Jobs queue on the hub and run on one of its workers."""
 
     about: ClassVar[str] = "Clusters of kumulus:clusters that work as one (docs/many-clusters.md)."
@@ -88,7 +88,7 @@ class Federated(Joined):
     """The hub's name in the file."""
     workers: tuple[str, ...]
     """The workers' names, in the order of the file."""
-    asked: Federation
+    asked: FederationSpec
     """The file's section."""
 
     def handed(self, name: str, cluster: str) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def together(quotas: Sequence[Mapping[str, Quantity]]) -> dict[str, Quantity]:
     return {name: sum((each.get(name, ZERO) for each in quotas), ZERO) for name in names}
 
 
-def _hub_problems(asked: Federation, hub: str, every: Sequence[str]) -> Iterator[Problem]:
+def _hub_problems(asked: FederationSpec, hub: str, every: Sequence[str]) -> Iterator[Problem]:
     if not hub:
         yield problem(("hub",), "is missing, and the stack names no hub", "write the name of one of the clusters")
     elif asked.hub and hub not in every:
@@ -134,7 +134,7 @@ def _hub_problems(asked: Federation, hub: str, every: Sequence[str]) -> Iterator
         yield problem((), "has no worker: the hub is the only cluster", "write more clusters")
 
 
-def _worker_problems(asked: Federation, hub: str, entries: Mapping[str, Sequence[str]]) -> Iterator[Problem]:
+def _worker_problems(asked: FederationSpec, hub: str, entries: Mapping[str, Sequence[str]]) -> Iterator[Problem]:
     every = [name for names in entries.values() for name in names]
     for index, name in enumerate(asked.workers or ()):
         where = ("workers", index)
@@ -146,6 +146,6 @@ def _worker_problems(asked: Federation, hub: str, entries: Mapping[str, Sequence
             )
 
 
-def _dispatcher_problems(asked: Federation) -> Iterator[Problem]:
+def _dispatcher_problems(asked: FederationSpec) -> Iterator[Problem]:
     if asked.stepSize is not None and asked.dispatcher == ALL_AT_ONCE:
         yield problem(("stepSize",), "has no effect where Jobs are offered to all at once", _STEPS)

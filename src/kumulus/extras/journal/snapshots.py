@@ -19,8 +19,6 @@ from kumulus.nodes.errors import ProviderError
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
-_SHOWN = 5
-
 
 async def restore(
     client: Client,
@@ -81,5 +79,5 @@ async def finish(client: Client, journal: Journal, begun: JournaledRestore) -> s
             f"the restore of {file.stem} is half done, and cannot be finished: {why}\n"
             f"  The next command tries again; to leave the cluster as it is: rm {journal.file}"
         ) from None
-    left = "".join(f"; left as they are, {reason}: {listed(names, _SHOWN)}" for reason, names in done.left.items())
+    left = "".join(f"; left as they are, {reason}: {listed(names)}" for reason, names in done.left.items())
     return f"the restore of {file.stem} finished: {done.summary}{left}"

@@ -164,14 +164,14 @@ async def remove_namespace(client: Client, run: str, name: str, collections: Ite
 
 async def _lower(client: Client, raised: RaisedQuota) -> bool:
     """Give a quota its own amounts again; returns False if it is gone, or has other amounts than the run's."""
-    former, given = json.loads(raised.former), json.loads(raised.raised)
+    former, ours = json.loads(raised.former), json.loads(raised.raised)
     lowered = False
 
     async def attempt() -> bool:
         nonlocal lowered
         found = await client.get(raised.path)
         hard = found["spec"].get("hard") or {}
-        back = {key: former[key] for key, amount in given.items() if key in hard and equal(hard[key], amount)}
+        back = {key: former[key] for key, amount in ours.items() if key in hard and equal(hard[key], amount)}
         if back:
             version = {"resourceVersion": found["metadata"]["resourceVersion"]}
             await client.merge_patch(raised.path, {"metadata": version, "spec": {"hard": back}})

@@ -114,11 +114,22 @@ class Run:
                         results=Results(status="partial", error="has not come to its end", tests=[]),
                     )
                     self.directory.write(report, running=True)
-                stop, owner = options.stop, cluster_owner(options.kubeconfig)
-                logs, kubeconfig = self.directory.path / "commands", options.kubeconfig
-                commands = Commands(journal, self._loaded.directory, logs, kubeconfig)
-                shared = (self._client, journal, experiment, components, switch, stop, commands, options.on_sample)
-                bench = Bench(*shared, owner, self._places, options.prices, self._arriving, self._session)
+                logs = self.directory.path / "commands"
+                bench = Bench(
+                    client=self._client,
+                    journal=journal,
+                    experiment=experiment,
+                    components=components,
+                    switch=switch,
+                    stop=options.stop,
+                    commands=Commands(journal, self._loaded.directory, logs, options.kubeconfig),
+                    on_sample=options.on_sample,
+                    owner=cluster_owner(options.kubeconfig),
+                    places=self._places,
+                    prices=options.prices,
+                    arriving=self._arriving,
+                    session=self._session,
+                )
                 try:
                     error = await self._repeat(bench, plan, report, numbers)
                     if error or numbers[-1] == experiment.repetitions:

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from kumulus.extras.scaling.descriptor import Manifest
 
 _REMEDY = "leave autoscaler: out of the stack, or remove that one first"
-_NAMED = 5
 
 
 class AutoscalerResource(InClusterResource[Properties]):
@@ -75,7 +74,7 @@ class AutoscalerResource(InClusterResource[Properties]):
         elif "Deployment" in " ".join(seen.altered):
             op.report.info(f"{autoscaler.name} is restarted; its nodes stay")
         elif seen.altered or seen.missing:
-            op.report.info(f"changed: {listed([*seen.altered, *seen.missing], _NAMED)}")
+            op.report.info(f"changed: {listed([*seen.altered, *seen.missing])}")
         return inputs
 
     async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
@@ -103,7 +102,7 @@ class AutoscalerResource(InClusterResource[Properties]):
             return None
         if not seen.there:
             return None
-        drift = {"missing": listed(seen.missing, _NAMED), "altered": listed(seen.altered, _NAMED)}
+        drift = {"missing": listed(seen.missing), "altered": listed(seen.altered)}
         return drifted(inputs, {key: what for key, what in drift.items() if what})
 
     async def remove(self, op: Operation, outputs: Properties) -> None:

@@ -37,7 +37,6 @@ from kumulus.provider.values import contains_unknown
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
-_NAMED = 5
 _FABRIC = ObjectType(
     "Fabric",
     description="A pool, as far as HyperNodes follow from it.",
@@ -164,4 +163,4 @@ def _outputs(inputs: Properties, seen: HyperNodesState) -> Properties:
 
 
 def _names(names: list[str]) -> str:
-    return f"{len(names):,}: {listed(names, _NAMED)}"
+    return f"{len(names):,}: {listed(names)}"

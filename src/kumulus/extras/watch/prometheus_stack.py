@@ -106,7 +106,7 @@ class PrometheusStack(pulumi.ComponentResource):
         self.kubelets = self._kubelet_service(resource_name, cluster, first)
         self.addon = HelmAddon(
             resource_name,
-            **_addon(chart, laid_on(values, chart["valuesObject"]), args),
+            **_addon(chart, merged_values(values, chart["valuesObject"]), args),
             # The Service is removed after the chart, when no operator is left to create it again.
             opts=pulumi.ResourceOptions(parent=self, depends_on=[*first, self.kubelets]),
         )
@@ -181,9 +181,11 @@ def arguments_of(
         secrets: paths in ``chart`` that are secret, such as ``("valuesObject", "grafana", "adminPassword")``.
     """
     kept = Secrets(secrets)
-    given = chart.model_dump(exclude_unset=True)
-    given |= {key: marked(given[key], kept.within(key)) for key in ("valuesObject", "repositoryOpts") if key in given}
-    made = {_NAMES[field]: value for field, value in given.items()}
+    declared = chart.model_dump(exclude_unset=True)
+    declared |= {
+        key: marked(declared[key], kept.within(key)) for key in ("valuesObject", "repositoryOpts") if key in declared
+    }
+    made = {_NAMES[field]: value for field, value in declared.items()}
     made |= {"cluster": cluster, "base": str(base), "observability": asked.options()}
     return cast(PrometheusStackArgs, made)
 
@@ -208,7 +210,7 @@ def _addon(chart: CheckedInputs[Chart], values: Any, args: PrometheusStackArgs) 
     return cast(HelmAddonArgs, made)
 
 
-def laid_on(values: Any, others: Any) -> Any:
+def merged_values(values: Any, others: Any) -> Any:
     """Values merged with others, as Helm merges several files: mappings key by key, everything else as a whole.
 
     Args:
@@ -216,10 +218,10 @@ def laid_on(values: Any, others: Any) -> Any:
         others: those that win; they, or parts of them, may be outputs.
     """
     if isinstance(others, pulumi.Output):
-        return others.apply(lambda known: laid_on(values, known))
+        return others.apply(lambda known: merged_values(values, known))
     if not (isinstance(values, dict) and isinstance(others, dict)):
         return others
-    return {**values, **{key: laid_on(values.get(key), other) for key, other in others.items()}}
+    return {**values, **{key: merged_values(values.get(key), other) for key, other in others.items()}}
 
 
 def chart_values(asked: Observability, cluster: str, shards: int) -> dict[str, Any]:

@@ -174,6 +174,19 @@ class ClusterRecords:
         return replace(pool, faults=faults_of(pool.name, self.active(now)))
 
 
+def damage(name: str) -> str:
+    """That a record cannot be read, and how to go on.
+
+    Args:
+        name: of its ConfigMap.
+    """
+    remedy = "`pulumi up --refresh` writes it again"
+    if name.startswith(map_of("")):
+        delete = f"kubectl delete configmap -n kube-system {name}"
+        remedy += f" if a stack declares the fault; if not, remove it: {delete}"
+    return f"the record {name} is damaged and ignored\n  {remedy}"
+
+
 async def read(client: Client, patience: float | None = None, only_pool: str | None = None) -> ClusterRecords:
     """Read what is recorded. The next update writes a damaged record of a declared fault or of a pool again.
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 _RENAME = "rename the node group or its zone"
-_NAMED = 5
 _RECORDS = "/api/v1/namespaces/kube-system/configmaps/kumulus-pool-"
 
 
@@ -34,7 +33,7 @@ async def refuse_real(client: Client, pool: Pool, patience: float | None = None)
     # Real nodes have no pool; in a fleet of emulated nodes, few others have none.
     nodes = selected(client, f"!{POOL_LABEL}", patience)
     if taken := sorted([node.name async for node in nodes if node.real and node.name in wanted]):
-        names = listed(taken, _NAMED)
+        names = listed(taken)
         raise PoolTaken(f"real nodes carry its names: {names}; nothing was changed: {_RENAME}")
 
 

@@ -6,7 +6,7 @@ A cluster whose etcd is full accepts only deletions: surplus nodes are removed b
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING
 
 from kumulus.kube import ApiError
@@ -35,10 +35,29 @@ async def find(client: Client, name: str, patience: float) -> Pool | None:
     return (await records.read(client, patience, name)).pools.get(name)
 
 
-async def look(client: Client, pool: Pool, patience: float) -> tuple[Pool, bool]:
-    """A pool with its faults, and whether the cluster's record of it is up to date; nothing is changed."""
+async def look(client: Client, pool: Pool, patience: float) -> tuple[Pool, bool, tuple[str, ...]]:
+    """A pool with its faults, whether the cluster's record of it is up to date, and the names of damaged records."""
     known = await records.read(client, patience, pool.name)
-    return known.with_faults(pool, timestamp()), known.pools.get(pool.name) == pool
+    return known.with_faults(pool, timestamp()), known.pools.get(pool.name) == pool, known.damaged
+
+
+class Damages:
+    """Warns of damaged records, of each once."""
+
+    def __init__(self) -> None:
+        self._known: set[tuple[object, str]] = set()
+
+    def warn(self, report: Reporter, cluster: object, names: Iterable[str]) -> None:
+        """Warn of those of a cluster.
+
+        Args:
+            cluster: its identity.
+            names: of the ConfigMaps.
+        """
+        for name in names:
+            if (cluster, name) not in self._known:
+                self._known.add((cluster, name))
+                report.warn(records.damage(name))
 
 
 async def write(client: Client, pool: Pool, owner: Owner) -> Pool:

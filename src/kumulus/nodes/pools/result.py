@@ -16,13 +16,12 @@ from kumulus.kube.bulk import BulkOutcome, Interrupted
 from kumulus.model.devices import Devices
 from kumulus.model.pools import Pool
 from kumulus.model.slices import SlicePart, slice_name
-from kumulus.model.words import listed
+from kumulus.model.words import NAMED, listed
 from kumulus.nodes.pools.compare import FieldDifference
 from kumulus.nodes.pools.observe import PoolObservation
 from kumulus.nodes.pools.slices import SliceObservation
 from kumulus.nodes.reporter import Reporter
 
-_NAMED = 5
 # The plural of a kind in a path of the API.
 _PLURAL = re.compile(r"/apis?/(?:[^/]+/)?v[0-9][^/]*/(?:namespaces/[^/]+/)?([^/]+)")
 _KINDS = {
@@ -149,12 +148,12 @@ def describe_drift(pool: Pool, seen: PoolObservation) -> dict[str, object]:
 def _altered(found: Mapping[str, Sequence[FieldDifference]], what: str) -> dict[str, str]:
     """The first few by name with their differences, and beyond those how many differ in which fields."""
     altered: dict[str, str] = {}
-    for name in list(found)[:_NAMED]:
+    for name in list(found)[:NAMED]:
         differences = found[name]
         more = f"; and {len(differences) - 4} more" if len(differences) > 4 else ""
         altered[name] = "; ".join(map(str, differences[:4])) + more
-    if len(found) > _NAMED:
-        altered[f"and {len(found) - _NAMED:,} more {what}"] = _fields(found.values())
+    if len(found) > NAMED:
+        altered[f"and {len(found) - NAMED:,} more {what}"] = _fields(found.values())
     return altered
 
 
@@ -186,7 +185,7 @@ def summary_of(drift: Mapping[str, object]) -> str:
 
 
 def _names(names: list[str]) -> str:
-    return f"{len(names):,}: {listed(names, _NAMED)}"
+    return f"{len(names):,}: {listed(names)}"
 
 
 def _fields(found: Iterable[Sequence[FieldDifference]]) -> str:

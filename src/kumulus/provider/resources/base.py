@@ -35,7 +35,7 @@ class InputFailure:
     reason: str
 
 
-def mark_failures(within: Where, given: Mapping[str, Any]) -> list[InputFailure]:
+def mark_failures(within: Where, inputs: Mapping[str, Any]) -> list[InputFailure]:
     """Failures of an object's labels and annotations, as far as they are known.
 
     Args:
@@ -44,8 +44,8 @@ def mark_failures(within: Where, given: Mapping[str, Any]) -> list[InputFailure]
     return [
         InputFailure(each.path, f"{each.message}; {each.remedy}")
         for key, problems in (("labels", label_problems), ("annotations", annotation_problems))
-        if given.get(key) is not None and not contains_unknown(given[key])
-        for each in problems((*within, key), given[key], True)
+        if inputs.get(key) is not None and not contains_unknown(inputs[key])
+        for each in problems((*within, key), inputs[key], True)
     ]
 
 

@@ -31,8 +31,6 @@ from kumulus.provider.values import contains_unknown
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
-_NAMED = 5
-
 
 class ChartCrds(InClusterResource[Properties]):
     """The CRDs of a Helm chart, made and kept up to date."""
@@ -202,4 +200,4 @@ def _reason(error: Exception) -> str:
 
 
 def _names(names: Any) -> str:
-    return f"{len(names):,}: {listed(sorted(names), _NAMED)}"
+    return f"{len(names):,}: {listed(sorted(names))}"

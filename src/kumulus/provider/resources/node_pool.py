@@ -96,6 +96,7 @@ class NodePool(InClusterResource[WantedPool]):
         self._reading = ReadLimit()
         # What a look without a refresh has found, by the pool's place, for the preview to say.
         self._lost: dict[tuple[object, ...], Mapping[str, object]] = {}
+        self._damages = record.Damages()
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> CheckResult:
         return checked_pool_inputs(inputs, self.input_failures(inputs))
@@ -127,7 +128,7 @@ class NodePool(InClusterResource[WantedPool]):
         return await super().read(op, resource_id, outputs, inputs)
 
     async def look(self, op: Operation, outputs: Properties, inputs: Properties) -> Properties | None:
-        return await self._looked(outputs, inputs)
+        return await self._looked(outputs, inputs, op)
 
     async def compare(self, old_outputs: Properties, inputs: Properties) -> list[PropertyDifference]:
         """See :meth:`Resource.compare`: nodes that are lost are a difference, without a refresh too."""
@@ -143,13 +144,15 @@ class NodePool(InClusterResource[WantedPool]):
                 return [PropertyDifference("replicas", "update")] if "missing" in lost else []
         return []
 
-    async def _looked(self, outputs: Properties, inputs: Properties) -> Properties | None:
+    async def _looked(self, outputs: Properties, inputs: Properties, op: Operation | None = None) -> Properties | None:
         """The outputs as they are; None when the pool does not exist."""
         pool = owned_pool(inputs)
         client = await self.client(inputs, LOOK_PATIENCE)
         # An import knows no outputs.
         recorded_as = recorded_owner(outputs or None)
-        faulted, on_record = await record.look(client, pool, LOOK_PATIENCE)
+        faulted, on_record, damaged = await record.look(client, pool, LOOK_PATIENCE)
+        if op is not None:
+            self._damages.warn(op.report, inputs["clusterIdentity"], damaged)
         left = await scaled.as_left(client, faulted, LOOK_PATIENCE, recorded_as)
         seen = await observe(client, left, patience=LOOK_PATIENCE, recorded=recorded_as, left=True)
         # A pool that an autoscaler scales may have no nodes; its record says whether it exists.
@@ -220,7 +223,9 @@ class NodePool(InClusterResource[WantedPool]):
         """See :meth:`InClusterResource.settle`: the stack's faults whose time is up end, on all of its pools."""
         async with limited(op):
             client = await self.client(outputs, WORK_PATIENCE)
-            await operations.settle(client, await records.read(client, only_pool=""), self.owner(op, outputs))
+            known = await records.read(client, only_pool="")
+            self._damages.warn(op.report, outputs["clusterIdentity"], known.damaged)
+            await operations.settle(client, known, self.owner(op, outputs))
 
     async def _reached(self, op: Operation, wanted: WantedPool) -> Client:
         """A client of the cluster, in which no real node has a name of the pool.

@@ -292,6 +292,8 @@ def test_a_name_is_found_by_where_it_stands(written: str, found: str) -> None:
         '"acme" in device.driver',
         '"acme" in device.attributes["d"].list',
         'quantity("acme").sign() == 1',
+        'quantity("1.2.3").sign() == 1',
+        f'quantity("{"7" * 40}").sign() == 1',
         "device.acme",
         "acme",
         "device.driver == 'x' // acme",

@@ -13,11 +13,17 @@ from kumulus.components import engine
 from kumulus.provider.resources.registry import FUNCTIONS
 
 _IMPORTING = """
-import gc, sys
+import gc, signal, sys
 from kumulus import program
+from kumulus.components import engine
+sys.orig_argv = sys.argv
 program.plugin.under_engine = lambda: True
-program.end_with_engine = program.start_plugin = lambda: None
-program._load = lambda _: sys.exit(f"{len(collections)} {gc.isenabled()} {gc.get_freeze_count() > 10_000}")
+program.start_plugin = lambda: None
+engine._watch = lambda *_: None
+def stop():
+    ours = signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+    sys.exit(f"{len(collections) > 0} {gc.isenabled()} {gc.get_freeze_count() > 10_000} {ours}")
+program._load = lambda _: stop()
 collections = []
 gc.callbacks.append(lambda phase, _: collections.append(phase))
 program._run()
@@ -65,9 +71,14 @@ def test_what_starts_it_imports_neither_the_components_nor_the_models() -> None:
     assert answer.stdout.strip() == "[]"
 
 
-def test_nothing_looks_for_garbage_among_the_modules_of_a_program() -> None:
-    answer = subprocess.run([sys.executable, "-c", _IMPORTING], capture_output=True, text=True, check=False)
-    assert answer.stderr.strip() == "0 True True"
+@pytest.mark.parametrize(
+    ("host", "state"),
+    [("/tools/pulumi-language-python-exec", "False True True True"), ("user.py", "True True False False")],
+)
+def test_only_a_program_of_the_language_host_is_changed_as_a_process(host: str, state: str) -> None:
+    """Nothing looks for garbage among its modules, and it ends with the engine; a user's own process stays as it is."""
+    answer = subprocess.run([sys.executable, "-c", _IMPORTING, host], capture_output=True, text=True, check=False)
+    assert answer.stderr.strip() == state
 
 
 def test_the_plugin_looks_for_garbage_rarely() -> None:

@@ -132,5 +132,5 @@ def _offers(args: argparse.Namespace, prices: Prices) -> MachineOffers:
     return offers.of_catalog(_listed(args.types), _listed(args.zones), prices, spot=args.spot)
 
 
-def _listed(given: str | None) -> list[str]:
-    return [each.strip() for each in (given or "").split(",") if each.strip()]
+def _listed(text: str | None) -> list[str]:
+    return [each.strip() for each in (text or "").split(",") if each.strip()]

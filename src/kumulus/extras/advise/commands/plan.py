@@ -52,8 +52,8 @@ def run(args: argparse.Namespace) -> int:
         memory_mb=args.memory * 1000 if args.memory else memory_bytes() / 1e6,
     )
     found = scale.together([scale.cost(nodes, machine, factor) for nodes, factor in fleets])
-    given = next((factor for _, factor in fleets if factor), None)
-    problems, most = scale.limits(found, machine), scale.most_nodes(machine, given)
+    factor = next((factor for _, factor in fleets if factor), None)
+    problems, most = scale.limits(found, machine), scale.most_nodes(machine, factor)
     if args.json:
         answer = {**asdict(found), "machine": asdict(machine), "limits": problems, "most_nodes": most}
         print(json.dumps(answer, indent=2))

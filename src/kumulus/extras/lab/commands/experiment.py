@@ -28,6 +28,7 @@ from pathlib import Path
 
 from kumulus.cli import project, which
 from kumulus.cli.errors import UserError
+from kumulus.cli.registry import arguments, complete_by
 from kumulus.extras.schedulers import NAMES
 from kumulus.extras.watch.commands.ui import port
 
@@ -81,9 +82,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         )
 
     for each in (compare, baseline, show, why, fragmentation, remove, annotate):
-        for action in each._actions:
+        for action in arguments(each):
             if action.dest in ("run", "runs"):
-                action.completer = _runs  # type: ignore[attr-defined]
+                complete_by(action, _runs)
 
 
 def _runs(parsed_args: argparse.Namespace, **_: object) -> list[str]:

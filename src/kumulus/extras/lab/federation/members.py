@@ -105,13 +105,13 @@ def _whole(experiment: ExperimentSpec) -> Iterator[str]:
             "scheduler: in a federation Kueue queues the Jobs and each worker's own scheduler places their pods; "
             "leave it out"
         )
-    for key, given in (
+    for key, setting in (
         ("policy", experiment.policy),
         ("autoscaler", experiment.autoscaler),
         ("from", experiment.from_),
         ("why", experiment.why),
     ):
-        if given:
+        if setting:
             yield f"{key}: is of one cluster, and a federation has several; leave it out, or name one by --cluster"
 
 
@@ -122,13 +122,13 @@ def _workloads(experiment: ExperimentSpec, federation: RunningFederation) -> Ite
             yield f"{where}.replay: a recorded day is played on one cluster; leave it out, or name one by --cluster"
         elif not each.manifest and each.kind != "Job":
             yield f"{where}.kind: a federation dispatches Jobs, and no {each.kind}; write kind: Job"
-        for key, given in (
+        for key, setting in (
             ("topology", each.topology.required),
             ("disruption", each.disruption),
             ("schedulerName", each.schedulerName),
             ("preemptionPolicy", each.preemptionPolicy == NEVER),
         ):
-            if given:
+            if setting:
                 yield f"{where}.{key}: has no effect in a federation; leave it out, or name one cluster by --cluster"
         if each.resourceClaims:
             yield f"{where}.resourceClaims: are allocated in one cluster; leave it out, or name one by --cluster"

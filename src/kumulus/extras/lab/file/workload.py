@@ -278,8 +278,8 @@ class Workload(Section):
         return self
 
     def _of_gangs_and_classes(self) -> Iterator[Problem]:
-        for name, given in (("topology", self.topology.required), ("disruption", self.disruption)):
-            if given and not self.gang:
+        for name, setting in (("topology", self.topology.required), ("disruption", self.disruption)):
+            if setting and not self.gang:
                 yield problem((name,), "is of a gang, and this workload is none", "write gang: true")
         if self.topology.slices and not self.topology.required:
             yield problem(("topology", "slices"), "are within one place, which required names", "write required, too")

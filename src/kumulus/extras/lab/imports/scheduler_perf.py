@@ -153,9 +153,9 @@ class _Reading:
         return Counter(filled(text, {**values, "Index": Index(first + number)}, file) for number in range(count))
 
     def _values(self, op: Mapping[str, Any]) -> dict[str, Any]:
-        return {key: self._given(value) for key, value in (op.get("templateParams") or {}).items()}
+        return {key: self._parameter(value) for key, value in (op.get("templateParams") or {}).items()}
 
-    def _given(self, value: Any) -> Any:
+    def _parameter(self, value: Any) -> Any:
         """A value, or that of the parameter that it names."""
         if not isinstance(value, str) or not value.startswith("$"):
             return value
@@ -193,7 +193,7 @@ class _Reading:
     def _pods(self, op: Mapping[str, Any], count: int, collecting: bool) -> None:
         if not count:
             return
-        if unread := [key for key in _UNREAD if self._given(op.get(key))]:
+        if unread := [key for key in _UNREAD if self._parameter(op.get(key))]:
             raise LabError(f"{', '.join(unread)} of {count} pods")
         path = op.get("podTemplatePath") or self._case.get("defaultPodTemplatePath")
         if path is None:

@@ -162,10 +162,10 @@ def _pipeline(words: list[str], scope: Mapping[str, Any]) -> Any:
 def _command(words: list[str], scope: Mapping[str, Any], *piped: Any) -> Any:
     if words[0] not in _FUNCTIONS:
         return _operand(words, scope)
-    name, given = words.pop(0), list[Any]()
+    name, operands = words.pop(0), list[Any]()
     while words and words[0] not in ("|", ")"):
-        given.append(_operand(words, scope))
-    return _FUNCTIONS[name](*given, *piped)
+        operands.append(_operand(words, scope))
+    return _FUNCTIONS[name](*operands, *piped)
 
 
 def _operand(words: list[str], scope: Mapping[str, Any]) -> Any:

@@ -12,7 +12,6 @@ from kumulus.extras.lab.measure.records import ExperimentRecords
 from kumulus.extras.lab.measure.statistics import Between, Measured
 from kumulus.model.words import counted, listed
 
-_SHOWN = 5
 _WORDS = {"atMost": "at most", "atLeast": "at least", "equals": "exactly"}
 
 
@@ -99,7 +98,7 @@ def _cordoned(each: Expectation, fault: str, faulted: Faulted) -> ExpectationVer
     if not late:
         return ExpectationVerdict(what, True, f"{counted(len(took), 'node')}, the last after {max(took):.1f} s")
     return ExpectationVerdict(
-        what, False, f"{len(took) - len(late)} of {counted(len(took), 'node')}; not {listed(late, _SHOWN)}"
+        what, False, f"{len(took) - len(late)} of {counted(len(took), 'node')}; not {listed(late)}"
     )
 
 

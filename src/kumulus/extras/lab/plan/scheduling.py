@@ -75,9 +75,9 @@ def for_scheduler(
     return found
 
 
-def _require_taken(scheduler: SchedulerName, workload: Workload, *given: tuple[str, object]) -> None:
+def _require_taken(scheduler: SchedulerName, workload: Workload, *settings: tuple[str, object]) -> None:
     """Refuse what a scheduler would not heed, of what a workload has as well as its preemption policy."""
-    for what, value in (*given, (workloads.NEVER, workload.preemptionPolicy == NEVER)):
+    for what, value in (*settings, (workloads.NEVER, workload.preemptionPolicy == NEVER)):
         # The cluster's own is a kube-scheduler, too.
         if value and (_KUBE_SCHEDULER if scheduler == OWN else scheduler) not in (takers := workloads.takes(what)):
             remedy = f"leave it out, or write scheduler: {{name: {' or '.join(takers)}}}"

@@ -31,7 +31,6 @@ LASTS = 300.0
 """Seconds for which a plan can be applied."""
 
 _MOST_PLANS = 50
-_NAMED = 5
 
 
 class ChangeRefused(Exception):
@@ -216,4 +215,4 @@ def _complain(applied: FaultsApplied) -> None:
 
 
 def _these(nodes: list[str]) -> str:
-    return f"{counted(len(nodes), 'node')} ({listed(nodes, _NAMED)})"
+    return f"{counted(len(nodes), 'node')} ({listed(nodes)})"
