@@ -14,7 +14,7 @@ from kumulus.host import processes
 from kumulus.kube import Client, load_kubeconfig
 from kumulus.model.pools import CLUSTER_LABEL, GROUP_LABEL, POOL_LABEL, ZONE_LABEL, Pool, Taint
 from kumulus.nodes.errors import ProviderError
-from kumulus.runtimes.base import Observed, Recorded, Wanted
+from kumulus.runtimes.base import Observed, RecordedControlPlane, WantedControlPlane
 from kumulus.runtimes.kwok import kwokctl
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.runtime import KwokRuntime
@@ -58,7 +58,7 @@ async def control_plane(
     """
     home = tempfile.mkdtemp(prefix="kumulus-bench-")
     runtime = KwokRuntime()
-    wanted = Wanted(name, "benchmarks", home, runtime.default_version(), dict(options or {}), nodes)
+    wanted = WantedControlPlane(name, "benchmarks", home, runtime.default_version(), dict(options or {}), nodes)
     try:
         observed = await runtime.create(wanted, Quiet(), asyncio.Event())
         try:
@@ -66,7 +66,7 @@ async def control_plane(
                 await asyncio.sleep(_SETTLING_S)
                 yield ControlPlane(observed, client)
         finally:
-            await runtime.delete(Recorded.of(wanted, observed), Quiet())
+            await runtime.delete(RecordedControlPlane.of(wanted, observed), Quiet())
     finally:
         shutil.rmtree(home, ignore_errors=True)
 

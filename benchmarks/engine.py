@@ -18,7 +18,7 @@ import yaml
 from benchmarks.control_plane import CAPACITY
 from benchmarks.report import Row
 from benchmarks.usage import until_at_rest
-from kumulus.provider.resources.cluster import Cluster
+from kumulus.provider.resources.cluster import ClusterResource
 from kumulus.provider.resources.registry import resources
 from tests.support.project import Project
 
@@ -98,8 +98,8 @@ def _measure() -> list[Row]:
 
 async def _looks(project: Project) -> float:
     """Median seconds by which the plugin's comparison with the cluster exceeds that with the recorded state."""
-    recorded = next(each for each in project.state()["resources"] if each["type"] == Cluster.token)
-    resource, outputs, inputs = resources()[Cluster.token], recorded["outputs"], recorded["inputs"]
+    recorded = next(each for each in project.state()["resources"] if each["type"] == ClusterResource.token)
+    resource, outputs, inputs = resources()[ClusterResource.token], recorded["outputs"], recorded["inputs"]
     took = []
     for _ in range(_ROUNDS):
         begin = time.monotonic()

@@ -14,10 +14,10 @@ from benchmarks.control_plane import CAPACITY, Quiet, control_plane, pools
 from benchmarks.fleet import Fleet
 from benchmarks.report import Row
 from benchmarks.usage import until_at_rest
-from kumulus.nodes.catalog.faults import kinds
+from kumulus.nodes.catalog.faults import fault_kinds
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Operation
-from kumulus.provider.resources.fault import Fault
+from kumulus.provider.resources.fault import FaultResource
 from kumulus.runtimes.kwok.priority import CpuYield
 from tests.support.project import Project
 
@@ -40,7 +40,7 @@ async def applied() -> list[Row]:
         tenth = {pool.name: f"0-{pool.replicas // 10 - 1}" for pool in pools(_NODES)}
         one = pools(_NODES)[0]
         connections = Connections()
-        resource = Fault(connections, CpuYield().cleared)
+        resource = FaultResource(connections, CpuYield().cleared)
         op = Operation("urn:pulumi:bench::bench::kumulus:index:Fault::bench", Quiet(), asyncio.Event())
         times: dict[str, list[float]] = {"labelled_s": [], "applied_s": [], "removed_s": []}
 
@@ -49,7 +49,7 @@ async def applied() -> list[Row]:
             "name": "bench",
             "kind": "gpu-dbe",
             "nodes": tenth,
-            "node": kinds()["gpu-dbe"].node.to_plain(),
+            "node": fault_kinds()["gpu-dbe"].node.to_plain(),
         }
 
         async def timed(key: str, work: Callable[[], Awaitable[object]]) -> None:

@@ -21,7 +21,7 @@ from benchmarks.probes import Fleet, draw, manifest, never_preempting, what_happ
 from benchmarks.report import Row
 from kumulus.extras.capture.fit import fit
 from kumulus.extras.capture.grammar import renamed
-from kumulus.extras.capture.probe import Probe, Verdict, without_preemption
+from kumulus.extras.capture.probe import Probe, ProbeVerdict, without_preemption
 from kumulus.extras.capture.reading import POD, captured_pod
 from kumulus.extras.capture.words import Words
 from kumulus.extras.schedulers.decisions.document import NAME, Decision, decisions
@@ -122,7 +122,7 @@ async def _compared(project: Project, count: int) -> tuple[list[float], list[str
     return took, wrong
 
 
-async def _tried(clone: Client, there: Client, probe: Probe) -> tuple[float, Verdict, int, str]:
+async def _tried(clone: Client, there: Client, probe: Probe) -> tuple[float, ProbeVerdict, int, str]:
     """Ask the clone, then the source; returns the answer's seconds, its verdict, and what happened and why.
 
     With two fleets of this size on two cores, some nodes miss a lease renewal now and then and are tainted for a while.

@@ -21,8 +21,8 @@ from kumulus.extras.watch.console import page as served_page
 from kumulus.extras.watch.console.memory import Memory
 from kumulus.extras.watch.live.amounts import Amounts
 from kumulus.extras.watch.live.fleet import Live
-from kumulus.extras.watch.live.node import NOWHERE, Node
-from kumulus.extras.watch.live.pod import Pod
+from kumulus.extras.watch.live.node import NOWHERE, ClusterNode
+from kumulus.extras.watch.live.pod import ClusterPod
 from kumulus.kube import Client, Connection
 
 NODES = PODS = 10_000
@@ -127,16 +127,16 @@ class _Hands:
         return self.turned + (time.monotonic() - self.goes if self.goes else 0.0)
 
 
-def _node(number: int) -> Node:
+def _node(number: int) -> ClusterNode:
     zone, group = f"use{number % 3 + 1}", ("a100", "h100", "h200")[number // 3 % 3]
     name, rack = f"{group}-{zone}-{number // 9}", f"{group}-{zone}-r{number // 144}"
-    return Node(name, zone, group, "", rack, "", f"NVIDIA-{group}", _WHOLE, _WHOLE, "True", False, (), (), ())
+    return ClusterNode(name, zone, group, "", rack, "", f"NVIDIA-{group}", _WHOLE, _WHOLE, "True", False, (), (), ())
 
 
-def _pod(name: str, job: str, node: str) -> Pod:
+def _pod(name: str, job: str, node: str) -> ClusterPod:
     asks = Amounts(4000, 2**33, 1, 1)
     phase, reasons = ("Running", ()) if node else ("Pending", ("Insufficient nvidia.com/gpu",))
-    return Pod("default", name, job, node, phase, asks, reasons, 0, 0, False, job, f"team-{len(job) % 3}")
+    return ClusterPod("default", name, job, node, phase, asks, reasons, 0, 0, False, job, f"team-{len(job) % 3}")
 
 
 async def _serve() -> None:

@@ -10,11 +10,11 @@ from typing import Any, Literal, get_args, get_origin
 import grimp
 
 from benchmarks.fidelity.gpus import with_gpus
-from kumulus.components.arguments import Argument, described, outputs
+from kumulus.components.arguments import Argument, described_arguments, outputs
 from kumulus.components.resources import ClusterLike
 from kumulus.model.fault_effects import XID_ANNOTATION
 from kumulus.model.words import with_part
-from kumulus.nodes.catalog.faults import Kind, kinds
+from kumulus.nodes.catalog.faults import FaultKind, fault_kinds
 from kumulus.runtimes import registry
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -32,7 +32,7 @@ _NAMES: Mapping[Any, str] = {
 
 def with_faults(text: str) -> str:
     """The page of faults with the catalog's tables: faults of nodes, pods and offerings, followed by the sources."""
-    every = kinds().values()
+    every = fault_kinds().values()
     offers = [kind for kind in every if kind.offers is not None]
     cited = {name: text for kind in every for name, text in kind.sources.items()}
     lines = [
@@ -119,7 +119,7 @@ PAGES: Mapping[Path, Callable[[str], str]] = {
 """What writes the tables of each page; the text around them stays."""
 
 
-def _faults(where: str, of: Sequence[Kind], effect: Callable[[Kind], str]) -> list[str]:
+def _faults(where: str, of: Sequence[FaultKind], effect: Callable[[FaultKind], str]) -> list[str]:
     rows = [
         f"| {', '.join(f'`{name}`' for name in (each.name, *each.also))} | {each.summary} | {effect(each)} "
         f"| {', '.join(each.sources)} |"
@@ -128,7 +128,7 @@ def _faults(where: str, of: Sequence[Kind], effect: Callable[[Kind], str]) -> li
     return [f"| Kind | What happens | {where} | Sources |", "|---|---|---|---|", *rows, ""]
 
 
-def _on_node(kind: Kind) -> str:
+def _on_node(kind: FaultKind) -> str:
     node = kind.node
     found = [f"{name}={each.status} ({each.reason})" for name, each in node.conditions.items()]
     found += [f"taint `{taint.key}={taint.value}:{taint.effect}`" for taint in node.taints]
@@ -138,7 +138,7 @@ def _on_node(kind: Kind) -> str:
     return "; ".join(found)
 
 
-def _in_pod(kind: Kind) -> str:
+def _in_pod(kind: FaultKind) -> str:
     pods = kind.pods
     assert pods is not None
     exits = f", exit code {pods.exit_code}" if pods.action in ("fail", "failInit") else ""
@@ -146,7 +146,7 @@ def _in_pod(kind: Kind) -> str:
     return f"{pods.action}{exits}{reason}"
 
 
-def _to_offers(kind: Kind) -> str:
+def _to_offers(kind: FaultKind) -> str:
     offers = kind.offers
     if offers is not None and offers.interruption is not None:
         return "NodeClaims deleted at the notice, nodes gone at its end"
@@ -158,7 +158,7 @@ def _to_offers(kind: Kind) -> str:
 def _tables(component: str) -> str:
     module = import_module(getattr(import_module("kumulus"), component).__module__)
     lines = ["| Argument | | What it is |", "|---|---|---|"]
-    lines += [_row(each) for each in described(getattr(module, f"{component}Args"))]
+    lines += [_row(each) for each in described_arguments(getattr(module, f"{component}Args"))]
     if rows := outputs(getattr(module, component)):
         lines += ["", "| Output | | What it is |", "|---|---|---|"]
         lines += [f"| `{each.name}` | {_type(each.type)} | {_text(each.doc)} |" for each in rows]

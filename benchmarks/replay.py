@@ -22,11 +22,11 @@ import yaml
 from benchmarks.control_plane import ControlPlane, control_plane
 from benchmarks.fleet import Fleet
 from benchmarks.report import Row
-from kumulus.extras.capture.day.importing import Imported, import_day
+from kumulus.extras.capture.day.importing import ImportedDay, import_day
 from kumulus.extras.lab.file.load import load
 from kumulus.extras.lab.measure.statistics import spread
 from kumulus.extras.lab.report.model import ReplayComparison, Report
-from kumulus.extras.lab.run.bench import Options
+from kumulus.extras.lab.run.bench import RunOptions
 from kumulus.extras.lab.running import Run
 from tests.support.api import Api
 from tests.support.recorded_day import MERGE, STRATEGIC, RecordedDay, Step, audited, created, sent
@@ -173,7 +173,7 @@ def _cleared(api: Api) -> None:
 async def _replayed(plane: ControlPlane, log: Path, file: Path) -> _Replay:
     before = await asyncio.to_thread(_patient, file, log)
     results = file.parent / "results"
-    options = Options(Path(plane.observed.kubeconfig), "bench", results, on_report=lambda report, path: None)
+    options = RunOptions(Path(plane.observed.kubeconfig), "bench", results, on_report=lambda report, path: None)
     report = await Run(plane.client, load(file), options).run()
     return _Replay(report, await asyncio.to_thread(_since, log, before))
 
@@ -190,7 +190,7 @@ def _since(log: Path, before: int) -> list[str]:
         return lines.read().decode().splitlines()
 
 
-def _rows(found: Imported, twice: list[_Replay], part: _Replay, stretched: Path) -> list[Row]:
+def _rows(found: ImportedDay, twice: list[_Replay], part: _Replay, stretched: Path) -> list[Row]:
     title = f"A recorded day of {found.lasted / 3600:.1f} h, {RACK} nodes drained"
     return [*(_whole(title, twice) if len(twice) > 1 else ()), _at_its_time(title, part, stretched)]
 

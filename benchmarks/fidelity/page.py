@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks.fidelity import cloned, pictures, speed
 from benchmarks.fidelity.facts import Comparison, Difference, Facts, compare
 from benchmarks.fidelity.situations import GROUPS, Situation, situations
-from kumulus.extras.lab.report.fidelity import REPLAYS, RULES, Rule, rules
+from kumulus.extras.lab.report.fidelity import REPLAYS, RULES, FidelityRule, rules
 from kumulus.model.words import counted, listed, with_part
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "fidelity.json"
@@ -30,7 +30,7 @@ _MEDIAN, _WORST = 0.02, 0.05
 class Line:
     """A line of the ledger: all differences of one rule."""
 
-    rule: Rule
+    rule: FidelityRule
     """The rule."""
     found: list[tuple[Situation, Difference]] = field(default_factory=list)
     """The differences, each with the situation it is of."""
@@ -74,19 +74,19 @@ def _read(situation: Situation, kind: str, facts: Facts) -> Facts:
     return {path: values for path, values in facts.items() if not any(map(_holds(situation, kind, path), _unread()))}
 
 
-def _rule(situation: Situation, kind: str, path: str) -> Rule:
+def _rule(situation: Situation, kind: str, path: str) -> FidelityRule:
     rule = next(filter(_holds(situation, kind, path), rules()), None)
     if rule is None:
         raise LookupError(f"no line of {RULES.name} says what follows from {path} of {situation.name}")
     return rule
 
 
-def _holds(situation: Situation, kind: str, path: str) -> Callable[[Rule], bool]:
+def _holds(situation: Situation, kind: str, path: str) -> Callable[[FidelityRule], bool]:
     where = f"{situation.group}/{situation.name} {kind} {path}"
     return lambda rule: bool(re.search(rule.match, where))
 
 
-def _unread() -> list[Rule]:
+def _unread() -> list[FidelityRule]:
     return [rule for rule in rules() if not rule.weight]
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from benchmarks.fidelity.situations import IMAGE, SHAPE, SITUATION, Object, situations
 from kumulus.extras.kind_image import containers, image
 from kumulus.extras.schedulers import process
-from kumulus.runtimes.base import Recorded, Wanted
+from kumulus.runtimes.base import RecordedControlPlane, WantedControlPlane
 from kumulus.runtimes.kind.kind_config import EMPTY
 from kumulus.runtimes.kind.runtime import KindRuntime
 from kumulus.testing import Cluster
@@ -82,7 +82,7 @@ def kind() -> Iterator[Place]:
         if host:
             os.environ["DOCKER_HOST"] = host
         options = {"nodeImage": image.ensure().name, "kindConfig": _CONFIG}
-        wanted = Wanted("kumulus-fidelity", "benchmarks.fidelity", home, "", options)
+        wanted = WantedControlPlane("kumulus-fidelity", "benchmarks.fidelity", home, "", options)
         observed = asyncio.run(runtime.create(wanted, Said(), asyncio.Event()))
         try:
             api = Api(Path(observed.kubeconfig))
@@ -97,14 +97,14 @@ def kind() -> Iterator[Place]:
             _prepare(api)
             yield Place("kind", Path(observed.kubeconfig), nodes, _about(api))
         finally:
-            asyncio.run(runtime.delete(Recorded.of(wanted, observed), Said()))
+            asyncio.run(runtime.delete(RecordedControlPlane.of(wanted, observed), Said()))
 
 
 def _load(busybox: Path, folder: Path, nodes: Any) -> None:
     """Give every node an image with a shell."""
     archive = folder / "image.tar"
     links = {f"usr/bin/{name}": "busybox" for name in _COMMANDS}
-    containers.write(archive, [containers.Container(IMAGE, {"usr/bin/busybox": busybox}, links)], folder)
+    containers.write(archive, [containers.ContainerImage(IMAGE, {"usr/bin/busybox": busybox}, links)], folder)
     for node in nodes:
         command = ["docker", "exec", "--interactive", node, "ctr", "--namespace=k8s.io", "images", "import", "-"]
         with archive.open("rb") as content:

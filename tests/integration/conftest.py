@@ -16,12 +16,12 @@ import pytest
 from kumulus import toolchain
 from kumulus.kube import Client, load_kubeconfig, namespaces
 from kumulus.model.pools import POOL_LABEL
-from kumulus.nodes.catalog.faults import kinds
+from kumulus.nodes.catalog.faults import fault_kinds
 from kumulus.provider.connections import Connections
-from kumulus.provider.resources.base import Found, Operation, Properties
-from kumulus.provider.resources.fault import Fault
+from kumulus.provider.resources.base import Operation, Properties, ReadResult
+from kumulus.provider.resources.fault import FaultResource
 from kumulus.provider.resources.node_pool import NodePool
-from kumulus.runtimes.base import Observed, Recorded, Wanted
+from kumulus.runtimes.base import Observed, RecordedControlPlane, WantedControlPlane
 from kumulus.runtimes.kwok.priority import CpuYield
 from kumulus.runtimes.kwok.runtime import KwokRuntime
 from kumulus.runtimes.kwok.storage import Storages
@@ -45,7 +45,7 @@ class Plane:
     """The control plane under test."""
 
     runtime: KwokRuntime
-    wanted: Wanted
+    wanted: WantedControlPlane
     observed: Observed
     api: Api
 
@@ -58,7 +58,7 @@ class Plane:
         return self.observed.identity
 
     async def read(self) -> Observed | None:
-        return await self.runtime.read(Recorded.of(self.wanted, self.observed), Said())
+        return await self.runtime.read(RecordedControlPlane.of(self.wanted, self.observed), Said())
 
     async def repair(self) -> Observed:
         return await self.runtime.repair(self.wanted, self.identity, Said())
@@ -71,9 +71,11 @@ class Plane:
         }
 
 
-def wanted(home: Path, name: str = "test", owner: str = "the tests", version: str = "", **options: Any) -> Wanted:
+def wanted(
+    home: Path, name: str = "test", owner: str = "the tests", version: str = "", **options: Any
+) -> WantedControlPlane:
     """The specification of a control plane, of the default Kubernetes version unless another is named."""
-    return Wanted(name, owner, str(home), version or KwokRuntime().default_version(), options)
+    return WantedControlPlane(name, owner, str(home), version or KwokRuntime().default_version(), options)
 
 
 @contextmanager
@@ -91,7 +93,7 @@ def plane_at(home: Path, version: str = "", **options: Any) -> Iterator[Plane]:
         api.until("/api/v1/namespaces/default/serviceaccounts", lambda found: "default" in found)
         yield Plane(runtime, asked, observed, api)
         api.close()
-        asyncio.run(runtime.delete(Recorded.of(asked, observed), Said()))
+        asyncio.run(runtime.delete(RecordedControlPlane.of(asked, observed), Said()))
     finally:
         processes.kill(pid for pids in processes.components(home).values() for pid in pids)
 
@@ -185,7 +187,7 @@ class Pools:
     async def update(self, inputs: Properties, old: Properties, said: Said | None = None, **options: Any) -> Properties:
         return await self.resource.update(operation(said, **options), "id", old, inputs)
 
-    async def read(self, inputs: Properties, outputs: Properties | None = None) -> Found | None:
+    async def read(self, inputs: Properties, outputs: Properties | None = None) -> ReadResult | None:
         return await self.resource.read(operation(), "id", outputs or inputs, inputs)
 
     async def drift(self, inputs: Properties) -> Properties:
@@ -225,14 +227,14 @@ async def pools(plane: Plane) -> AsyncIterator[Pools]:
 
 @dataclass
 class Faults:
-    """Faults on the control plane, begun, changed and ended through the resource ``Fault``."""
+    """Faults on the control plane, begun, changed and ended through the resource ``FaultResource``."""
 
     plane: Plane
-    resource: Fault
+    resource: FaultResource
     made: dict[str, Properties] = field(default_factory=dict)
 
     def inputs(self, name: str, nodes: dict[str, str], kind: str = "", **node: Any) -> Properties:
-        effects = {**(kinds()[kind].node.to_plain() if kind else {}), **node}
+        effects = {**(fault_kinds()[kind].node.to_plain() if kind else {}), **node}
         properties = {
             "kubeconfig": self.plane.observed.kubeconfig,
             "clusterIdentity": self.plane.identity,
@@ -260,7 +262,7 @@ class Faults:
 @pytest.fixture
 async def faults(plane: Plane) -> AsyncIterator[Faults]:
     connections = Connections()
-    found = Faults(plane, Fault(connections))
+    found = Faults(plane, FaultResource(connections))
     yield found
     for name in list(found.made):
         await found.end(name)

@@ -12,7 +12,7 @@ import pytest
 
 from kumulus import toolchain
 from kumulus.extras.scaling import deploying
-from kumulus.extras.scaling.resource import Autoscaler
+from kumulus.extras.scaling.resource import AutoscalerResource
 from kumulus.model.identity import drawn
 from kumulus.nodes.errors import PartialFailure, ProviderError
 from kumulus.provider.connections import Connections
@@ -31,7 +31,7 @@ CLAIMS = "/apis/karpenter.sh/v1/nodeclaims"
 
 
 @pytest.fixture
-async def resource(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Autoscaler]:
+async def resource(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[AutoscalerResource]:
     try:
         toolchain.find("karpenter")
     except toolchain.ToolMissing as error:
@@ -39,7 +39,7 @@ async def resource(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Autoscaler]
     monkeypatch.setattr(deploying, "_PATIENCE", 3.0)
     monkeypatch.setattr(deploying, "_EMPTYING", 10.0)
     connections = Connections()
-    yield Autoscaler(connections)
+    yield AutoscalerResource(connections)
     await connections.close()
 
 
@@ -67,7 +67,7 @@ def objects(plane: Plane) -> dict[str, Object]:
     }
 
 
-async def made(resource: Autoscaler, given: dict[str, Any]) -> PartialFailure:
+async def made(resource: AutoscalerResource, given: dict[str, Any]) -> PartialFailure:
     """Make it; it cannot come up here."""
     with pytest.raises(PartialFailure) as caught:
         await resource.create(operation(), given)
@@ -75,7 +75,7 @@ async def made(resource: Autoscaler, given: dict[str, Any]) -> PartialFailure:
 
 
 async def test_one_that_does_not_come_up_says_why_is_on_record_and_goes_whole(
-    plane: Plane, resource: Autoscaler
+    plane: Plane, resource: AutoscalerResource
 ) -> None:
     given = inputs(plane, drawn())
     failure = await made(resource, given)
@@ -93,7 +93,9 @@ async def test_one_that_does_not_come_up_says_why_is_on_record_and_goes_whole(
     await resource.delete(operation(), failure.resource_id, failure.outputs)
 
 
-async def test_another_stacks_is_refused_in_the_preview_and_left_as_it_is(plane: Plane, resource: Autoscaler) -> None:
+async def test_another_stacks_is_refused_in_the_preview_and_left_as_it_is(
+    plane: Plane, resource: AutoscalerResource
+) -> None:
     first = inputs(plane, drawn())
     failure = await made(resource, first)
     before = {place: each["metadata"]["resourceVersion"] for place, each in objects(plane).items()}
@@ -113,7 +115,7 @@ async def test_another_stacks_is_refused_in_the_preview_and_left_as_it_is(plane:
     assert objects(plane) == {}
 
 
-async def test_one_of_somebody_elses_hand_is_refused_by_name(plane: Plane, resource: Autoscaler) -> None:
+async def test_one_of_somebody_elses_hand_is_refused_by_name(plane: Plane, resource: AutoscalerResource) -> None:
     plane.api.create(ROLES, {"metadata": {"name": "kumulus-karpenter"}, "rules": []})
     try:
         with pytest.raises(ProviderError, match="ClusterRole kumulus-karpenter was made by somebody else"):
@@ -123,7 +125,7 @@ async def test_one_of_somebody_elses_hand_is_refused_by_name(plane: Plane, resou
         plane.api.delete(f"{ROLES}/kumulus-karpenter")
 
 
-async def test_one_that_was_cut_off_is_finished_by_the_next(plane: Plane, resource: Autoscaler) -> None:
+async def test_one_that_was_cut_off_is_finished_by_the_next(plane: Plane, resource: AutoscalerResource) -> None:
     given = inputs(plane, drawn())
     making = asyncio.create_task(resource.create(operation(), given))
     async with asyncio.timeout(30):
@@ -142,7 +144,7 @@ async def test_one_that_was_cut_off_is_finished_by_the_next(plane: Plane, resour
     assert objects(plane) == {}
 
 
-async def test_what_nobody_finishes_is_taken_away_with_it(plane: Plane, resource: Autoscaler) -> None:
+async def test_what_nobody_finishes_is_taken_away_with_it(plane: Plane, resource: AutoscalerResource) -> None:
     """A claim and its node, whose finalizers only a Karpenter takes away that does not run."""
     given, said = inputs(plane, drawn()), Said()
     failure = await made(resource, given)

@@ -10,7 +10,7 @@ import yaml
 
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.report.model import Report
-from kumulus.extras.lab.run.bench import Outcome
+from kumulus.extras.lab.run.bench import RepetitionOutcome
 from tests.integration.conftest import Plane, Pools, plane_at
 from tests.integration.test_resource_slices import CLASSES, WITHOUT_GPUS, devices
 from tests.support import runs
@@ -53,7 +53,7 @@ class Lab:
         path.write_text(yaml.safe_dump(given))
         return path
 
-    def look(self, _: Outcome) -> None:
+    def look(self, _: RepetitionOutcome) -> None:
         for claim in self.plane.api.list(CLAIMS):
             if "allocation" in claim.get("status", {}):
                 self.claims[claim["metadata"]["name"]] = claim["status"]["allocation"]["devices"]["results"]

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from kumulus.cli.cluster import Cluster, health_endpoints
+from kumulus.cli.cluster import NamedCluster, health_endpoints
 from kumulus.extras.watch.commands import look
-from kumulus.extras.watch.console.changes import Changes, Refused
+from kumulus.extras.watch.console.changes import ChangeRefused, ClusterChanges
 from kumulus.extras.watch.live.amounts import Amounts
 from kumulus.extras.watch.live.fleet import Live
 from kumulus.extras.watch.live.summary import summary
@@ -23,7 +23,7 @@ from kumulus.kube import Client, load_kubeconfig
 from kumulus.kube.media import PROTOBUF
 from kumulus.kube.messages import MessageCodec
 from kumulus.kube.watch import Events, Synced, follow
-from kumulus.runtimes.base import Observed, Recorded
+from kumulus.runtimes.base import Observed, RecordedControlPlane
 from kumulus.runtimes.kwok.runtime import KwokRuntime
 from kumulus.runtimes.place import cluster_owner
 from tests.integration.conftest import NODES, PODS, Plane, Pools, job, pod, wanted
@@ -60,9 +60,9 @@ async def looking(plane: Plane) -> AsyncIterator[Live]:
         yield live
 
 
-def at(observed: Observed) -> Cluster:
+def at(observed: Observed) -> NamedCluster:
     endpoints = health_endpoints(Path(observed.directory))
-    return Cluster("test", Path(observed.kubeconfig), endpoints=endpoints)
+    return NamedCluster("test", Path(observed.kubeconfig), endpoints=endpoints)
 
 
 async def test_protobuf_says_what_json_says(plane: Plane, pools: Pools, workloads: Create) -> None:
@@ -259,14 +259,14 @@ async def test_a_cluster_that_is_made_anew_is_found_and_the_old_one_forgotten(tm
         async with look.live(at(first)) as live:
             make_node(first, "old")
             await until(lambda: "old" in live.fleet.nodes, "a node comes")
-            await runtime.delete(Recorded.of(asked, first), Said())
+            await runtime.delete(RecordedControlPlane.of(asked, first), Said())
             await until(lambda: live.lost is not None, "the loss is told")
             assert "old" in live.fleet.nodes
             second = await runtime.create(asked, Said(), asyncio.Event())
             make_node(second, "new")
             await until(lambda: live.lost is None and set(live.fleet.nodes) == {"new"}, "the other cluster is seen")
             await until(lambda: {check.status for check in live.checks.values()} == {"ok"}, "its components are")
-            await runtime.delete(Recorded.of(asked, second), Said())
+            await runtime.delete(RecordedControlPlane.of(asked, second), Said())
     finally:
         processes.kill(pid for pids in processes.components(tmp_path).values() for pid in pids)
 
@@ -312,7 +312,7 @@ async def test_what_is_said_is_what_is_done(
     plane.api.until(PODS, lambda found: found[f"{pool}-p"]["status"]["phase"] == "Running")
     async with looking(plane) as live:
         await until(lambda: set(names) <= set(live.fleet.nodes), "the nodes are known")
-        changes = Changes(live, cluster_owner(Path(plane.observed.kubeconfig)))
+        changes = ClusterChanges(live, cluster_owner(Path(plane.observed.kubeconfig)))
 
         async def done(**asked: object) -> str:
             plan = await changes.plan(asked)
@@ -328,11 +328,11 @@ async def test_what_is_said_is_what_is_done(
         said = await done(do="inject", nodes=names[:2], kind="gpu-fell-off-bus", name=f"page-{pool}")
         assert f"gpu-fell-off-bus on 2 nodes ({pool}-[0-1])" in said
         assert plane.api.get(f"{NODES}/{names[0]}")["status"]["allocatable"]["nvidia.com/gpu"] == "7"
-        with pytest.raises(Refused, match="is already active"):
+        with pytest.raises(ChangeRefused, match="is already active"):
             await changes.plan({"do": "inject", "nodes": names, "kind": "gpu-fell-off-bus", "name": f"page-{pool}"})
         await done(do="clear", name=f"page-{pool}")
         assert plane.api.get(f"{NODES}/{names[0]}")["status"]["allocatable"]["nvidia.com/gpu"] == "8"
-        with pytest.raises(Refused, match="no fault"):
+        with pytest.raises(ChangeRefused, match="no fault"):
             await changes.plan({"do": "clear", "name": f"page-{pool}"})
 
         assert "deleted" in await done(do="delete", pod=f"default/{pool}-p")

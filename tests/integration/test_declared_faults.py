@@ -10,7 +10,7 @@ import pytest
 from kumulus.kube import Client, load_kubeconfig
 from kumulus.model.active_faults import FAULTS_ANNOTATION
 from kumulus.model.fault_effects import PodEffects
-from kumulus.nodes.catalog.faults import kinds
+from kumulus.nodes.catalog.faults import fault_kinds
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.faults import operations, records
 from kumulus.nodes.faults.pods import count_affected
@@ -246,13 +246,13 @@ async def test_a_fault_whose_time_is_up_or_whose_ending_was_cut_short_is_ended_b
     name = inputs["name"]
     keeper = kept_by(plane, f"{name}-0")
     client = await faults.resource.client(faults.inputs("x", {}, "not-ready"), 5)
-    brief = records.Record("brief", nodes={name: frozenset({0})}, node=kinds()["unreachable"].node)
+    brief = records.Record("brief", nodes={name: frozenset({0})}, node=fault_kinds()["unreachable"].node)
     await operations.begin(client, brief)
     until = records.Record(
         "brief", nodes=brief.nodes, node=brief.node, since="2026-01-01T00:00:00Z", until="2026-01-01T00:00:01Z"
     )
     await records.write_fault(client, until)
-    cut = records.Record("cut", nodes={name: frozenset({1})}, node=kinds()["xid-48"].node)
+    cut = records.Record("cut", nodes={name: frozenset({1})}, node=fault_kinds()["xid-48"].node)
     await operations.begin(client, cut)
     await records.write_fault(client, records.Record("cut", nodes=cut.nodes, node=cut.node, ending=True))
     assert await pools.drift(inputs) != {}

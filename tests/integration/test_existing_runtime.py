@@ -15,7 +15,7 @@ from kumulus.nodes.errors import ProviderError
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Operation, Properties
 from kumulus.provider.resources.node_pool import NodePool
-from kumulus.runtimes.base import Observed, Wanted
+from kumulus.runtimes.base import Observed, WantedControlPlane
 from kumulus.runtimes.existing.kwok import find_kwok
 from kumulus.runtimes.existing.runtime import ExistingRuntime
 from tests.integration.conftest import NODES as NODES_PATH
@@ -46,9 +46,9 @@ class User:
         self.config.write_text(json.dumps(elsewhere.user(token)))
         self.home, self.runtime = folder / "home", ExistingRuntime()
 
-    def wanted(self, *needs: str) -> Wanted:
+    def wanted(self, *needs: str) -> WantedControlPlane:
         options: dict[str, Any] = {"kubeconfig": str(self.config), "context": "team", "needs": list(needs)}
-        return Wanted("shared", "me", str(self.home), "", options)
+        return WantedControlPlane("shared", "me", str(self.home), "", options)
 
     async def create(self, *needs: str) -> Observed:
         return await self.runtime.create(self.wanted(*needs), Said(), asyncio.Event())

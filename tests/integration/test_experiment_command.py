@@ -15,7 +15,7 @@ import yaml
 from kumulus.cli.errors import UserError
 from kumulus.extras.lab.commands.show import why
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.measure.over_time import Meter
+from kumulus.extras.lab.measure.over_time import CostMeter
 from kumulus.extras.lab.report.files import report_at
 from kumulus.extras.lab.report.model import Report
 from kumulus.extras.lab.run import repetition
@@ -138,7 +138,7 @@ def _as_asked_for(job: Object) -> bytes:
     return text.replace(job["metadata"]["uid"], "uid").encode()
 
 
-class Noted(Meter):
+class Noted(CostMeter):
     """A meter that notes each node event and its time as well, for a sum that knows nothing of the meter's."""
 
     def __init__(self, now: Callable[[], float]) -> None:
@@ -199,7 +199,7 @@ async def test_the_cost_of_a_run_is_the_sum_over_its_nodes_lifetimes(
     await pools.create(shrinks)
     bare = pools.inputs(2, labels={"lab": "unpriced"})
     await pools.create(bare)
-    monkeypatch.setattr(repetition, "Meter", Noted)
+    monkeypatch.setattr(repetition, "CostMeter", Noted)
     meters.clear()
     file = tmp_path / "experiment.yaml"
     file.write_text(

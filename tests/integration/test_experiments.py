@@ -17,7 +17,7 @@ from kumulus.extras.journal.errors import Busy
 from kumulus.extras.lab.plan.pods import TOLERATIONS
 from kumulus.extras.lab.report.files import report_at
 from kumulus.extras.lab.report.model import Report, Test
-from kumulus.extras.lab.run.bench import Outcome
+from kumulus.extras.lab.run.bench import RepetitionOutcome
 from kumulus.extras.lab.run.repetition import Repetition
 from kumulus.extras.schedulers import children
 from kumulus.kube import Unreachable
@@ -39,7 +39,7 @@ class Lab:
         self.plane, self.pools, self.directory = plane, pools, directory
         self.stop = asyncio.Event()
         self.said: list[str] = []
-        self.on_sample: Callable[[Outcome], None] = lambda _: None
+        self.on_sample: Callable[[RepetitionOutcome], None] = lambda _: None
         self.kubeconfig: Path | None = None
         # As users have it: a busy machine keeps an answer back for seconds. Tests of a silent server want less.
         self.patience = 60.0
@@ -60,7 +60,7 @@ class Lab:
         assert report_at(directory / "report.json") == report
         return report
 
-    def _sampled(self, outcome: Outcome) -> None:
+    def _sampled(self, outcome: RepetitionOutcome) -> None:
         self.on_sample(outcome)
 
     def workload(self, **fields: Any) -> dict[str, Any]:
@@ -255,7 +255,7 @@ async def test_a_second_scheduler_places_the_pods_and_ends_with_the_run(lab: Lab
 
 
 async def test_a_scheduler_that_ends_by_itself_ends_the_run_and_the_report_is_kept(lab: Lab) -> None:
-    def kill(_: Outcome) -> None:
+    def kill(_: RepetitionOutcome) -> None:
         processes.kill(lab.plane.processes().get("kube-scheduler", []))
 
     lab.on_sample = kill

@@ -9,7 +9,7 @@ import pytest
 
 from kumulus.extras.capture import mark
 from kumulus.extras.capture.dry import dry_run
-from kumulus.extras.capture.fit import Answer, fit
+from kumulus.extras.capture.fit import FitAnswer, fit
 from kumulus.extras.capture.probe import Probe, looked_at, unschedulable
 from kumulus.extras.capture.raising import exceeded
 from kumulus.extras.journal import book
@@ -40,7 +40,7 @@ def probe(pool: str, count: int, cpu: str = "1", namespace: str = "default", **s
     return Probe("x", namespace, labels, {"containers": [container], "nodeSelector": {"team": pool}, **spec}, count)
 
 
-async def ask(plane: Plane, wanted: Probe, **options: Any) -> Answer:
+async def ask(plane: Plane, wanted: Probe, **options: Any) -> FitAnswer:
     async with Client(load_kubeconfig(plane.observed.kubeconfig)) as client:
         return await fit(client, wanted, **options)
 

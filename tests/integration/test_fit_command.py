@@ -23,7 +23,7 @@ from kumulus.extras.capture.mark import MARK
 from kumulus.extras.journal import book
 from kumulus.model.identity import RUN_LABEL
 from kumulus.runtimes.existing import source as sources
-from kumulus.runtimes.existing.source import CopyPlace, Source
+from kumulus.runtimes.existing.source import ContextSource, CopyPlace
 from tests.integration.conftest import NODES, Plane, Pools
 
 pytestmark = pytest.mark.integration
@@ -241,7 +241,7 @@ def test_one_question_at_a_time_and_none_beside_an_experiment(clone: Clone) -> N
 
 def test_a_cluster_that_outlives_its_stack_is_not_asked_even_if_it_is_a_clone(clone: Clone) -> None:
     """Its nodes may be real: the pods would run there, and a team's quota would be used up and raised meanwhile."""
-    source = Source.of({"kubeconfig": clone.plane.observed.kubeconfig})
+    source = ContextSource.of({"kubeconfig": clone.plane.observed.kubeconfig})
     place = CopyPlace(Path(clone.plane.wanted.home) / "clusters" / "live")
     sources.write(place, source, "the tests")
     try:

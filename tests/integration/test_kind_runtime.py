@@ -19,7 +19,7 @@ import pytest
 from kumulus.extras.kind_image import image
 from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes import apiserver
-from kumulus.runtimes.base import Observed, Recorded, Wanted
+from kumulus.runtimes.base import Observed, RecordedControlPlane, WantedControlPlane
 from kumulus.runtimes.kind import runtime as kind
 from kumulus.runtimes.kind.containers import CLUSTER_LABEL
 from kumulus.runtimes.kind.kind_config import EMPTY
@@ -33,8 +33,8 @@ pytestmark = pytest.mark.integration
 NODE = "kumulus-test-control-plane"
 
 
-def wanted(home: Path, name: str = "kumulus-test", owner: str = "the tests", **options: Any) -> Wanted:
-    return Wanted(name, owner, str(home), "", {"nodeImage": image.name(), **options})
+def wanted(home: Path, name: str = "kumulus-test", owner: str = "the tests", **options: Any) -> WantedControlPlane:
+    return WantedControlPlane(name, owner, str(home), "", {"nodeImage": image.name(), **options})
 
 
 def containers(name: str = "kumulus-test") -> list[str]:
@@ -46,11 +46,11 @@ def volumes() -> set[str]:
     return set(docker.docker("volume", "ls", "--quiet").split())
 
 
-async def create(asked: Wanted, said: Said | None = None, stop: asyncio.Event | None = None) -> Observed:
+async def create(asked: WantedControlPlane, said: Said | None = None, stop: asyncio.Event | None = None) -> Observed:
     return await KindRuntime().create(asked, said or Said(), stop or asyncio.Event())
 
 
-async def refused(asked: Wanted) -> str:
+async def refused(asked: WantedControlPlane) -> str:
     with pytest.raises(ProviderError) as raised:
         await create(asked)
     return str(raised.value)
@@ -60,13 +60,13 @@ async def refused(asked: Wanted) -> str:
 class Plane:
     """The cluster that the tests of this module share."""
 
-    wanted: Wanted
+    wanted: WantedControlPlane
     observed: Observed
     said: Said
 
     @property
-    def recorded(self) -> Recorded:
-        return Recorded.of(self.wanted, self.observed)
+    def recorded(self) -> RecordedControlPlane:
+        return RecordedControlPlane.of(self.wanted, self.observed)
 
     async def read(self) -> Observed:
         found = await KindRuntime().read(self.recorded, Said())
@@ -238,7 +238,9 @@ async def test_a_cluster_made_anew_by_hand_is_left_alone(tmp_path: Path) -> None
         directory.mkdir(parents=True)
         note = {"owner": "the tests", "provider": "docker", "containers": json.dumps({"x": "another"})}
         (directory / "kumulus.json").write_text(json.dumps(note))
-        recorded = Recorded("kumulus-byhand", "the tests", str(directory), str(directory / "kubeconfig.yaml"), "uid")
+        recorded = RecordedControlPlane(
+            "kumulus-byhand", "the tests", str(directory), str(directory / "kubeconfig.yaml"), "uid"
+        )
         said = Said()
         assert await KindRuntime().read(recorded, said) is None
         await KindRuntime().delete(recorded, said)

@@ -1,9 +1,11 @@
 """What asks for a pod's kubelet: the API server finds kwok-controller, which has a clear answer, and nobody else."""
 
 import json
+import shlex
 import subprocess
 from collections.abc import AsyncIterator, Sequence
 from http.client import RemoteDisconnected
+from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
@@ -16,11 +18,7 @@ from tests.support.pods import pod
 from tests.support.processes import await_that
 
 pytestmark = pytest.mark.integration
-REFUSED = {
-    "exec": (["exec", "asked", "--", "id"], 'no exec found for container "main" in pod "default/asked"'),
-    "attach": (["attach", "asked"], "this is an emulated pod: no container runs"),
-}
-POD_LOGS = ("ClusterLogs", "ClusterAttach", "ClusterPortForward")
+POD_LOGS = ("ClusterLogs", "ClusterAttach", "ClusterExec", "ClusterPortForward")
 SHOWN = {"now": [], "before a restart": ["--previous"], "the last line": ["--tail=1"]}
 
 
@@ -60,13 +58,25 @@ async def test_so_does_that_of_a_cluster_made_before_after_the_next_up(plane: Pl
     assert plane.processes()["kwok-controller"] == [now] != [controller]
 
 
-@pytest.mark.parametrize("what", REFUSED)
+@pytest.mark.parametrize("terminal", ["", "--tty"])
 @pytest.mark.usefixtures("asked")
-def test_what_only_a_kubelet_could_do_gets_a_clear_answer(plane: Plane, what: str) -> None:
-    arguments, answer = REFUSED[what]
-    done = subprocess.run(kubectl(plane, arguments), capture_output=True, text=True, timeout=60, check=False)
+def test_an_exec_says_that_the_pod_is_emulated_and_runs_nothing(plane: Plane, tmp_path: Path, terminal: str) -> None:
+    options = ["--stdin", terminal] if terminal else []
+    refused = kubectl(plane, ["exec", *options, "asked", "--", "touch", str(tmp_path / "made")])
+    # With a terminal of its own, as a person's: kubectl asks for none otherwise.
+    script = ["script", "--quiet", "--return", "--command", shlex.join(refused), "/dev/null"]
+    ran = subprocess.run(script, capture_output=True, text=True, timeout=60, check=False)
+    assert ran.returncode != 0
+    assert "touch" in ran.stdout
+    assert "this is an emulated pod: no container runs: not a directory" in ran.stdout
+    assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.usefixtures("asked")
+def test_an_attach_says_that_the_pod_is_emulated(plane: Plane) -> None:
+    done = subprocess.run(kubectl(plane, ["attach", "asked"]), capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode != 0
-    assert answer in done.stderr
+    assert "this is an emulated pod: no container runs" in done.stderr
 
 
 @pytest.mark.usefixtures("asked")
@@ -82,7 +92,7 @@ def test_a_forwarded_port_says_that_there_is_none(plane: Plane) -> None:
             _, said = forwarding.communicate(timeout=60)
         finally:
             forwarding.kill()
-    assert "this is an emulated pod: no container runs: no such file or directory" in said
+    assert "this is an emulated pod: no container runs: not a directory" in said
 
 
 def logs(plane: Plane, *options: str) -> str:

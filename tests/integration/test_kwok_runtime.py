@@ -24,7 +24,7 @@ from kumulus.host import machine
 from kumulus.host.ports import in_use
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.faults.pods import RESUMED
-from kumulus.runtimes.base import Recorded
+from kumulus.runtimes.base import RecordedControlPlane
 from kumulus.runtimes.kwok import hung, priority
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.runtime import KwokRuntime
@@ -189,7 +189,7 @@ def test_keys_and_kubeconfigs_are_for_their_owner_only(plane: Plane) -> None:
 
 
 async def test_another_cluster_under_the_same_directory_is_not_ours(plane: Plane) -> None:
-    recorded = dataclasses.replace(Recorded.of(plane.wanted, plane.observed), identity="another")
+    recorded = dataclasses.replace(RecordedControlPlane.of(plane.wanted, plane.observed), identity="another")
     assert await plane.runtime.read(recorded, Said()) is None
 
 
@@ -506,7 +506,7 @@ async def test_another_stacks_cluster_is_refused_and_left_alone(plane: Plane) ->
         await runtime.create(asked, said, asyncio.Event())
     assert "a cluster named 'test' that this stack did not make" in str(raised.value)
     assert "(made by the tests)" in str(raised.value)
-    await runtime.delete(Recorded.of(asked, plane.observed), said)
+    await runtime.delete(RecordedControlPlane.of(asked, plane.observed), said)
     assert said.messages == [f"{plane.directory} now belongs to the tests; it is left alone"]
     assert await plane.read() == plane.observed
 
@@ -579,7 +579,7 @@ async def test_controllers_that_gave_up_waiting_for_a_slow_api_server_are_starte
         assert observed.components == dict.fromkeys(COMPONENTS, "running")
         assert "starting kube-controller-manager again: ended, as the API server was slow to answer" in said.statuses
     finally:
-        await runtime.delete(Recorded.of(asked, observed), Said())
+        await runtime.delete(RecordedControlPlane.of(asked, observed), Said())
 
 
 async def test_a_create_that_was_cut_off_after_kwoks_kinds_were_defined_goes_on(tmp_path: Path) -> None:
@@ -594,7 +594,7 @@ async def test_a_create_that_was_cut_off_after_kwoks_kinds_were_defined_goes_on(
         assert set(repaired.components.values()) == {"running"}
         assert "enableCRDs" not in layout.settings()["options"]
     finally:
-        await runtime.delete(Recorded.of(with_stages, observed), Said())
+        await runtime.delete(RecordedControlPlane.of(with_stages, observed), Said())
 
 
 def leftover(home: Path, name: str, owner: str) -> subprocess.Popen[bytes]:
@@ -634,7 +634,7 @@ async def test_clusters_made_at_once_do_not_meet_and_leave_nothing_when_deleted(
         assert remains.wait(5) is not None
         assert mode(home) == 0o755
 
-        known = [Recorded.of(wanted(home, name, "me"), each) for name, each in (("one", one), ("two", two))]
+        known = [RecordedControlPlane.of(wanted(home, name, "me"), each) for name, each in (("one", one), ("two", two))]
         ports = [set(Layout(Path(each.directory)).ports().values()) for each in (one, two)]
         assert len(ports[0] | ports[1]) == 12
         assert one.identity != two.identity

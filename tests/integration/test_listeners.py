@@ -34,14 +34,15 @@ READABLE = {
     "kube-apiserver": ["/healthz", "/livez", "/readyz", "/version"],
     "kube-controller-manager": ["/healthz"],
     "kube-scheduler": ["/healthz", "/livez", "/readyz"],
-    # kwok-controller knows no authentication: counters of its own process, and where nodes' usage is, if anywhere.
-    "kwok-controller": ["/healthz", "/metrics", "/discovery/prometheus"],
+    # kwok-controller knows no authentication: counters of its own process, where nodes' usage is, if anywhere, and a
+    # log that is the same for every pod, those too that are not there.
+    "kwok-controller": ["/healthz", "/metrics", "/discovery/prometheus", "/containerLogs/default/p/c"],
 }
 REFUSED = {
     "kube-apiserver": ["/", "/metrics", "/api/v1/pods", "/api/v1/secrets", "/openapi/v2", "/debug/pprof/", "/logs/"],
     "kube-controller-manager": ["/", "/metrics", "/configz", "/debug/pprof/", "/flagz", "/statusz"],
     "kube-scheduler": ["/", "/metrics", "/metrics/resources", "/configz", "/debug/pprof/", "/flagz", "/statusz"],
-    "kwok-controller": ["/debug/pprof/", "/pods", "/containerLogs/default/p/c", "/exec/default/p/c", "/runningpods/"],
+    "kwok-controller": ["/debug/pprof/", "/pods", "/exec/default/p/c", "/attach/default/p/c", "/runningpods/"],
     "etcd": ["/health", "/metrics", "/version", "/v3/kv/range"],
     "etcd (peer)": ["/members", "/raft", "/version"],
 }

@@ -12,7 +12,7 @@ from kumulus.extras.schedulers import registry, workloads
 from kumulus.extras.schedulers.process import start
 from kumulus.extras.schedulers.yunikorn.workloads import queues
 from kumulus.extras.watch.console.memory import Memory
-from kumulus.extras.watch.history.moment import Moment, moment
+from kumulus.extras.watch.history.moment import HistoryMoment, moment
 from kumulus.extras.watch.live.pod import NOT_SEEN
 from kumulus.model.quantity import parse
 from tests.integration.conftest import KWOK_TAINT, PODS, Plane, Pools, job, pod
@@ -52,7 +52,7 @@ def gang(name: str, scheduler: str, pool: str) -> list[Any]:
     return workloads.gang(scheduler, [workload], name, queue=QUEUE)
 
 
-def as_it_is(name: str, found: Moment) -> bool:
+def as_it_is(name: str, found: HistoryMoment) -> bool:
     """Whether what a scheduler says of its queue and of both gangs has come: four of five CPUs in use, four wait."""
     kind, queue = KINDS[name]
     quota, used, waiting, admitted = found.queues[f"{kind}/{queue}"]
@@ -78,7 +78,7 @@ async def test_who_is_admitted_and_who_waits_and_why(name: str, plane: Plane, po
         memory = Memory("test", live)
         live.follow_also(memory.collections(), memory.cleared)
 
-        def now() -> Moment:
+        def now() -> HistoryMoment:
             return moment(memory.history, memory.history.end)
 
         def held() -> int:

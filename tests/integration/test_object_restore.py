@@ -8,7 +8,7 @@ import pytest
 
 from kumulus.extras.snapshots import objects
 from kumulus.extras.snapshots.objects import restore, save
-from kumulus.extras.snapshots.restored import MEANWHILE, OF_CLAIMS, CutOff, Refused
+from kumulus.extras.snapshots.restored import MEANWHILE, OF_CLAIMS, CutOff, RestoreRefused
 from kumulus.kube import Client
 from tests.integration.conftest import Plane, remove_namespaces
 from tests.support import kinds
@@ -112,7 +112,7 @@ async def test_what_cannot_be_changed_back_is_refused_before_anything_is_removed
     api.create(SECRETS, {"metadata": {"name": "key"}, "stringData": {"a": "2"}, "immutable": True})
     api.create(MAPS, {"metadata": {"name": "later"}, "data": {}})
     before = {**uids(api, SECRETS), **uids(api, MAPS)}
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RestoreRefused) as refused:
         await restore(client, file)
     first, remedy = str(refused.value).splitlines()
     assert first.startswith(f"the cluster would refuse to change back Secret {NAME}/key, and nothing was changed: ")

@@ -232,7 +232,7 @@ async def test_it_is_refused_for_another_cluster_without_its_nodes_and_without_i
     await save(client, "dev", file, [MINE])
     about, entries = snapshot_file.read(file)
     other = tmp_path / "other.snapshot"
-    snapshot_file.write(other, snapshot_file.About("dev", "another", about.taken, form="objects"), entries)
+    snapshot_file.write(other, snapshot_file.SnapshotSummary("dev", "another", about.taken, form="objects"), entries)
     with pytest.raises(OfAnother, match="of a cluster that is gone"):
         await restore(client, other)
     await pools.delete(inputs)

@@ -9,7 +9,7 @@ from kumulus.kube import objects
 from kumulus.nodes.errors import ProviderError
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Properties
-from kumulus.provider.resources.kubernetes_object import TOKEN, KubernetesObject
+from kumulus.provider.resources.kubernetes_object import TOKEN, KubernetesObjectResource
 from tests.integration.conftest import Plane, operation
 from tests.support.api import Object
 
@@ -38,7 +38,7 @@ class Stack:
     """A stack with one object on a control plane."""
 
     def __init__(self, plane: Plane, connections: Connections, identity: str) -> None:
-        self.resource = KubernetesObject(connections)
+        self.resource = KubernetesObjectResource(connections)
         self.place = {
             "kubeconfig": plane.observed.kubeconfig,
             "clusterIdentity": plane.identity,

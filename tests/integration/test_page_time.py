@@ -10,12 +10,12 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from kumulus.extras.watch.console.changes import Changes
+from kumulus.extras.watch.console.changes import ClusterChanges
 from kumulus.extras.watch.live.fleet import Live, Take
 from kumulus.extras.watch.live.model import Fleet
-from kumulus.extras.watch.live.pod import Pod
+from kumulus.extras.watch.live.pod import ClusterPod
 from kumulus.kube import Unreachable
-from kumulus.kube.watch import Event
+from kumulus.kube.watch import WatchEvent
 from kumulus.model.identity import NOBODY
 from tests.integration.test_page import cell, visiting
 from tests.support.browser import until
@@ -34,11 +34,11 @@ def fleet(found: Fleet) -> None:
     found.set_pod("default/a-1", replace(waits, job="Job/a", queue="team"))
 
 
-def placed(key: str, found: Pod, live: Live) -> None:
+def placed(key: str, found: ClusterPod, live: Live) -> None:
     live.fleet.set_pod(key, found)
 
 
-def told(take: Take, event: Event[Any], _: Live) -> None:
+def told(take: Take, event: WatchEvent[Any], _: Live) -> None:
     take(event)
 
 
@@ -70,7 +70,7 @@ def test_jobs_are_told_as_they_are_now(page: Page, served: ServedFleet) -> None:
 def test_a_queue_has_its_quota(page: Page, served: ServedFleet) -> None:
     quota = {"metadata": {"name": "q", "namespace": "team"}, "status": {"hard": {"pods": "9"}, "used": {"pods": "2"}}}
     take = served.page._memory.collections()["/api/v1/resourcequotas"]
-    served.change(lambda _: take(Event("ADDED", "team/q", quota)))
+    served.change(lambda _: take(WatchEvent("ADDED", "team/q", quota)))
     expect(page.locator(".queues")).to_contain_text("ResourceQuota: pods 2 of 9")
 
 
@@ -79,7 +79,7 @@ def test_of_yunikorns_queues_the_use_is_what_their_pods_hold(page: Page, served:
     text = f"partitions: [{{queues: [{{name: root, queues: [{{name: research, {quotas}}}]}}]}}]"
     path = "/api/v1/configmaps?fieldSelector=metadata.name%3Dyunikorn-configs"
     take = served.page._memory.collections()[path]
-    served.change(lambda _: take(Event("ADDED", "yunikorn/yunikorn-configs", {"data": {"queues.yaml": text}})))
+    served.change(lambda _: take(WatchEvent("ADDED", "yunikorn/yunikorn-configs", {"data": {"queues.yaml": text}})))
     for index, queue in enumerate(("root.research", "root.research.vision", "root.other")):
         found = replace(pod(f"y-{index}", f"n-{index + 1}", 4), job=f"Job/y-{index}", queue=queue)
         served.change(partial(placed, f"default/{found.name}", found))
@@ -93,14 +93,14 @@ def test_queues_of_one_name_in_two_namespaces_are_kept_apart(page: Page, served:
     above = served.page._memory.collections()["/apis/kueue.x-k8s.io/v1beta2/clusterqueues"]
     for number, namespace in enumerate(("red", "blue"), start=1):
         queue = {"metadata": {"name": "team", "namespace": namespace}, "status": {"pendingWorkloads": number}}
-        served.change(partial(told, take, Event("ADDED", f"{namespace}/team", queue)))
+        served.change(partial(told, take, WatchEvent("ADDED", f"{namespace}/team", queue)))
         for index in range(number):
             one = replace(pod(f"{namespace}-{index}", f"n-{number + index}", 2), namespace=namespace, queue="team")
             one = replace(one, job=f"Job/{namespace}-{index}")
             served.change(partial(placed, f"{one.namespace}/{one.name}", one))
     used = [{"name": "any", "resources": [{"name": "nvidia.com/gpu", "total": "6"}]}]
     status = {"flavorsUsage": used, "pendingWorkloads": 3, "admittedWorkloads": 3}
-    served.change(lambda _: above(Event("ADDED", "all", {"metadata": {"name": "all"}, "status": status})))
+    served.change(lambda _: above(WatchEvent("ADDED", "all", {"metadata": {"name": "all"}, "status": status})))
 
     def cells(name: str) -> list[str]:
         row = page.locator(".queues tbody tr").filter(has=page.get_by_role("rowheader", name=name, exact=True))
@@ -266,7 +266,7 @@ def test_without_leave_there_is_nothing_to_change(page: Page) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_change_is_said_before_it_is_done(browser: Browser, scheme: Literal["light", "dark"]) -> None:
     with ServedFleet(fleet) as served:
-        served.page._changes = Changes(served.live, NOBODY)
+        served.page._changes = ClusterChanges(served.live, NOBODY)
         with visiting(browser, served, color_scheme=scheme) as page:
             section = page.locator("#changes")
             expect(section).to_be_visible()

@@ -14,7 +14,7 @@ from kumulus.extras.lab.offline.measuring import run as run_offline
 from kumulus.extras.lab.plan.stream import pods_recorded
 from kumulus.extras.lab.policies.load import policy
 from kumulus.extras.lab.report.model import PolicyUsed, Report, Test
-from kumulus.extras.lab.run.bench import Outcome
+from kumulus.extras.lab.run.bench import RepetitionOutcome
 from kumulus.extras.lab.run.ending import Ending
 from kumulus.kube import Client, load_kubeconfig
 from tests.integration.conftest import Plane, Pools
@@ -232,7 +232,7 @@ async def test_another_user_cannot_ask_the_policy(lab: Lab, monkeypatch: pytest.
 
     asking: list[asyncio.Future[None]] = []
 
-    def look(_: Outcome) -> None:
+    def look(_: RepetitionOutcome) -> None:
         files = list((lab.directory / "results").glob("*/*/scheduler/with-policy.yaml"))
         if asking or not files:
             return

@@ -9,11 +9,11 @@ import yaml
 from playwright.sync_api import expect
 
 from kumulus import toolchain
-from kumulus.extras.lab.run.bench import Outcome
+from kumulus.extras.lab.run.bench import RepetitionOutcome
 from kumulus.extras.schedulers import registry, workloads
 from kumulus.extras.watch.console import bundle
 from kumulus.extras.watch.history.document import History, load
-from kumulus.extras.watch.history.moment import Moment, moment
+from kumulus.extras.watch.history.moment import HistoryMoment, moment
 from kumulus.model.quantity import parse
 from tests.integration.conftest import Plane, Pools
 from tests.integration.test_experiments import Lab
@@ -38,7 +38,7 @@ class Story:
         self._lab, self._queue = lab, QUEUES[scheduler]
         self.first = ""
 
-    def __call__(self, outcome: Outcome) -> None:
+    def __call__(self, outcome: RepetitionOutcome) -> None:
         history = outcome.placement.history
         now = moment(history, history.end)
         if not self.first and self.waits(now):
@@ -51,14 +51,14 @@ class Story:
         elif self.first and self.holder(now) not in ("", self.first) and self.figures(now)[2:] == [0, 1]:
             self._lab.stop.set()
 
-    def figures(self, then: Moment) -> list[object]:
+    def figures(self, then: HistoryMoment) -> list[object]:
         return then.queues.get(self._queue, [{}, {}, 0, 0])
 
-    def holder(self, then: Moment) -> str:
+    def holder(self, then: HistoryMoment) -> str:
         """The job that is placed."""
         return next((name.rpartition("/")[2] for name, job in then.jobs.items() if job.held == 4), "")
 
-    def waits(self, then: Moment) -> bool:
+    def waits(self, then: HistoryMoment) -> bool:
         """Whether the queue says that four of five CPUs are in use and that one gang waits, and the gang says why."""
         _, used, waiting, admitted = self.figures(then)
         in_use = parse(dict(used).get("cpu", "0")) == parse("4")  # type: ignore[call-overload]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus.extras.capture.day.importing import Imported, import_day
+from kumulus.extras.capture.day.importing import ImportedDay, import_day
 from kumulus.extras.lab.report.model import Of, QueueComparison, Report
 from kumulus.extras.lab.report.text import lines as text_lines
 from kumulus.provider.connections import Connections
@@ -43,7 +43,7 @@ class Recorded:
     log: Path
     day: RecordedDay
 
-    def imported(self, directory: Path, **options: Any) -> Imported:
+    def imported(self, directory: Path, **options: Any) -> ImportedDay:
         return import_day([self.log], directory / "day.yaml", "test", **options)
 
     async def replay(self, directory: Path, **fields: object) -> Report:
@@ -79,7 +79,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
 class Twice:
     """A day that was replayed twice."""
 
-    found: Imported
+    found: ImportedDay
     """The day as it was imported."""
     reports: list[Report]
     """Of the two runs."""

@@ -16,12 +16,12 @@ import pytest
 
 from kumulus.extras.journal import book
 from kumulus.extras.journal.book import Journal
-from kumulus.extras.journal.changes import Changes
+from kumulus.extras.journal.changes import JournaledChanges
 from kumulus.host import lifetime
 from kumulus.host import processes as own_processes
 from kumulus.kube import Client, load_kubeconfig
 from kumulus.nodes.faults.new_pods import wait_until_all_are_managed
-from kumulus.runtimes.base import Wanted
+from kumulus.runtimes.base import WantedControlPlane
 from kumulus.runtimes.existing.runtime import ExistingRuntime
 from tests.integration.conftest import NODES, PODS, Plane, Pools, pod, remove_namespaces
 from tests.integration.test_object_snapshots import ALL, MINE, NAMESPACES, disturb, put_back, settled, standing
@@ -100,7 +100,9 @@ class Shared:
 @pytest.fixture
 async def shared(plane: Plane, pools: Pools, tmp_path: Path) -> Shared:
     options = {"kubeconfig": plane.observed.kubeconfig, "needs": []}
-    await ExistingRuntime().create(Wanted("shared", "the tests", str(tmp_path), "", options), Said(), asyncio.Event())
+    await ExistingRuntime().create(
+        WantedControlPlane("shared", "the tests", str(tmp_path), "", options), Said(), asyncio.Event()
+    )
     return Shared(plane, tmp_path)
 
 
@@ -234,7 +236,7 @@ def test_it_is_refused_while_an_experiment_runs_and_what_a_killed_one_left_is_no
 ) -> None:
     disturb(plane)
     before = everything(plane)
-    journal = Journal(Changes("one", "training", plane.identity, lifetime.own()))
+    journal = Journal(JournaledChanges("one", "training", plane.identity, lifetime.own()))
     journal.add()
     try:
         refused = shared.restore("--yes")
@@ -298,7 +300,7 @@ def _running(plane: Plane, pool: str, count: int) -> dict[str, str]:
 def test_one_whose_snapshot_is_gone_cannot_be_finished_and_the_file_to_remove_is_named(
     shared: Shared, plane: Plane
 ) -> None:
-    journal = Journal(Changes("one", "full", plane.identity, "", command="snapshot restore"))
+    journal = Journal(JournaledChanges("one", "full", plane.identity, "", command="snapshot restore"))
     journal.add()
     raw = json.loads(journal.file.read_text())
     gone = str(shared.home / "gone.snapshot")

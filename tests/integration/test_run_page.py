@@ -12,14 +12,21 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from benchmarks import run_pages
-from kumulus.extras.lab.extender.column import Column
+from kumulus.extras.lab.extender.column import PolicyColumn
 from kumulus.extras.lab.report.why import explained
-from kumulus.extras.schedulers.decisions.document import Decision, Scored
+from kumulus.extras.schedulers.decisions.document import Decision, ScoredNode
 from kumulus.extras.watch.console import bundle
 from kumulus.extras.watch.history.document import History
 from kumulus.extras.watch.history.recorder import Facts, Figures, JobKey, Recorder
 from kumulus.extras.watch.history.words import Sort
-from kumulus.extras.watch.live.admission import Alternative, Nature, Requirement, Rule, Shape, Taint
+from kumulus.extras.watch.live.admission import (
+    AdmissionRule,
+    AdmissionShape,
+    Alternative,
+    Nature,
+    NodeTaint,
+    Requirement,
+)
 from tests.support.browser import until
 from tests.support.fleets import node, pod
 from tests.support.histories import drawn, read_at
@@ -235,7 +242,7 @@ def test_a_chosen_job_lights_its_nodes_and_names_racks_and_reasons(browser: Brow
 def test_what_would_have_to_be_free_is_marked_where_the_pod_may_go(browser: Browser, tmp_path: Path) -> None:
     """Of four racks one is of another kind, one is tainted, and the other two are partly taken."""
     recorder = Recorder({"title": "choosy", "scheduler": "default"})
-    taints = {2: (Taint("gpu", "", "NoSchedule"),)}
+    taints = {2: (NodeTaint("gpu", "", "NoSchedule"),)}
     for rack in range(4):
         kind = "slow" if rack == 3 else "fast"
         nature = Nature((("kind", kind),), taints.get(rack, ()), (("nvidia.com/gpu", 8000),))
@@ -244,8 +251,8 @@ def test_what_would_have_to_be_free_is_marked_where_the_pod_may_go(browser: Brow
     other, gang = JobKey("other", "Job", "train"), JobKey("gang", "Job", "train")
     for name, gpus in {"r0-0": 8, "r0-1": 6, "r1-0": 2}.items():
         recorder.pod(f"default/other-{name}", pod(f"other-{name}", name, gpus), other, 0)
-    shape = Shape((Requirement("kind", "In", ("fast",)),), devices=(("nvidia.com/gpu", 4000),))
-    rule = Rule((Alternative(shape),), ("pod affinity",))
+    shape = AdmissionShape((Requirement("kind", "In", ("fast",)),), devices=(("nvidia.com/gpu", 4000),))
+    rule = AdmissionRule((Alternative(shape),), ("pod affinity",))
     for index in range(5):
         waits: dict[str, Any] = {"phase": "Pending", "reasons": ("Insufficient nvidia.com/gpu",), "rule": rule}
         recorder.pod(f"default/gang-{index}", replace(pod(f"gang-{index}", "", 4), **waits), gang, 1000)
@@ -272,9 +279,9 @@ DECISIONS = {
         "n-0",
         evaluated=8,
         feasible=6,
-        chosen=Scored("n-0", 190, {"NodeResourcesFit": 90, "TaintToleration": 100}),
+        chosen=ScoredNode("n-0", 190, {"NodeResourcesFit": 90, "TaintToleration": 100}),
         equal=1,
-        next=Scored("n-5", 150, {"NodeResourcesFit": 50, "TaintToleration": 100}),
+        next=ScoredNode("n-5", 150, {"NodeResourcesFit": 50, "TaintToleration": 100}),
         passed=6,
         filters={"NodeUnschedulable": 1, "NodeResourcesFit": 1},
     ),
@@ -284,7 +291,7 @@ DECISIONS = {
 
 
 def test_of_a_chosen_pod_the_page_says_what_the_command_says(browser: Browser, tmp_path: Path) -> None:
-    column = Column("default/w-0", "FGD", False, 6, 5, "n-0", 47.0, 2, 1, "n-3", 50.0)
+    column = PolicyColumn("default/w-0", "FGD", False, 6, 5, "n-0", 47.0, 2, 1, "n-3", 50.0)
     reasons = {pod: explained(each, column if pod == column.pod else None) for pod, each in DECISIONS.items()}
     with visiting(browser, tmp_path, [story()], [reasons]) as page:
         seek(page, 4000)

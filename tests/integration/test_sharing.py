@@ -14,7 +14,7 @@ import pytest
 from kumulus.nodes.errors import PartialFailure, ProviderError
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Properties
-from kumulus.provider.resources.namespace import Namespace
+from kumulus.provider.resources.namespace import NamespaceResource
 from kumulus.provider.resources.registry import resources
 from tests.integration.conftest import Faults, Plane, Pools, operation, pod
 from tests.support.api import Refused
@@ -224,7 +224,7 @@ class Namespaces:
     """Namespaces on the control plane, through the resource."""
 
     plane: Plane
-    resource: Namespace
+    resource: NamespaceResource
     made: list[str] = field(default_factory=list)
 
     def inputs(self, name: str, stack: str = OWNER, **more: Any) -> Properties:
@@ -260,7 +260,7 @@ class Namespaces:
 @pytest.fixture
 async def namespaces(plane: Plane) -> AsyncIterator[Namespaces]:
     connections = Connections()
-    found = Namespaces(plane, Namespace(connections))
+    found = Namespaces(plane, NamespaceResource(connections))
     yield found
     for name in found.made:
         with suppress(Refused):

@@ -10,7 +10,7 @@ from kumulus.extras.lab.measure.clock import Clock
 from kumulus.extras.lab.measure.statistics import Between
 from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL
 from kumulus.kube import Client, load_kubeconfig
-from kumulus.kube.watch import Interrupted, Synced
+from kumulus.kube.watch import Synced, WatchInterrupted
 from tests.integration.conftest import PODS, Plane, Pools
 from tests.integration.test_watch import Listener
 from tests.support import processes
@@ -60,7 +60,7 @@ async def test_what_a_list_brings_after_a_real_410_has_no_time_and_is_counted(
             await asyncio.to_thread(await_that, lambda: len(client.records.pods) == NUMBER, 60, "all pods are heard of")
             heard = plane.api.version(PODS)
             proxy.refuse()
-            await beside.until(lambda: beside.of(Interrupted))
+            await beside.until(lambda: beside.of(WatchInterrupted))
             for name in waiting:
                 target = {"apiVersion": "v1", "kind": "Node", "name": node}
                 plane.api.create(f"{PODS}/{name}/binding", {"metadata": {"name": name}, "target": target})

@@ -8,7 +8,7 @@ import pytest
 
 from kumulus.kube import ApiError, Client, load_kubeconfig
 from kumulus.kube.codecs import METADATA, JsonCodec
-from kumulus.kube.watch import Event, Events, Interrupted, News, Resumed, Synced, follow, watch
+from kumulus.kube.watch import Events, News, Resumed, Synced, WatchEvent, WatchInterrupted, follow, watch
 from tests.integration.conftest import NODES, Plane, Pools
 from tests.support import processes
 
@@ -33,7 +33,7 @@ class Listener:
                         self._note(event)
                     self._changed.notify_all()
 
-    def _note(self, event: Event[dict[str, Any]]) -> None:
+    def _note(self, event: WatchEvent[dict[str, Any]]) -> None:
         if event.kind == "DELETED":
             del self.objects[event.key]
         else:
@@ -71,12 +71,12 @@ async def test_a_restart_of_the_api_server_loses_nothing(plane: Plane, pools: Po
         listener = Listener(client, NODES)
         await listener.until(lambda: listener.of(Synced))
         processes.kill(plane.processes()["kube-apiserver"])
-        await listener.until(lambda: listener.of(Interrupted))
+        await listener.until(lambda: listener.of(WatchInterrupted))
         assert (await plane.repair()).health == "running"
         await pools.update({**first, "replicas": 3}, old)
         await listener.until(lambda: listener.of(Resumed) and f"{first['name']}-4" not in listener.objects)
         assert set(pools.nodes(first)) == {name for name in listener.objects if name.startswith(first["name"])}
-        assert len(listener.of(Interrupted)) == len(listener.of(Resumed)) == 1
+        assert len(listener.of(WatchInterrupted)) == len(listener.of(Resumed)) == 1
         listener.task.cancel()
 
 

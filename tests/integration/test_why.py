@@ -13,7 +13,7 @@ import yaml
 
 from kumulus.cli import main
 from kumulus.extras.lab.extender.column import NAME as COLUMNS
-from kumulus.extras.lab.extender.column import Column, columns
+from kumulus.extras.lab.extender.column import PolicyColumn, columns
 from kumulus.extras.schedulers.decisions.document import NAME, Decision, decisions
 from tests.integration.conftest import KWOK_TAINT, Plane, Pools
 from tests.support import runs
@@ -176,7 +176,7 @@ async def test_pods_that_fit_nowhere_between_others_change_nothing_of_what_is_sa
         taken[each.node] += 1500
 
 
-def places(directory: Path) -> tuple[dict[str, Decision], list[Column]]:
+def places(directory: Path) -> tuple[dict[str, Decision], list[PolicyColumn]]:
     kept = {each.pod: each for each in decisions(directory / "scheduler" / NAME) if isinstance(each, Decision)}
     return kept, list(columns(directory / "scheduler" / COLUMNS))
 

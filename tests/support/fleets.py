@@ -4,14 +4,14 @@ from typing import Any
 
 from kumulus.extras.watch.live.amounts import Amounts
 from kumulus.extras.watch.live.model import Fleet
-from kumulus.extras.watch.live.node import Node
-from kumulus.extras.watch.live.pod import Pod
+from kumulus.extras.watch.live.node import ClusterNode
+from kumulus.extras.watch.live.pod import ClusterPod
 
 GI = 2**30
 WHOLE = Amounts(96_000, 1360 * GI, 8, 110)
 
 
-def node(name: str, zone: str = "use1", group: str = "h100", **more: Any) -> Node:
+def node(name: str, zone: str = "use1", group: str = "h100", **more: Any) -> ClusterNode:
     """A healthy node with 8 GPUs."""
     fields: dict[str, Any] = {
         "pool": f"{group}-{zone}",
@@ -26,12 +26,12 @@ def node(name: str, zone: str = "use1", group: str = "h100", **more: Any) -> Nod
         "taints": (),
         "faults": (),
     }
-    return Node(name=name, zone=zone, group=group, **{**fields, **more})
+    return ClusterNode(name=name, zone=zone, group=group, **{**fields, **more})
 
 
-def pod(name: str, on: str, gpus: int = 1, phase: str = "Running") -> Pod:
+def pod(name: str, on: str, gpus: int = 1, phase: str = "Running") -> ClusterPod:
     """A pod that is bound."""
-    return Pod("default", name, "Job/train", on, phase, Amounts(4000, 64 * GI, gpus, 1), (), 0, 0, False)
+    return ClusterPod("default", name, "Job/train", on, phase, Amounts(4000, 64 * GI, gpus, 1), (), 0, 0, False)
 
 
 def large(fleet: Fleet, nodes: int) -> None:

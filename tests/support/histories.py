@@ -9,19 +9,27 @@ from typing import Any
 from kumulus.extras.watch.history.document import History
 from kumulus.extras.watch.history.recorder import Facts, Figures, JobKey, Recorder
 from kumulus.extras.watch.history.words import Sort
-from kumulus.extras.watch.live.admission import Alternative, Nature, Requirement, Rule, Shape, Taint, Toleration
+from kumulus.extras.watch.live.admission import (
+    AdmissionRule,
+    AdmissionShape,
+    Alternative,
+    Nature,
+    NodeTaint,
+    Requirement,
+    Toleration,
+)
 from tests.support.fleets import WHOLE, node, pod
 
 REASONS = (("Insufficient nvidia.com/gpu",), ("Insufficient cpu", "node(s) had untolerated taint"), ("not tried",))
 # Where the pods of a job may go: as the product's rule, and as an independent function of a node.
-_EVEN = Shape((Requirement("parity", "In", ("even",)),))
-_TOLERANT = Shape(tolerations=(Toleration("ill", "Exists", "", ""),))
-RULES: tuple[tuple[Rule, Callable[[int, bool], bool]], ...] = (
-    (Rule(), lambda index, ill: not ill),
-    (Rule((Alternative(_EVEN),)), lambda index, ill: index % 2 == 0 and not ill),
-    (Rule((Alternative(_TOLERANT, None, ("n-3",)),)), lambda index, ill: index != 3),
+_EVEN = AdmissionShape((Requirement("parity", "In", ("even",)),))
+_TOLERANT = AdmissionShape(tolerations=(Toleration("ill", "Exists", "", ""),))
+RULES: tuple[tuple[AdmissionRule, Callable[[int, bool], bool]], ...] = (
+    (AdmissionRule(), lambda index, ill: not ill),
+    (AdmissionRule((Alternative(_EVEN),)), lambda index, ill: index % 2 == 0 and not ill),
+    (AdmissionRule((Alternative(_TOLERANT, None, ("n-3",)),)), lambda index, ill: index != 3),
     (
-        Rule((Alternative(_EVEN), Alternative(_TOLERANT, ("n-5",)))),
+        AdmissionRule((Alternative(_EVEN), Alternative(_TOLERANT, ("n-5",)))),
         lambda index, ill: (index % 2 == 0 and not ill) or index == 5,
     ),
 )
@@ -51,7 +59,7 @@ def _node(draw: random.Random, index: int, well: bool) -> Any:
     )
     if "faults" in ill:
         ill = {**ill, "allocatable": WHOLE._replace(gpus=7)}
-    taints = () if well else (Taint("ill", "", "NoSchedule"),)
+    taints = () if well else (NodeTaint("ill", "", "NoSchedule"),)
     nature = Nature((("parity", ("even", "odd")[index % 2]),), taints)
     return node(f"n-{index}", f"use{index % 3 + 1}", rack=f"r{index // 8}", nature=nature, **ill)
 

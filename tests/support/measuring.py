@@ -14,7 +14,7 @@ from kumulus.extras.lab.cluster.components import Components
 from kumulus.extras.lab.measure.allocation import Allocation
 from kumulus.extras.lab.measure.clock import Clock
 from kumulus.extras.lab.measure.listening import Listener
-from kumulus.extras.lab.measure.records import Records
+from kumulus.extras.lab.measure.records import ExperimentRecords
 from kumulus.extras.lab.measure.sampler import Sampler
 from kumulus.extras.lab.measure.statistics import Measured
 from kumulus.extras.lab.measure.summary import measures
@@ -26,7 +26,7 @@ class Measuring:
     """A client that measures pods."""
 
     def __init__(self, client: Client, clock: Clock) -> None:
-        self.clock, self.records = clock, Records(Allocation())
+        self.clock, self.records = clock, ExperimentRecords(Allocation())
         self.listener = Listener(client, self.records, clock)
 
     def measures(self) -> dict[str, Measured]:
@@ -35,7 +35,7 @@ class Measuring:
         return measures_of(self.records, self.clock()) | heard
 
 
-def measures_of(records: Records, lasted: float) -> dict[str, Measured]:
+def measures_of(records: ExperimentRecords, lasted: float) -> dict[str, Measured]:
     """The measures of an account of pods, on a cluster whose processes are not on this machine."""
     return measures(records, Sampler(records, Components(Path("/nowhere")), None, lambda: lasted), 0.0, lasted)
 

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 from kumulus.extras.watch.console.page import Page
 from kumulus.extras.watch.live.fleet import Live
-from kumulus.extras.watch.live.health import Check
+from kumulus.extras.watch.live.health import HealthCheck
 from kumulus.extras.watch.live.model import Fleet
-from kumulus.extras.watch.live.node import Places
+from kumulus.extras.watch.live.node import PlaceLabels
 from kumulus.kube import Client, Connection
 
 T = TypeVar("T")
@@ -26,8 +26,12 @@ class ServedFleet:
 
     def __init__(self, fill: Callable[[Fleet], None]) -> None:
         # Not entered, so that it watches no cluster: the test alone fills the fleet.
-        self.live = Live(Client(Connection("http://127.0.0.1:1", "none"), patience=1), Places((), ()))
-        self.live.checks = {"kube-apiserver": Check("ok"), "etcd": Check("ok"), "kube-scheduler": Check("ok")}
+        self.live = Live(Client(Connection("http://127.0.0.1:1", "none"), patience=1), PlaceLabels((), ()))
+        self.live.checks = {
+            "kube-apiserver": HealthCheck("ok"),
+            "etcd": HealthCheck("ok"),
+            "kube-scheduler": HealthCheck("ok"),
+        }
         fill(self.live.fleet)
         self.page = Page("test", self.live, remedy="`pulumi up -s test --refresh` starts it")
         self.address = ""

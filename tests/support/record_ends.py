@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kumulus.extras.kind_image import image
-from kumulus.runtimes.base import Recorded, Wanted
+from kumulus.runtimes.base import RecordedControlPlane, WantedControlPlane
 from kumulus.runtimes.kind.kind_config import EMPTY
 from kumulus.runtimes.kind.runtime import KindRuntime
 from kumulus.toolchain import pins
@@ -36,14 +36,14 @@ def main() -> None:
     """Make the cluster, record, and take it down."""
     runtime = KindRuntime()
     with tempfile.TemporaryDirectory() as home:
-        wanted = Wanted(
+        wanted = WantedControlPlane(
             "kumulus-ends", "the tests", home, "", {"nodeImage": image.ensure().name, "kindConfig": _CONFIG}
         )
         observed = asyncio.run(runtime.create(wanted, Said(on_status=print), asyncio.Event()))
         try:
             found = _recording(Api(Path(observed.kubeconfig)))
         finally:
-            asyncio.run(runtime.delete(Recorded.of(wanted, observed), Said()))
+            asyncio.run(runtime.delete(RecordedControlPlane.of(wanted, observed), Said()))
     found.write()
 
 

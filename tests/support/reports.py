@@ -3,13 +3,13 @@
 from typing import Any
 
 from kumulus.extras.lab.report.model import (
-    Cluster,
     Details,
     Inputs,
     Judged,
     Machine,
     Metadata,
     Report,
+    ReportedCluster,
     Results,
     SchedulerUsed,
     Status,
@@ -56,7 +56,7 @@ def report(run: str = "20261121-150000-abc123", **fields: Any) -> Report:
         "stack": "quickstart",
         "seed": 1,
         "repetitions": len(repetitions),
-        "cluster": Cluster(name="quickstart", version="v1.35.4", nodes=30, gpus={"a100 z1": 64}, local=True),
+        "cluster": ReportedCluster(name="quickstart", version="v1.35.4", nodes=30, gpus={"a100 z1": 64}, local=True),
         "scheduler": SchedulerUsed(name=name, settings=settings),
         "client_settings": {},
         "creator": {},

@@ -5,7 +5,7 @@ from typing import Any
 
 from kumulus.extras.lab.file.load import load
 from kumulus.extras.lab.report.model import Report
-from kumulus.extras.lab.run.bench import Options
+from kumulus.extras.lab.run.bench import RunOptions
 from kumulus.extras.lab.running import Run
 from kumulus.kube import Client, load_kubeconfig
 
@@ -18,10 +18,10 @@ async def run(
     Args:
         through: another kubeconfig by which the cluster's API is reached.
         patience: seconds that a silent API server is waited for.
-        seen: fields of :class:`Options`, such as `say`, instead of those that tell nobody.
+        seen: fields of :class:`RunOptions`, such as `say`, instead of those that tell nobody.
     """
     told = {"on_report": _ignored, **seen}
-    options = Options(kubeconfig=Path(kubeconfig), stack="test", results=file.parent / "results", **told)
+    options = RunOptions(kubeconfig=Path(kubeconfig), stack="test", results=file.parent / "results", **told)
     async with Client(load_kubeconfig(through or options.kubeconfig), patience=patience) as client:
         made = Run(client, load(file), options)
         return await made.run(), made.directory.path

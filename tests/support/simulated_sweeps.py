@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from kumulus.extras.lab.sweep import page
 from kumulus.extras.lab.sweep.file import Sweep
-from kumulus.extras.lab.sweep.store import Result
+from kumulus.extras.lab.sweep.store import CellResult
 
 MEASURES = ("timeToSchedule.p50", "makespan", "allocation.gpuEnd")
 
@@ -54,14 +54,14 @@ class Simulated:
         """Of so many sweeps, how many call anything a difference."""
         return sum(not {"higher", "lower"}.isdisjoint(each) for each in self.verdicts(count))
 
-    def _results(self, source: np.random.Generator) -> list[Result]:
+    def _results(self, source: np.random.Generator) -> list[CellResult]:
         shape = (self.groups, self.seeds, self.repetitions, self.measures)
         each_seed = 5.0 * self._drawn(source, (1, *shape[1:2], 1, 1))
         each_group = self.spread / math.sqrt(2) * self._drawn(source, (*shape[:2], 1, shape[3]))
         values = 100 + each_seed + each_group + self._drawn(source, shape)
         values[1:] += self.effect * math.sqrt(self.spread**2 + 2 / self.repetitions)
         return [
-            Result(
+            CellResult(
                 f"{group}-{seed}",
                 {"policy": group, "seed": seed},
                 seed,

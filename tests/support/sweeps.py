@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus.extras.lab.sweep.engines import Engine
+from kumulus.extras.lab.sweep.engines import CellEngine
 from kumulus.extras.lab.sweep.file import Sweep, load
-from kumulus.extras.lab.sweep.sweep import Done, Options, run
+from kumulus.extras.lab.sweep.sweep import SweepOptions, SweepResult, run
 from tests.support.project import ROOT
 
 TASKS = "arrival,cpu,memory,gpus,milli\n" + "".join(
@@ -50,12 +50,12 @@ def read(directory: Path, **fields: Any) -> Sweep:
     return load(written(directory, **fields))
 
 
-def swept(directory: Path, said: list[str] | None = None, jobs: int = 1, **fields: Any) -> Done:
+def swept(directory: Path, said: list[str] | None = None, jobs: int = 1, **fields: Any) -> SweepResult:
     """Run a sweep that :func:`written` writes; its results go to `results` beside the file."""
     pytest.importorskip("joblib")
     sweep = read(directory, **fields)
     say = (said if said is not None else []).append
-    return run(sweep, directory, Options(directory / "results", Engine(), jobs, (), say))
+    return run(sweep, directory, SweepOptions(directory / "results", CellEngine(), jobs, (), say))
 
 
 def command(file: Path, *more: str) -> list[str]:

@@ -21,7 +21,7 @@ _HEALTH = {"kube-scheduler": "https", "kube-controller-manager": "https", "kwok-
 
 
 @dataclass(frozen=True)
-class Cluster:
+class NamedCluster:
     """A cluster to look at."""
 
     name: str
@@ -46,11 +46,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--context", help="of that kubeconfig, if not its current one")
 
 
-def named(args: argparse.Namespace) -> Cluster:
+def named(args: argparse.Namespace) -> NamedCluster:
     """The cluster that the arguments name."""
     if args.kubeconfig is not None:
         file = Path(args.kubeconfig)
-        return Cluster(args.stack or args.context or file.stem, file, args.context)
+        return NamedCluster(args.stack or args.context or file.stem, file, args.context)
     if args.context is not None:
         raise UserError("--context belongs to a --kubeconfig; write that too, or leave it out")
     found = which.chosen(project.chosen(args.stack), args.cluster)
@@ -58,10 +58,10 @@ def named(args: argparse.Namespace) -> Cluster:
     if not kubeconfig.exists():
         raise UserError(f"{found.not_up()}\n  One that is elsewhere: --kubeconfig FILE")
     endpoints = health_endpoints(kubeconfig.parent)
-    return Cluster(found.label, kubeconfig, None, found.stack, found.cluster, endpoints)
+    return NamedCluster(found.label, kubeconfig, None, found.stack, found.cluster, endpoints)
 
 
-def client(found: Cluster) -> Client:
+def client(found: NamedCluster) -> Client:
     """A client for a cluster."""
     from kumulus.kube import Client, load_kubeconfig
 

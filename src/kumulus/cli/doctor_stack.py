@@ -17,7 +17,7 @@ from kumulus.toolchain.locate import locate
 from kumulus.toolchain.pins import Tool
 
 if TYPE_CHECKING:
-    from kumulus.stackfile.load import Loaded
+    from kumulus.stackfile.load import LoadedStack
 
 _DOCKER_SECONDS = 15
 
@@ -77,7 +77,7 @@ def tools(wanted: needs.Needs) -> list[Finding]:
     return findings
 
 
-def _ports(loaded: Loaded) -> list[Finding]:
+def _ports(loaded: LoadedStack) -> list[Finding]:
     from kumulus.host import ports
 
     wanted = loaded.spec.kwok.apiServerPort
@@ -91,17 +91,17 @@ def _ports(loaded: Loaded) -> list[Finding]:
     return [Finding(name, "missing", "-", "something else listens there", purpose, "", remedy)]
 
 
-def _is_there(loaded: Loaded) -> bool:
+def _is_there(loaded: LoadedStack) -> bool:
     return (project.clusters_directory() / loaded.cluster_name).is_dir()
 
 
-def _memory(clusters: list[Loaded]) -> Finding:
+def _memory(clusters: list[LoadedStack]) -> Finding:
     import psutil
 
     from kumulus.host.machine import memory_bytes
     from kumulus.model import scale
 
-    machine = scale.Machine(cores=psutil.cpu_count() or 1, memory_mb=memory_bytes() / 1e6)
+    machine = scale.MachineSize(cores=psutil.cpu_count() or 1, memory_mb=memory_bytes() / 1e6)
     fleets = [(sum(pool.replicas for pool in each.pools), each.spec.kwok.heartbeatFactor) for each in clusters]
     found = scale.together([scale.cost(count, machine, factor) for count, factor in fleets])
     nodes = found.nodes
@@ -113,7 +113,7 @@ def _memory(clusters: list[Loaded]) -> Finding:
     )
 
 
-def _inotify(clusters: list[Loaded]) -> list[Finding]:
+def _inotify(clusters: list[LoadedStack]) -> list[Finding]:
     """Whether the user's programs may watch as many files as the clusters that are not there yet will.
 
     Without an instance, Kubernetes' components look at their files now and then instead; Kueue ends.

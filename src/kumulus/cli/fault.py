@@ -76,9 +76,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _list_kinds(as_json: bool) -> int:
     from kumulus.model.words import aligned
-    from kumulus.nodes.catalog.faults import kinds
+    from kumulus.nodes.catalog.faults import fault_kinds
 
-    of = [(each, "nodes" if each.of_nodes else "pods" if each.pods else "offerings") for each in kinds().values()]
+    of = [(each, "nodes" if each.of_nodes else "pods" if each.pods else "offerings") for each in fault_kinds().values()]
     if as_json:
         listed = [{"kind": each.name, "also": each.also, "of": what, "summary": each.summary} for each, what in of]
         print(json.dumps(listed, indent=2))

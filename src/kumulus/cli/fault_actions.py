@@ -13,14 +13,13 @@ from pathlib import Path
 
 from kumulus.cli import project
 from kumulus.cli.errors import UserError
-from kumulus.cli.fault_options import described
+from kumulus.cli.fault_options import described_options
 from kumulus.host import installation
 from kumulus.kube import ApiError, Client, Unreachable, load_kubeconfig
 from kumulus.model.checks import problem
 from kumulus.model.durations import duration_problems, seconds, timestamp
 from kumulus.model.errors import SpecError
-from kumulus.model.fault_consequences import described as meaning
-from kumulus.model.fault_consequences import reclaimed
+from kumulus.model.fault_consequences import described_fault, reclaimed
 from kumulus.model.identity import Owner
 from kumulus.model.node_sets import size
 from kumulus.model.words import aligned, counted
@@ -65,7 +64,7 @@ async def inject(kubeconfig: Path, args: argparse.Namespace) -> int:
                     print("Ctrl-C ends it", flush=True)
                     await asyncio.sleep(lasts or _FOR_EVER)
                     return 0
-        except (operations.Refused, stages.NoStages) as error:
+        except (operations.FaultRefused, stages.NoStages) as error:
             raise UserError(str(error)) from None
     if lasts:
         _keep(kubeconfig, fault.name, until)
@@ -104,7 +103,7 @@ async def clear(kubeconfig: Path, args: argparse.Namespace) -> int:
     return 0
 
 
-def _clearable(known: records.Records, mine: Owner, kubeconfig: Path) -> list[str]:
+def _clearable(known: records.ClusterRecords, mine: Owner, kubeconfig: Path) -> list[str]:
     """The stack's undeclared faults; in a cluster of its own, also those that record no owner."""
     nobodys = not mine.identity or not outlives_by_note(kubeconfig)
     ours = [each for each in known.of(mine).faults.values() if not each.declared]
@@ -154,7 +153,7 @@ async def _client(kubeconfig: Path) -> AsyncIterator[Client]:
         yield client
 
 
-async def _known(client: Client) -> records.Records:
+async def _known(client: Client) -> records.ClusterRecords:
     """What is recorded; says of each record that cannot be read how to go on."""
     known = await records.read(client)
     for name in known.damaged:
@@ -170,17 +169,19 @@ def _count(faults: int) -> str:
     return f"{faults:,} active faults"
 
 
-def _resolved(args: argparse.Namespace, known: records.Records) -> ResolvedFault:
+def _resolved(args: argparse.Namespace, known: records.ClusterRecords) -> ResolvedFault:
     """The fault on a command line, resolved against the pools that the cluster has on record."""
     source = "the command line"
     try:
-        return resolved(fault_from(described(args), source), known.pools, source, args.stack)
+        return resolved(fault_from(described_options(args), source), known.pools, source, args.stack)
     except (SpecError, NoPools) as error:
         raise UserError(str(error)) from None
 
 
 def _meaning(fault: ResolvedFault) -> str:
-    return meaning(fault.kind, fault.node, fault.pods, {}, fault.nodes, {"lost": fault.lost}, None, fault.offers)
+    return described_fault(
+        fault.kind, fault.node, fault.pods, {}, fault.nodes, {"lost": fault.lost}, None, fault.offers
+    )
 
 
 def in_words(fault: Record) -> str:
@@ -223,7 +224,7 @@ async def _ended(client: Client, record: Record, clearing: str) -> AsyncIterator
     """End a fault however the block ends in which it begins; Ctrl-C may interrupt its beginning, too."""
     try:
         yield
-    except (operations.Refused, stages.NoStages, ApiError, Unreachable):
+    except (operations.FaultRefused, stages.NoStages, ApiError, Unreachable):
         # It was not recorded.
         raise
     except BaseException:

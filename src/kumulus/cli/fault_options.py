@@ -85,7 +85,7 @@ def _kinds(**_: object) -> list[str]:
     return list(names())
 
 
-def described(args: argparse.Namespace) -> dict[str, Any]:
+def described_options(args: argparse.Namespace) -> dict[str, Any]:
     """The fault on a command line, as an item of the stack file's `faults`."""
     target = {
         key: getattr(args, key)

@@ -20,7 +20,7 @@ _PATIENCE = 3.0
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundCluster:
     """A cluster on this machine."""
 
     directory: Path
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def clusters() -> list[Found]:
+def clusters() -> list[FoundCluster]:
     """The clusters, by their directories."""
     from kumulus.host import processes
 
@@ -71,13 +71,13 @@ def clusters() -> list[Found]:
     return [_found(folder, running.get(folder, []), nodes) for folder, nodes in zip(folders, sizes, strict=True)]
 
 
-def _found(folder: Path, pids: Sequence[int], nodes: int | None) -> Found:
+def _found(folder: Path, pids: Sequence[int], nodes: int | None) -> FoundCluster:
     from kumulus.host import processes
     from kumulus.runtimes.place import Place, stack_and_program
 
     user, memory = processes.user_and_memory(pids)
     stack, program = stack_and_program(Place(folder).note().get("owner", ""))
-    return Found(folder, stack, program, user, len(pids), memory, nodes)
+    return FoundCluster(folder, stack, program, user, len(pids), memory, nodes)
 
 
 async def _sizes(folders: list[Path]) -> list[int | None]:
@@ -96,14 +96,14 @@ async def _sizes(folders: list[Path]) -> list[int | None]:
     return await asyncio.gather(*(size(each) for each in folders))
 
 
-def _row(found: Found) -> tuple[str, ...]:
+def _row(found: FoundCluster) -> tuple[str, ...]:
     nodes = f"{found.nodes:,}" if found.nodes is not None else "no answer" if found.processes else "not up"
     memory = f"{found.memory / 2**20:,.0f} MiB" if found.processes else "–"
     stack = f"{found.stack} of {found.program}" if found.stack else "not readable"
     return found.directory.name, stack, nodes, memory, found.user or "–", str(found.directory)
 
 
-def _plain(found: Found) -> dict[str, object]:
+def _plain(found: FoundCluster) -> dict[str, object]:
     return {
         "cluster": found.directory.name,
         "stack": found.stack,

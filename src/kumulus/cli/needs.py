@@ -15,7 +15,7 @@ from kumulus.toolchain import kubernetes_versions, pins
 from kumulus.toolchain.plugins import COMMAND, PROVIDER
 
 if TYPE_CHECKING:
-    from kumulus.stackfile.load import Loaded
+    from kumulus.stackfile.load import LoadedStack
 
 ENGINE = ("pulumi", "pulumi-language-python", "pulumi-language-python-exec")
 
@@ -28,7 +28,7 @@ class Need:
     """Its name in the file and in `kumulus tools --list`."""
     tools: tuple[str, ...]
     """Names of tools, or of sets of them."""
-    asked: Callable[[Loaded], bool]
+    asked: Callable[[LoadedStack], bool]
     """Whether a stack has that part."""
 
 
@@ -51,12 +51,12 @@ class Needs:
         return COMMAND in self.tools
 
 
-def _on(runtime: str) -> Callable[[Loaded], bool]:
+def _on(runtime: str) -> Callable[[LoadedStack], bool]:
     return lambda loaded: loaded.spec.runtime == runtime
 
 
-def _with_part(part: str) -> Callable[[Loaded], bool]:
-    def asked(loaded: Loaded) -> bool:
+def _with_part(part: str) -> Callable[[LoadedStack], bool]:
+    def asked(loaded: LoadedStack) -> bool:
         # In other clusters, what joins them is a chart, or there already.
         joined = loaded.joined if loaded.spec.runtime_descriptor.local else ()
         return part in joined or any(part in each.parts(loaded) for each in loaded.spec.sections_of_extras().values())
@@ -78,7 +78,7 @@ NEEDS: tuple[Need, ...] = (
 _OTHERWISE = {"kubectl": ["you"]}
 
 
-def of_loaded(loaded: Loaded) -> Needs:
+def of_loaded(loaded: LoadedStack) -> Needs:
     """What a stack needs.
 
     Raises:
@@ -94,7 +94,7 @@ def of_loaded(loaded: Loaded) -> Needs:
     return Needs(_ordered(names), None if version in (None, versions[0]) else version)
 
 
-def of_all(clusters: Iterable[Loaded]) -> Needs:
+def of_all(clusters: Iterable[LoadedStack]) -> Needs:
     """What several clusters need together."""
     every = [of_loaded(each) for each in clusters]
     # The default version (None) first, as the one to use if no version is named.

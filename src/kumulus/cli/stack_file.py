@@ -13,7 +13,7 @@ from kumulus.host import installation, pulumi_project
 
 if TYPE_CHECKING:
     from kumulus.stackfile.clusters import Stack
-    from kumulus.stackfile.load import Loaded
+    from kumulus.stackfile.load import LoadedStack
 
 _CLUSTERS = "kumulus:clusters"
 # Where a stack that runs Kumulus' own program describes its clusters.
@@ -108,7 +108,7 @@ def load(stack: str) -> Stack:
     return found.loaded
 
 
-def load_one(stack: str, cluster: str) -> Loaded:
+def load_one(stack: str, cluster: str) -> LoadedStack:
     """What one cluster of a stack is to become.
 
     Args:

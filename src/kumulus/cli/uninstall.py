@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _is_up(cluster: ls.Found) -> bool:
+def _is_up(cluster: ls.FoundCluster) -> bool:
     """Whether it runs here; one in containers, which has no processes of ours, answers."""
     from kumulus.runtimes.existing.source import outlives_by_note
 

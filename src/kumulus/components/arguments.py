@@ -63,7 +63,7 @@ class Argument:
 
 
 @cache
-def described(arguments: type) -> tuple[Argument, ...]:
+def described_arguments(arguments: type) -> tuple[Argument, ...]:
     """The arguments of a component, in their order."""
     docs = _docs(arguments)
     return tuple(
@@ -95,7 +95,7 @@ def check(given: Mapping[str, Any], arguments: type, source: str) -> None:
     Raises:
         pulumi.RunError: there are some; lists all of them.
     """
-    known = {each.name: each for each in described(arguments)}
+    known = {each.name: each for each in described_arguments(arguments)}
     wrong = [
         Problem(name, "is not a known argument", unknown_key_remedy(name, known)) for name in given if name not in known
     ]

@@ -12,7 +12,7 @@ from pulumi.runtime.settings import get_root_resource
 
 from kumulus.components import plugin
 from kumulus.components.required_plugins import require_kubernetes_plugin
-from kumulus.components.resources import Cluster, of_plugin
+from kumulus.components.resources import DeclaredCluster, of_plugin
 from kumulus.model.contents import PREVIEW
 from kumulus.runtimes import registry
 
@@ -139,7 +139,7 @@ class ControlPlane(pulumi.ComponentResource):
         self.faults: list[Fault] = []
         self.stack_id = stack_identity(self, resource_name)
         outlives = registry.get(self.runtime).outlives_stack
-        self.resource = Cluster(
+        self.resource = DeclaredCluster(
             f"{resource_name}-control-plane",
             name=self.cluster_name,
             stack_id=self.stack_id,

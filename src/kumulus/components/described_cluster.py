@@ -15,7 +15,7 @@ from kumulus.components.kwok_plan import KwokPlan
 from kumulus.model.contents import contents
 from kumulus.runtimes import registry
 from kumulus.stackfile.kwok_options import local_options
-from kumulus.stackfile.load import Loaded
+from kumulus.stackfile.load import LoadedStack
 
 CLASSES: tuple[type[ControlPlane], ...] = (KwokCluster, KindCluster, ExistingCluster)
 """The runtimes that programs declare by a class of their own."""
@@ -23,7 +23,7 @@ _COMPONENTS = {each.runtime: each for each in CLASSES}
 
 
 def control_plane(
-    resource_name: str, loaded: Loaded, base: Path, plan: KwokPlan, parent: pulumi.Resource
+    resource_name: str, loaded: LoadedStack, base: Path, plan: KwokPlan, parent: pulumi.Resource
 ) -> ControlPlane:
     """Declare the cluster."""
     runtime = loaded.spec.runtime
@@ -51,7 +51,7 @@ def _other_runtimes(runtime: str) -> list[pulumi.Alias]:
     return [pulumi.Alias(type_=_component(each).token) for each in registry.NAMES if each != runtime]
 
 
-def _options(loaded: Loaded, base: Path, kwok: KwokPlan) -> dict[str, Any]:
+def _options(loaded: LoadedStack, base: Path, kwok: KwokPlan) -> dict[str, Any]:
     """The runtime's options, and what the rest of the stack requires of it."""
     options, runtime = loaded.spec.runtime_options(base), loaded.spec.runtime_descriptor
     if runtime.local:
@@ -61,7 +61,7 @@ def _options(loaded: Loaded, base: Path, kwok: KwokPlan) -> dict[str, Any]:
     return options
 
 
-def _contents(loaded: Loaded) -> dict[str, object]:
+def _contents(loaded: LoadedStack) -> dict[str, object]:
     """The names by which a later preview knows what is lost with the cluster."""
     system = [loaded.system_pool] if loaded.system_pool else []
     pools = (pool.name for pool in (*loaded.pools, *system))

@@ -7,7 +7,7 @@ from typing import Any, Required, TypedDict, Unpack
 import pulumi
 
 from kumulus.components.arguments import check
-from kumulus.components.inputs import Checked
+from kumulus.components.inputs import CheckedInputs
 from kumulus.components.resources import ClusterLike, KubernetesObject, depended_on
 from kumulus.model.slices import RESOURCE_API, device_class_expression, device_class_spec
 from kumulus.stackfile.resource_slices import ResourceSlices
@@ -38,7 +38,7 @@ class DeviceClass(pulumi.ComponentResource):
         source = f"DeviceClass {resource_name}"
         check(args, DeviceClassArgs, source)
         given = {"driver": args.get("driver"), "deviceClass": args.get("class_name") or resource_name}
-        found = Checked(ResourceSlices, source, given, {"deviceClass": "class_name"})
+        found = CheckedInputs(ResourceSlices, source, given, {"deviceClass": "class_name"})
         super().__init__("kumulus:index:DeviceClass", resource_name, None, opts)
         cluster, name = args["cluster"], found.plain.device_class
         spec = device_class_spec(_expression(found["driver"], name), args.get("extended_resource_name", ""))

@@ -74,7 +74,7 @@ def start_plugin() -> None:
         threading.Thread(target=_ask, args=(monitor, request), daemon=True).start()
 
 
-class Mistake(pulumi.RunError):
+class UserMistake(pulumi.RunError):
     """A mistake of the user, known problem by problem.
 
     Attributes:
@@ -94,7 +94,7 @@ def user_error(message: str | SpecError) -> pulumi.RunError:
     """
     if _ends_with_engine.is_set():
         atexit.register(os._exit, _REPORTED)
-    return Mistake(message) if isinstance(message, SpecError) else pulumi.RunError(message)
+    return UserMistake(message) if isinstance(message, SpecError) else pulumi.RunError(message)
 
 
 def _ask(monitor: Any, request: object) -> None:

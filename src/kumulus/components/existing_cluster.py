@@ -10,13 +10,13 @@ import pulumi
 
 from kumulus.components.arguments import check
 from kumulus.components.control_plane import ControlPlane, ControlPlaneArgs
-from kumulus.components.inputs import Checked, refused
+from kumulus.components.inputs import CheckedInputs, refused
 from kumulus.components.kwok_plan import KwokPlan
 from kumulus.model import needs
 from kumulus.model.errors import shown
 from kumulus.runtimes.existing.section import Existing
 from kumulus.stackfile.group_topology import VOLCANO
-from kumulus.stackfile.load import Loaded
+from kumulus.stackfile.load import LoadedStack
 from kumulus.stackfile.model import ClusterSpec
 
 
@@ -47,11 +47,11 @@ class ExistingCluster(ControlPlane):
         wanted = list(args.get("needs") or ())
         if unknown := [each for each in wanted if each not in needs.NEEDS]:
             raise refused(source, "needs", f"has {shown(unknown[0])}", f"write some of {', '.join(needs.NEEDS)}")
-        name = Checked(
+        name = CheckedInputs(
             ClusterSpec, source, {"name": args.get("cluster_name") or resource_name}, {"name": "cluster_name"}
         ).plain.name
         given = {key: args.get(key) for key in ("kubeconfig", "context")}
-        found = Checked(Existing, source, given, {})
+        found = CheckedInputs(Existing, source, given, {})
         options: dict[str, Any] = {**found.plain.options(Path.cwd()), "needs": wanted}
         if found.is_later("kubeconfig"):
             # It may be a kubeconfig's text, with keys in it.
@@ -73,7 +73,7 @@ def secret(options: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-def needs_of(loaded: Loaded, kwok: KwokPlan) -> list[str]:
+def needs_of(loaded: LoadedStack, kwok: KwokPlan) -> list[str]:
     """What a loaded stack does in its cluster, and so needs permissions for."""
     spec, extras = loaded.spec, loaded.spec.sections_of_extras()
     hyper_nodes = any(group.topology and group.topology.preset == VOLCANO for group in spec.nodeGroups)

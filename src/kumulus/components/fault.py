@@ -65,7 +65,7 @@ class FaultArgs(TypedDict, total=False):
     """For a fault of pods: False affects only pods that exist when the fault begins, each once."""
     share: float
     """For a fault of pods: the share of the pods that are affected, in per cent."""
-    offers: Annotated[Mapping[str, Any], SectionOf("kumulus.stackfile.faults:Offers")]
+    offers: Annotated[Mapping[str, Any], SectionOf("kumulus.stackfile.faults:OffersSpec")]
     """For a fault of an autoscaler's offerings: which of them. Default: all."""
     price_factor: float
     """For the kind ``price-change``: what their prices are multiplied by."""
@@ -152,7 +152,7 @@ def resolved_arguments(
         SpecError: there are mistakes; lists all, with paths as in an item of the stack file's ``faults``.
     """
     given = {field: value for key, field in _FIELDS.items() if (value := args.get(key)) is not None}
-    fault = validated(faults.Fault, {"name": name, **given}, "")
+    fault = validated(faults.FaultSpec, {"name": name, **given}, "")
     found, problems = resolve([fault], pools, [each.fault for each in before])
     if problems:
         raise SpecError(within(problems, "faults[0]"))

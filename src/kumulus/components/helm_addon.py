@@ -10,7 +10,7 @@ import pulumi
 
 from kumulus.components.arguments import SectionOf, check, fields
 from kumulus.components.helm_release import HelmRelease
-from kumulus.components.inputs import Checked, marked, refused
+from kumulus.components.inputs import CheckedInputs, marked, refused
 from kumulus.components.resources import ClusterLike, InCluster, depended_on
 from kumulus.model.errors import Where, path_text
 from kumulus.stackfile.addons import Addon, chart_kind, missing_chart
@@ -104,7 +104,7 @@ class HelmAddon(pulumi.ComponentResource):
         check(args, HelmAddonArgs, source)
         super().__init__("kumulus:index:HelmAddon", resource_name, None, opts)
         given = {field: args.get(name) for name, field in _FIELDS.items()}
-        addon = Checked(Addon, source, {**given, "name": args.get("release_name") or resource_name}, _NAMES)
+        addon = CheckedInputs(Addon, source, {**given, "name": args.get("release_name") or resource_name}, _NAMES)
         base = Path(args.get("base") or "").absolute()
         cluster, chart = args["cluster"], addon.plain.chart
         _look_for(chart, args, base, source)

@@ -12,11 +12,11 @@ from pulumi_kubernetes.helm.v3 import Release, RepositoryOptsArgs
 
 from kumulus.components import plugin
 from kumulus.components.engine import user_error
-from kumulus.components.inputs import Checked, marked
+from kumulus.components.inputs import CheckedInputs, marked
 from kumulus.components.resources import ClusterLike, InCluster
 from kumulus.model.words import repaired
 from kumulus.stackfile.addons import Addon, ReleaseOptions
-from kumulus.stackfile.load import Loaded
+from kumulus.stackfile.load import LoadedStack
 
 _SNAKE = re.compile(r"([A-Z])")
 
@@ -29,7 +29,7 @@ class HelmRelease:
         base: directory that relative paths refer to.
     """
 
-    def __init__(self, addon: Checked[Addon], base: Path) -> None:
+    def __init__(self, addon: CheckedInputs[Addon], base: Path) -> None:
         self._addon = addon
         self._values = addon["valuesObject"]
         self._access = _access(addon, base)
@@ -90,7 +90,7 @@ def _located(base: Path, key: str, value: Any) -> Any:
     return str(base / value) if key.endswith("File") else value
 
 
-def _access(addon: Checked[Addon], base: Path) -> Any:
+def _access(addon: CheckedInputs[Addon], base: Path) -> Any:
     """Like :func:`repository_access`, but with outputs; a password is always marked as secret."""
     located = partial(_located, base)
     given = addon["repositoryOpts"] or {}
@@ -105,7 +105,7 @@ def _access(addon: Checked[Addon], base: Path) -> Any:
     return marked(access, [("password",)])
 
 
-def _source(addon: Checked[Addon], base: Path) -> tuple[Any, Any]:
+def _source(addon: CheckedInputs[Addon], base: Path) -> tuple[Any, Any]:
     """The chart and its repository's URL, as :func:`chart_source` returns them, or as outputs."""
     if not addon.is_later("repoURL"):
         return chart_source(addon.plain, base)
@@ -147,7 +147,7 @@ def chart_source(addon: Addon, base: Path) -> tuple[str, str | None]:
     return addon.chart_name, addon.repoURL
 
 
-def require_charts(loaded: Loaded, base: Path) -> None:
+def require_charts(loaded: LoadedStack, base: Path) -> None:
     """Have the plugin fetch those of the add-ons' charts that are not on this machine yet; instant if all are.
 
     Each add-on's own check looks at its chart as well, but only once the add-on's dependency, the cluster, is there. A

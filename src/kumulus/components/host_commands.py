@@ -20,14 +20,14 @@ from kumulus.components.resources import ClusterLike
 from kumulus.host import installation
 from kumulus.model.errors import Where, shown_path
 from kumulus.stackfile.host_commands import HostCommand, When, digest_of_file, is_archive, load_name, missing_archive
-from kumulus.stackfile.load import Loaded
+from kumulus.stackfile.load import LoadedStack
 from kumulus.stackfile.secrets import Secrets
 
 _PATIENCE = 20.0
 
 
 def host_commands(
-    loaded: Loaded, when: When, *, cluster: ClusterLike, after: Sequence[pulumi.Resource], parent: pulumi.Resource
+    loaded: LoadedStack, when: When, *, cluster: ClusterLike, after: Sequence[pulumi.Resource], parent: pulumi.Resource
 ) -> list[Command]:
     """Declare those of a stack's commands that run at a given point of an update."""
     return [
@@ -44,7 +44,7 @@ def host_commands(
 
 
 def image_loads(
-    loaded: Loaded, *, cluster: ClusterLike, base: Path, after: Sequence[Command], parent: pulumi.Resource
+    loaded: LoadedStack, *, cluster: ClusterLike, base: Path, after: Sequence[Command], parent: pulumi.Resource
 ) -> list[Command]:
     """Declare that a stack's images are loaded; the arguments are those of :func:`image_load`."""
     return [

@@ -18,7 +18,7 @@ Model = TypeVar("Model", bound=BaseModel)
 _NEXT = ("", ".", "[")
 
 
-class Checked(Generic[Model]):
+class CheckedInputs(Generic[Model]):
     """Values for the fields of a section.
 
     Args:

@@ -10,7 +10,7 @@ import pulumi
 
 from kumulus.components.arguments import check
 from kumulus.components.control_plane import ControlPlane, ControlPlaneArgs
-from kumulus.components.inputs import Checked
+from kumulus.components.inputs import CheckedInputs
 from kumulus.stackfile.model import ClusterSpec
 
 _KIND = {"node_image": "nodeImage", "provider": "provider", "wait": "wait", "adopt": "adopt"}
@@ -59,6 +59,6 @@ class KindCluster(ControlPlane):
             "kind": {key: args.get(name) for name, key in _KIND.items()},
             "kindConfig": args.get("kind_config"),
         }
-        found = Checked(ClusterSpec, source, given, _NAMES)
+        found = CheckedInputs(ClusterSpec, source, given, _NAMES)
         options = found.plain.runtime_options(Path.cwd())
         self._declare(resource_name, found.plain.name, found["kubernetesVersion"], options, opts)

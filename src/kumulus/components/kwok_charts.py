@@ -14,14 +14,14 @@ from pulumi_kubernetes.core.v1 import ConfigMap, Service
 from kumulus.components import helm_addon
 from kumulus.components.arguments import check, fields
 from kumulus.components.helm_addon import HelmAddon
-from kumulus.components.inputs import Checked
+from kumulus.components.inputs import CheckedInputs
 from kumulus.components.resources import ClusterLike, InCluster, depended_on, marked
 from kumulus.kwok import node_metrics
 from kumulus.kwok.controllers import NAMESPACE, Controllers, release_name, stage_manifests
 from kumulus.kwok.stages import API_VERSION
 from kumulus.model.scale import shards_for
 from kumulus.stackfile.addons import Addon
-from kumulus.stackfile.cluster_charts import KwokCharts as Charts
+from kumulus.stackfile.cluster_charts import KwokChartsSpec as Charts
 
 
 class KwokChartsArgs(TypedDict, total=False):
@@ -96,7 +96,7 @@ class KwokCharts(pulumi.ComponentResource):
     ) -> None:
         source = f"KwokCharts {resource_name}"
         check(args, KwokChartsArgs, source)
-        charts = Checked(Charts, source, {field: args.get(name) for name, field in _FIELDS.items()}, _NAMES).plain
+        charts = CheckedInputs(Charts, source, {field: args.get(name) for name, field in _FIELDS.items()}, _NAMES).plain
         super().__init__("kumulus:index:KwokCharts", resource_name, None, opts)
         cluster, nodes = args["cluster"], args["nodes"]
         self._cluster, self._base = cluster, Path(args.get("base") or "").absolute()

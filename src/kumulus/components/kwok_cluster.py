@@ -9,7 +9,7 @@ import pulumi
 
 from kumulus.components.arguments import SectionOf, check, fields
 from kumulus.components.control_plane import ControlPlane, ControlPlaneArgs
-from kumulus.components.inputs import Checked
+from kumulus.components.inputs import CheckedInputs
 from kumulus.stackfile.model import ClusterSpec
 
 
@@ -72,7 +72,7 @@ class KwokCluster(ControlPlane):
             "kwok": {key: args.get(name) for name, key in _KWOK.items()},
             "observability": args.get("observability"),
         }
-        found = Checked(ClusterSpec, source, given, _NAMES)
+        found = CheckedInputs(ClusterSpec, source, given, _NAMES)
         options = found.plain.kwok.options()
         if args.get("stage_objects"):
             options["stageObjects"] = True

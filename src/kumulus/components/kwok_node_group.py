@@ -10,13 +10,13 @@ from typing import Annotated, Any, Required, TypedDict, Unpack, cast
 import pulumi
 
 from kumulus.components.arguments import SectionOf, check
-from kumulus.components.inputs import Checked, problems_explained, refused
+from kumulus.components.inputs import CheckedInputs, problems_explained, refused
 from kumulus.components.resources import ClusterLike, InCluster, depended_on
 from kumulus.model.errors import path_text
 from kumulus.model.pool_form import pool_to_properties
 from kumulus.model.pools import Pool
 from kumulus.stackfile.expand import pools as expand
-from kumulus.stackfile.groups import Metadata
+from kumulus.stackfile.groups import MetadataSpec
 from kumulus.stackfile.model import ClusterSpec
 
 _METADATA = ("labels", "annotations")
@@ -103,7 +103,7 @@ class KwokNodeGroup(pulumi.ComponentResource):
     ) -> None:
         source = f"KwokNodeGroup {resource_name}"
         check(args, KwokNodeGroupArgs, source)
-        metadata = Checked(Metadata, source, {key: args.get(key) for key in _METADATA}, {})
+        metadata = CheckedInputs(MetadataSpec, source, {key: args.get(key) for key in _METADATA}, {})
         group = _group(resource_name, args, metadata.plain, source)
         with problems_explained(source, _names(args["zones"])):
             expanded = expand(ClusterSpec.checked({"nodeGroups": [group]}), args["cluster"].cluster_name)
@@ -159,7 +159,7 @@ class KwokNodeGroup(pulumi.ComponentResource):
         self.register_outputs({"nodes": count, "poolUrns": [pool.urn for pool in self.resources.values()]})
 
 
-def _group(name: str, args: KwokNodeGroupArgs, metadata: Metadata, source: str) -> dict[str, Any]:
+def _group(name: str, args: KwokNodeGroupArgs, metadata: MetadataSpec, source: str) -> dict[str, Any]:
     """The group as in the stack file, without the values that are known later."""
     zones, regions, named = args["zones"], args.get("regions") or {}, args.get("named_nodes") or {}
     for argument, given in (("regions", regions), ("named_nodes", named)):
@@ -188,7 +188,7 @@ def _group(name: str, args: KwokNodeGroupArgs, metadata: Metadata, source: str) 
     }
 
 
-def _known_later(metadata: Checked[Metadata], pool: Pool, source: str) -> dict[str, Any]:
+def _known_later(metadata: CheckedInputs[MetadataSpec], pool: Pool, source: str) -> dict[str, Any]:
     """The properties of a pool whose labels or annotations are outputs, merged with the known ones."""
     plain = pool_to_properties(pool)
 

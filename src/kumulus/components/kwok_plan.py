@@ -10,7 +10,7 @@ import pulumi
 from kumulus.components import plugin
 from kumulus.components.engine import user_error
 from kumulus.kwok.controllers import release_name
-from kumulus.stackfile.load import Loaded
+from kumulus.stackfile.load import LoadedStack
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class KwokPlan:
     """Where another than the stack has installed it, ``<namespace>/<name>``; empty for nowhere."""
 
     @classmethod
-    def of(cls, loaded: Loaded, base: Path) -> KwokPlan:
+    def of(cls, loaded: LoadedStack, base: Path) -> KwokPlan:
         """The plan for a loaded stack; looks into an existing cluster.
 
         Raises:

@@ -12,7 +12,7 @@ from kumulus.kwok import usage
 from kumulus.kwok.lifecycle_stages import stage_objects
 from kumulus.kwok.stages import API_VERSION
 from kumulus.stackfile.lifecycles import PodLifecycle
-from kumulus.stackfile.usage import PodUsage
+from kumulus.stackfile.usage import PodUsageSpec
 
 
 class PodLifecycles(pulumi.ComponentResource):
@@ -32,7 +32,7 @@ class PodLifecycles(pulumi.ComponentResource):
         resource_name: str,
         *,
         lifecycles: Sequence[PodLifecycle],
-        usages: Sequence[PodUsage],
+        usages: Sequence[PodUsageSpec],
         cluster: ClusterLike,
         events: bool = False,
         depends_on: Sequence[pulumi.Resource] = (),

@@ -24,7 +24,7 @@ _CLUSTER_OUTPUTS = (
 )  # fmt: skip
 
 
-class Cluster(pulumi.CustomResource):
+class DeclaredCluster(pulumi.CustomResource):
     """``kumulus:index:Cluster``: a control plane.
 
     Args:
@@ -104,11 +104,11 @@ class ClusterLike(Protocol):
     clusters, empty otherwise. No cluster's name has a dot."""
 
     @property
-    def resource(self) -> Cluster:
+    def resource(self) -> DeclaredCluster:
         """The ``kumulus:index:Cluster``."""
 
     @property
-    def end(self) -> Cluster | None:
+    def end(self) -> DeclaredCluster | None:
         """What the plugin's resources in the cluster are deleted with; None where the cluster outlives the stack."""
 
     @property

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Required, TypedDict, Unpack, cast
 import pulumi
 
 from kumulus.components.arguments import SectionOf, check, fields
-from kumulus.components.inputs import Checked, problems_explained, within
+from kumulus.components.inputs import CheckedInputs, problems_explained, within
 from kumulus.components.resources import ClusterLike, InCluster, KubernetesObject, depended_on
 from kumulus.model.errors import SpecError
 from kumulus.model.identity import POD_SECURITY_LABEL, TENANT_LABEL
@@ -37,7 +37,7 @@ class TenantArgs(TypedDict, total=False):
     """The hard limits of a ResourceQuota, such as ``{"requests.nvidia.com/gpu": "16", "pods": 200}``. Default: none."""
     role: Literal["view", "edit", "admin"]
     """The built-in ClusterRole that it has in the namespace. Default: ``edit``."""
-    rules: Annotated[Sequence[Mapping[str, Any]], SectionOf("kumulus.stackfile.tenants:Rule")]
+    rules: Annotated[Sequence[Mapping[str, Any]], SectionOf("kumulus.stackfile.tenants:RuleSpec")]
     """More permissions, such as ``[{"apiGroups": ["batch.volcano.sh"], "resources": ["jobs"], "verbs": ["get"]}]``."""
     pod_security: Literal["privileged", "baseline", "restricted"]
     """The Pod Security Standard that is enforced in the namespace. Default: ``baseline``."""
@@ -74,7 +74,9 @@ class Tenant(pulumi.ComponentResource):
         source = f"Tenant {resource_name}"
         check(args, TenantArgs, source)
         given = {field: args.get(name) for name, field in _FIELDS.items()}
-        found = Checked(tenants.Tenant, source, {**given, "name": args.get("tenant_name") or resource_name}, _NAMES)
+        found = CheckedInputs(
+            tenants.TenantSpec, source, {**given, "name": args.get("tenant_name") or resource_name}, _NAMES
+        )
         tenant, cluster = found.plain, args["cluster"]
         with problems_explained(source, _NAMES):
             if wrong := tenants.tenant_problems([(0, tenant.model_dump())]):
@@ -170,7 +172,7 @@ class Tenant(pulumi.ComponentResource):
         )
 
 
-def arguments_of(tenant: tenants.Tenant, cluster: ClusterLike) -> TenantArgs:
+def arguments_of(tenant: tenants.TenantSpec, cluster: ClusterLike) -> TenantArgs:
     """The arguments of a Tenant for a stack file's tenant, which shares a cluster."""
     given = tenant.model_dump(exclude_unset=True, exclude={"name"})
     return cast(

@@ -19,7 +19,7 @@ Number = int | str | None
 """A number, or the name of one that is drawn."""
 
 
-class Condition(Section):
+class ProblemCondition(Section):
     """So many objects of a kind match. Objects that are being deleted do not count.
 
     Attributes:
@@ -137,7 +137,7 @@ class Objects:
         self._api, self._kinds = api, kinds
         self._lists: dict[tuple[str, ...], list[dict[str, Any]]] = {}
 
-    def verdict(self, conditions: Sequence[Condition], namespace: str) -> Verdict:
+    def verdict(self, conditions: Sequence[ProblemCondition], namespace: str) -> Verdict:
         """What is found of conditions.
 
         Args:
@@ -146,7 +146,7 @@ class Objects:
         """
         return Verdict(tuple(self._outcome(each, namespace) for each in conditions))
 
-    def _outcome(self, wanted: Condition, namespace: str) -> Outcome:
+    def _outcome(self, wanted: ProblemCondition, namespace: str) -> Outcome:
         matching = [
             each
             for each in self._list(wanted.apiVersion, wanted.kind, wanted.namespace or namespace, wanted.labels)

@@ -12,7 +12,7 @@ from kumulus import toolchain
 from kumulus.gym import kubectl, problem_file
 from kumulus.gym.conditions import Objects, Verdict
 from kumulus.gym.errors import GymError
-from kumulus.gym.problem_file import Problem, Step
+from kumulus.gym.problem_file import Problem, ProblemStep
 from kumulus.model.words import counted
 from kumulus.testing import Cluster, ClusterError, Event, Node, Pod
 from kumulus.testing.manifests import Manifest
@@ -233,7 +233,7 @@ class Environment:
         except ToolchainError as error:
             raise GymError(str(error)) from None
 
-    def _run(self, command: kubectl.Command, timeout: float) -> tuple[str, int]:
+    def _run(self, command: kubectl.AgentCommand, timeout: float) -> tuple[str, int]:
         if command.refused:
             return command.refused, 2
         return kubectl.run(self._kubectl, command, self.cluster.kubeconfig, timeout)
@@ -244,7 +244,7 @@ class Environment:
         accounts = f"/api/v1/namespaces/{name}/serviceaccounts"
         self.cluster.wait(lambda: self.cluster.client.get(accounts)["items"], what=f"the account of namespace {name}")
 
-    def _prepare(self, step: Step, namespace: str) -> None:
+    def _prepare(self, step: ProblemStep, namespace: str) -> None:
         """Do a step of what makes the problem.
 
         Raises:
@@ -257,7 +257,7 @@ class Environment:
             for objects, options in ((bare, ("-n", namespace) if namespace else ()), (there, ())):
                 if objects:
                     asked = kubectl.parsed(objects)
-                    self._require(kubectl.Command((*asked.words, *options), asked.text), "objects")
+                    self._require(kubectl.AgentCommand((*asked.words, *options), asked.text), "objects")
         for command in step.kubectl or ():
             self._require(kubectl.parsed(command), command)
         if step.fault:
@@ -267,12 +267,12 @@ class Environment:
         if step.until:
             self._wait(step, namespace)
 
-    def _require(self, command: kubectl.Command, what: str) -> None:
+    def _require(self, command: kubectl.AgentCommand, what: str) -> None:
         text, code = self._run(command, _COMMAND_S)
         if code:
             raise GymError(f"{what}: {text}")
 
-    def _wait(self, step: Step, namespace: str) -> None:
+    def _wait(self, step: ProblemStep, namespace: str) -> None:
         ends = time.monotonic() + _SETUP_S
         while True:
             verdict = Objects(self.cluster.client, self._kinds).verdict(step.until or (), namespace)

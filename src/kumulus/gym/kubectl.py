@@ -38,7 +38,7 @@ _MOST_TEXT = 16_000
 
 
 @dataclass(frozen=True)
-class Command:
+class AgentCommand:
     """An agent's command."""
 
     words: tuple[str, ...] = ()
@@ -55,19 +55,19 @@ class Command:
         return bool(self.refused) or rest[0] in _READING or (rest[0] == "rollout" and rest[1:2] in _LOOKING)
 
 
-def parsed(command: str | Manifest | Sequence[Manifest]) -> Command:
+def parsed(command: str | Manifest | Sequence[Manifest]) -> AgentCommand:
     """A command line, or manifests to be applied, as an agent gives them; a here-document is its standard input."""
     if not isinstance(command, str):
         manifests = [command] if hasattr(command, "keys") else list(command)
-        return Command(("kubectl", "apply", "-f", "-"), "---\n".join(map(yaml_writing.written, manifests)))
+        return AgentCommand(("kubectl", "apply", "-f", "-"), "---\n".join(map(yaml_writing.written, manifests)))
     text = ""
     if heredoc := _HEREDOC.fullmatch(command.strip()):
         command, text = heredoc["command"], heredoc["text"] + "\n"
     try:
         words = tuple(shlex.split(command))
     except ValueError as error:
-        return Command(refused=f"the command cannot be read: {error}; close every quote")
-    return Command(words, text, _refusal(words))
+        return AgentCommand(refused=f"the command cannot be read: {error}; close every quote")
+    return AgentCommand(words, text, _refusal(words))
 
 
 def _refusal(words: Sequence[str]) -> str:
@@ -129,7 +129,7 @@ def _of_letters(letters: str) -> tuple[str, str]:
     return letters[-1:], ""
 
 
-def run(kubectl: Path, command: Command, kubeconfig: Path, timeout: float) -> tuple[str, int]:
+def run(kubectl: Path, command: AgentCommand, kubeconfig: Path, timeout: float) -> tuple[str, int]:
     """Run a command; returns what it says, and its exit code.
 
     Args:

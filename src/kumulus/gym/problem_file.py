@@ -13,7 +13,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field, model_validator
 
 from kumulus.gym import kubectl
-from kumulus.gym.conditions import Condition
+from kumulus.gym.conditions import ProblemCondition
 from kumulus.gym.errors import GymError
 from kumulus.model import durations
 from kumulus.model.checks import problem as mistake
@@ -44,20 +44,20 @@ class _Text(Template):
     flags = re.VERBOSE
 
 
-class Nodes(Section):
+class DrawnNodes(Section):
     """So many nodes, drawn of those that a label selector selects; `$name_1` is the first of several."""
 
     nodes: str = Field(examples=["kumulus.io/group=h100"])
     count: Annotated[int, whole(1, 1000)] = 1
 
 
-class Step(Section):
+class ProblemStep(Section):
     """One step of what makes a problem: objects to apply, commands, a fault as in a stack file, or what to wait for."""
 
     objects: Objects | None = None
     kubectl: list[str] | None = None
     fault: dict[str, Any] | None = None
-    until: list[Condition] | None = None
+    until: list[ProblemCondition] | None = None
 
     @model_validator(mode="after")
     def _one(self) -> Self:
@@ -86,10 +86,10 @@ class Problem(Section):
     name: str = Field(examples=["cordoned-zone"])
     subject: str = ""
     cluster: dict[str, Any] = Field(default_factory=dict)
-    draw: dict[str, list[Any] | Nodes] = Field(default_factory=dict)
+    draw: dict[str, list[Any] | DrawnNodes] = Field(default_factory=dict)
     description: str = Field(examples=["Pods of web stay Pending. Get them to run."])
-    setup: list[Step] = Field(examples=["[{kubectl: […]}]"])
-    verify: list[Condition] = Field(examples=["[{kind: Pod, atLeast: 3}]"])
+    setup: list[ProblemStep] = Field(examples=["[{kubectl: […]}]"])
+    verify: list[ProblemCondition] = Field(examples=["[{kind: Pod, atLeast: 3}]"])
     timeLimit: Duration = "10m"
     steps: Annotated[int, whole(1, 10_000)] = 30
     solution: list[str | dict[str, Any]] = Field(default_factory=list)
@@ -115,7 +115,7 @@ class Problem(Section):
         """
         draws, values = random.Random(f"{self.name}/{seed}"), dict[str, Any]()
         for name, of in self.draw.items():
-            if isinstance(of, Nodes):
+            if isinstance(of, DrawnNodes):
                 there = sorted(nodes(str(_filled(of.nodes, values))))
                 if len(there) < of.count:
                     what = f"{self.name}: draw.{name}: {len(there)} of {of.count} nodes are there"
@@ -189,7 +189,7 @@ def _name_mistakes(made: Problem) -> Iterator[Mistake]:
     for name, of in made.draw.items():
         if not re.fullmatch(_Text.idpattern, name):
             yield mistake(("draw", name), "is no name of a draw", "write small letters, digits and _")
-        if isinstance(of, Nodes):
+        if isinstance(of, DrawnNodes):
             yield from _undrawn(("draw", name, "nodes"), of.nodes, known)
             known |= set(_named(name, [""] * of.count))
         elif of and all(isinstance(each, Mapping) for each in of):

@@ -39,7 +39,7 @@ class ChartError(Exception):
 
 
 @dataclass(frozen=True)
-class Source:
+class ChartSource:
     """Where a chart comes from."""
 
     chart: str
@@ -80,7 +80,7 @@ class Chart:
         return {name: hashlib.sha256(text.encode()).hexdigest()[:16] for name, text in self.crds.items()}
 
 
-async def fetch(source: Source) -> Chart:
+async def fetch(source: ChartSource) -> Chart:
     """Fetch and read a chart; one of an exact version is fetched once per machine."""
     try:
         place = Path(source.chart) if source.is_path else await _kept(source)
@@ -91,7 +91,7 @@ async def fetch(source: Source) -> Chart:
     return Chart(place, str(about["version"]), _by_name(crds))
 
 
-async def have(source: Source) -> None:
+async def have(source: ChartSource) -> None:
     """Fetch a chart unless it is on this machine; :func:`fetch` reads it."""
     if source.is_path:
         return
@@ -121,7 +121,7 @@ async def check_values(chart: Chart, values: Mapping[str, Any]) -> None:
             raise ChartError("values", f"the chart's schema rejects them: {rejected}; write what it asks for") from None
 
 
-async def _kept(source: Source) -> Path:
+async def _kept(source: ChartSource) -> Path:
     """The chart's archive, fetched if necessary.
 
     Raises:
@@ -145,7 +145,7 @@ async def _kept(source: Source) -> Path:
     return place
 
 
-async def _pulled(source: Source, scratch: Path) -> Path:
+async def _pulled(source: ChartSource, scratch: Path) -> Path:
     reference, options = source.chart, [] if not source.repository else ["--repo", source.repository]
     if source.repository and source.access:
         # Helm takes a password from a file, or as an argument, which every user of this machine could read.
@@ -159,7 +159,7 @@ async def _pulled(source: Source, scratch: Path) -> Path:
     return found
 
 
-async def _entered(source: Source, scratch: Path) -> tuple[str, list[str]]:
+async def _entered(source: ChartSource, scratch: Path) -> tuple[str, list[str]]:
     names = ("username", "password", "caFile", "certFile", "keyFile")
     access = {name: source.access[name] for name in names if source.access.get(name)}
     entry = {"name": "private", "url": source.repository, **access}
@@ -219,7 +219,7 @@ def _texts(value: object) -> list[str]:
     return [value] if isinstance(value, str) and len(value) > 3 else []
 
 
-def _chart_error(source: Source, reason: str) -> ChartError:
+def _chart_error(source: ChartSource, reason: str) -> ChartError:
     reason = " ".join(reason.split())
     version = f" {source.version}" if source.version else ""
     what = f"the chart {source.chart}{version}" + (f" of {source.repository}" if source.repository else "")
@@ -270,7 +270,7 @@ async def find_charts(arguments: dict[str, Any]) -> dict[str, Any]:
     changed = asyncio.Semaphore(_AT_ONCE)
 
     async def problem(asked: dict[str, Any]) -> str:
-        source = Source(
+        source = ChartSource(
             str(asked["chart"]), asked.get("repository") or "", asked.get("version") or "", asked.get("access") or {}
         )
         try:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import ApiError
-from kumulus.kube.discovery import BESIDE_OTHERS, IN_EVERY_NAMESPACE, Resource, namespaced
+from kumulus.kube.discovery import BESIDE_OTHERS, IN_EVERY_NAMESPACE, ApiResource, namespaced
 from kumulus.kube.errors import tolerating
 from kumulus.kube.media import METADATA_ONLY
 from kumulus.kube.namespaces import NAMESPACES
@@ -95,7 +95,7 @@ async def _left(client: Client, name: str) -> str:
     return ""
 
 
-async def _first(client: Client, kind: Resource, namespace: str) -> str:
+async def _first(client: Client, kind: ApiResource, namespace: str) -> str:
     """The kind and name, as kubectl takes them, of the first object of a kind that counts."""
     # The kind may have gone in the meantime, with the release perhaps.
     with tolerating(404):

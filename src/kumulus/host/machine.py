@@ -24,7 +24,7 @@ _FIRST_NAMESPACE = 0xEFFFFFFC
 
 
 @dataclass(frozen=True)
-class Machine:
+class HostMachine:
     """A machine, as one user of it."""
 
     id: str
@@ -33,14 +33,14 @@ class Machine:
     """What its users call it; it may change, and two may have the same."""
 
 
-def this(machine_id: Path = MACHINE_ID) -> Machine:
+def this(machine_id: Path = MACHINE_ID) -> HostMachine:
     """The machine that this process runs on.
 
     Args:
         machine_id: the file with systemd's machine id; without it, as in containers, only our own id counts.
     """
     parts = f"kumulus {_text(machine_id)} {_drawn()}"
-    return Machine(hashlib.sha256(parts.encode()).hexdigest()[:_DIGITS], socket.gethostname() or "localhost")
+    return HostMachine(hashlib.sha256(parts.encode()).hexdigest()[:_DIGITS], socket.gethostname() or "localhost")
 
 
 def is_alone(machine_id: Path = MACHINE_ID, namespace: Path = _NAMESPACE) -> bool:

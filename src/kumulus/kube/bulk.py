@@ -15,7 +15,7 @@ class Interrupted(Exception):
 
 
 @dataclass
-class Outcome(Generic[T]):
+class BulkOutcome(Generic[T]):
     """The result of a bulk operation."""
 
     done: list[T] = field(default_factory=list)
@@ -40,7 +40,7 @@ async def for_each(
     lanes: asyncio.Semaphore | None = None,
     most_failures: int = 10,
     progress: Callable[[int], None] | None = None,
-) -> Outcome[T]:
+) -> BulkOutcome[T]:
     """Run ``action`` on every item with a fixed number of workers.
 
     A failing item does not stop the others, until ``most_failures`` have failed: then something is wrong with all of
@@ -57,7 +57,7 @@ async def for_each(
         most_failures: failures after which no further item is begun.
         progress: called after each success with the number of successes so far.
     """
-    outcome: Outcome[T] = Outcome()
+    outcome: BulkOutcome[T] = BulkOutcome()
     source = iter(items)
 
     async def work() -> None:

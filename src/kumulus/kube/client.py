@@ -17,9 +17,9 @@ from kumulus.kube.config import Connection
 from kumulus.kube.errors import ApiError, Unreachable, api_error, no_answer
 from kumulus.kube.exec_credentials import Credential
 from kumulus.kube.http import Http, Query, reason
-from kumulus.kube.http_connection import Answer
+from kumulus.kube.http_connection import HttpAnswer
 from kumulus.kube.media import JSON, MERGE_PATCH, PROTOBUF, USER_AGENT
-from kumulus.kube.patience import Attempts
+from kumulus.kube.patience import RequestAttempts
 
 T = TypeVar("T")
 # For answers that nobody reads: the least that a server can give, as client-go's metadata client asks for it.
@@ -140,7 +140,7 @@ class Client:
         query = dict(params or {})
         if verb in ("POST", "PATCH", "PUT"):
             query.setdefault("fieldManager", USER_AGENT)
-        attempts = Attempts(self.patience if patience is None else patience, self._request_timeout)
+        attempts = RequestAttempts(self.patience if patience is None else patience, self._request_timeout)
         renewed, begun, first = False, math.inf, time.monotonic()
         while True:
             try:
@@ -289,7 +289,7 @@ def _is_local(server: str) -> bool:
     return urlsplit(server).hostname in ("127.0.0.1", "::1", "localhost")
 
 
-def _wait(answer: Answer) -> float | None:
+def _wait(answer: HttpAnswer) -> float | None:
     """Seconds that the server asked to wait, if it did."""
     after = answer.headers.get("retry-after", "")
     return float(after) if after.isdigit() else None

@@ -29,7 +29,7 @@ _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 @dataclass(frozen=True)
-class Resource:
+class ApiResource:
     """A kind of object in namespaces."""
 
     api_version: str
@@ -48,7 +48,7 @@ class Resource:
         return f"{root(self.api_version)}{inside(namespace)}/{self.plural}"
 
 
-async def namespaced(client: Client) -> list[Resource]:
+async def namespaced(client: Client) -> list[ApiResource]:
     """The namespaced kinds that can be listed, created and deleted, each in one version.
 
     That is the version that the cluster prefers, or for a kind that this one does not have, another of its group.
@@ -60,11 +60,11 @@ async def namespaced(client: Client) -> list[Resource]:
             versions += dict.fromkeys(each["groupVersion"] for each in listed)
     # A group is still listed for a moment after its last kind is removed.
     answers = await asyncio.gather(*(find(client, root(version)) for version in versions))
-    found: dict[tuple[str, str], Resource] = {}
+    found: dict[tuple[str, str], ApiResource] = {}
     for version, answer in zip(versions, answers, strict=True):
         for each in answer["resources"] if answer else ():
             if each["namespaced"] and "/" not in each["name"] and set(each["verbs"]) >= _VERBS:
-                resource = Resource(version, each["kind"], each["name"])
+                resource = ApiResource(version, each["kind"], each["name"])
                 found.setdefault((resource.group, resource.plural), resource)
     return list(found.values())
 

@@ -18,7 +18,7 @@ from contextlib import aclosing, asynccontextmanager
 from functools import lru_cache
 from urllib.parse import quote, urlencode, urlsplit
 
-from kumulus.kube.http_connection import Answer, Broken, HttpConnection
+from kumulus.kube.http_connection import Broken, HttpAnswer, HttpConnection
 from kumulus.kube.media import USER_AGENT
 
 # Servers close what was idle for long (Go's own after 90 s, load balancers after 60), so it is not used.
@@ -87,7 +87,7 @@ class Http:
         *,
         within: float,
         tls: ssl.SSLContext | None = None,
-    ) -> Answer:
+    ) -> HttpAnswer:
         """Send a request and read its whole answer.
 
         Args:
@@ -110,7 +110,7 @@ class Http:
                         raise
             return _whole(await self._ask(await self._connect(tls), head))
 
-    async def _ask(self, connection: HttpConnection, request: bytes) -> Answer:
+    async def _ask(self, connection: HttpConnection, request: bytes) -> HttpAnswer:
         self._busy.add(connection)
         try:
             answer = await connection.ask(request)
@@ -135,7 +135,7 @@ class Http:
         within: float,
         silence: float,
         tls: ssl.SSLContext | None = None,
-    ) -> AsyncIterator[tuple[Answer, AsyncIterator[bytes]]]:
+    ) -> AsyncIterator[tuple[HttpAnswer, AsyncIterator[bytes]]]:
         """GET something and read it as it arrives, on a connection of its own.
 
         Yields the answer without its body, and the chunks of the body, which end with it.
@@ -228,7 +228,7 @@ def reason(error: OSError, waited: float = 0.0) -> str:
     return str(error) or type(error).__name__
 
 
-def _whole(answer: Answer) -> Answer:
+def _whole(answer: HttpAnswer) -> HttpAnswer:
     """The answer with its body decompressed."""
     if answer.headers.get("content-encoding", "").lower() == "gzip":
         try:

@@ -17,7 +17,7 @@ class Broken(ConnectionError):
 
 
 @dataclass(slots=True)
-class Answer:
+class HttpAnswer:
     """What a server answered."""
 
     status: int
@@ -46,7 +46,7 @@ class HttpConnection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._parser = httptools.HttpResponseParser(self)
-        self._asked: asyncio.Future[Answer] | None = None
+        self._asked: asyncio.Future[HttpAnswer] | None = None
         self._whole = True
         self._headers: dict[str, str] = {}
         self._body: list[bytes] = []
@@ -57,7 +57,7 @@ class HttpConnection(asyncio.Protocol):
         self._error: OSError | None = None
         self._news: asyncio.Future[None] | None = None
 
-    def ask(self, request: bytes, *, whole: bool = True) -> asyncio.Future[Answer]:
+    def ask(self, request: bytes, *, whole: bool = True) -> asyncio.Future[HttpAnswer]:
         """Send a request; the answer comes when it is complete or, if not ``whole``, when its headers have arrived."""
         self._asked = self._loop.create_future()
         self._whole, self._ended, self.heard, self.reusable = whole, False, False, False
@@ -138,7 +138,7 @@ class HttpConnection(asyncio.Protocol):
         """See :class:`httptools.HttpResponseParser`."""
         self._begun = self._final()
         if not self._whole and self._asked is not None and not self._asked.done() and self._begun:
-            self._asked.set_result(Answer(self._parser.get_status_code(), self._headers))
+            self._asked.set_result(HttpAnswer(self._parser.get_status_code(), self._headers))
 
     def on_body(self, body: bytes) -> None:
         """See :class:`httptools.HttpResponseParser`."""
@@ -164,7 +164,7 @@ class HttpConnection(asyncio.Protocol):
     def _complete(self) -> None:
         asked, self._ended, self._begun, self.idle_since = self._asked, True, False, time.monotonic()
         if asked is not None and not asked.done():
-            asked.set_result(Answer(self._parser.get_status_code(), self._headers, b"".join(self._body)))
+            asked.set_result(HttpAnswer(self._parser.get_status_code(), self._headers, b"".join(self._body)))
         self._asked = None
         self._notify()
 

@@ -8,7 +8,7 @@ _LONGEST_PAUSE = 5.0
 _ITS_OWN_TIMEOUT_S = 60.0
 
 
-class Attempts:
+class RequestAttempts:
     """The attempts of one request.
 
     Args:

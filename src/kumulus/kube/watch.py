@@ -27,7 +27,7 @@ _PAGE_PATIENCE = 5.0
 _GONE = 410
 
 
-class Event(NamedTuple, Generic[T]):
+class WatchEvent(NamedTuple, Generic[T]):
     """Something that happened to one object."""
 
     kind: Kind
@@ -43,7 +43,7 @@ class Event(NamedTuple, Generic[T]):
 class Events(Generic[T]):
     """Events in their order, as many as arrived at once."""
 
-    events: list[Event[T]]
+    events: list[WatchEvent[T]]
     """What happened."""
     listed: bool = False
     """Whether they come from a list: they give the present state, and it is not known since when it is so."""
@@ -61,7 +61,7 @@ class Synced:
 
 
 @dataclass(frozen=True, slots=True)
-class Interrupted:
+class WatchInterrupted:
     """Nothing is heard at the moment; the follower keeps trying."""
 
     error: ApiError | Unreachable
@@ -77,7 +77,7 @@ class Resumed:
     """
 
 
-News: TypeAlias = Events[T] | Synced | Interrupted | Resumed
+News: TypeAlias = Events[T] | Synced | WatchInterrupted | Resumed
 
 
 async def watch(
@@ -132,7 +132,7 @@ def follow(
         timeout: seconds that one watch lasts; up to a quarter more, so that many do not end at once.
 
     Raises:
-        ApiError: the first list is refused. Later refusals are reported as :class:`Interrupted`.
+        ApiError: the first list is refused. Later refusals are reported as :class:`WatchInterrupted`.
         Unreachable: the server does not answer the first list within the client's patience.
     """
     how = codec or cast(Codec[T], JsonCodec())
@@ -169,7 +169,7 @@ class _Follower(Generic[T]):
             except (ApiError, Unreachable) as error:
                 if self._synced and not self._interrupted:
                     self._interrupted = True
-                    yield Interrupted(error)
+                    yield WatchInterrupted(error)
                 if isinstance(error, ApiError) and error.status == _GONE:
                     self._version = ""
                     await self._pause(None if self._fruitless else 0)
@@ -209,15 +209,15 @@ class _Follower(Generic[T]):
             query["continue"] = page.token
         if gone:
             self._known -= gone
-            yield Events([Event("DELETED", key, None) for key in sorted(gone)], listed=True)
+            yield Events([WatchEvent("DELETED", key, None) for key in sorted(gone)], listed=True)
         self._version, self._synced = version, True
         yield Synced(version)
 
-    def _listed(self, item: T) -> Event[T]:
+    def _listed(self, item: T) -> WatchEvent[T]:
         key = self._codec.key(item)
         kind: Kind = "MODIFIED" if key in self._known else "ADDED"
         self._known.add(key)
-        return Event(kind, key, item)
+        return WatchEvent(kind, key, item)
 
     async def _watching(self) -> AsyncGenerator[News[T], None]:
         """Send one watch from where the last one ended."""
@@ -249,7 +249,7 @@ class _Follower(Generic[T]):
         self._interrupted = False
         return [Resumed()]
 
-    def _happened(self, batch: list[tuple[str, T]]) -> list[Event[T]]:
+    def _happened(self, batch: list[tuple[str, T]]) -> list[WatchEvent[T]]:
         events = []
         if batch:
             # First: where it ends the watch, the new list has to say what this batch would have said.
@@ -258,7 +258,7 @@ class _Follower(Generic[T]):
             if kind in ("ADDED", "MODIFIED", "DELETED"):
                 key = self._codec.key(item)
                 (self._known.discard if kind == "DELETED" else self._known.add)(key)
-                events.append(Event(cast(Kind, kind), key, item))
+                events.append(WatchEvent(cast(Kind, kind), key, item))
         return events
 
     def _advance(self, kind: str, item: T) -> None:

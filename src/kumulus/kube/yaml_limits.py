@@ -41,7 +41,7 @@ def check_limits(text: str, *, only_fast: bool = False) -> bool:
     """Refuse a text that costs too much to read; one that does not parse is for its reader to report.
 
     Args:
-        only_fast: if libyaml fails, leave the rest to a reader that counts by itself (:class:`Limits`).
+        only_fast: if libyaml fails, leave the rest to a reader that counts by itself (:class:`YamlLimits`).
 
     Returns:
         Whether libyaml accepts it.
@@ -54,7 +54,7 @@ def check_limits(text: str, *, only_fast: bool = False) -> bool:
         raise too_large()
     # The slower one as well if libyaml fails: PyYAML's own parser may accept what libyaml refuses.
     for loader in (FAST_LOADER, *([] if only_fast else [yaml.SafeLoader])):
-        limits = Limits()
+        limits = YamlLimits()
         try:
             for event in yaml.parse(text, Loader=loader):
                 limits.count(event)
@@ -68,7 +68,7 @@ def check_limits(text: str, *, only_fast: bool = False) -> bool:
     return False
 
 
-class Limits:
+class YamlLimits:
     """Counts what the events of one text stand for."""
 
     def __init__(self) -> None:

@@ -30,7 +30,7 @@ _CHARTS_OWN, _OURS = "/root/.kwok/kwok.yaml", "/etc/kumulus/kwok.yaml"
 
 
 @dataclass(frozen=True)
-class Settings:
+class ControllerSettings:
     """What all kwok-controllers of a cluster have in common."""
 
     repository: str
@@ -55,7 +55,7 @@ class Settings:
 class Controllers:
     """The kwok-controllers of a cluster."""
 
-    settings: Settings
+    settings: ControllerSettings
     cluster: str
     nodes: int
     """How many nodes they have to emulate."""

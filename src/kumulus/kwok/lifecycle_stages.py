@@ -34,7 +34,7 @@ from kumulus.kwok.pod_statuses import lifecycle as templates
 from kumulus.kwok.pod_statuses.followed import followed
 from kumulus.kwok.pod_statuses.fragments import FAILED_CHECK
 from kumulus.model.distributions import Distribution
-from kumulus.model.lifecycles import Failure, Lifecycle, Resize
+from kumulus.model.lifecycles import ContainerFailure, Lifecycle, ResizeRefusal
 
 PRIME = 94_906_247
 """The largest prime that is 2 modulo 3 and whose square is below 2^53."""
@@ -144,7 +144,9 @@ class _Stages:
         delay = self._delay(states.CONTAINERS_STARTED, (start_up, "start-up"))
         return self._stage("ready", f"start-up: {start_up}", self._in("starting"), templates.made_ready(), delay)
 
-    def _end(self, step: str, outcome: str, run: Distribution, what: str, failure: Failure | None) -> StageObject:
+    def _end(
+        self, step: str, outcome: str, run: Distribution, what: str, failure: ContainerFailure | None
+    ) -> StageObject:
         selector = self._in("starting" if self.life.must_run else "ready")
         about = f"run: {run}"
         if self.life.failures:
@@ -155,7 +157,7 @@ class _Stages:
         delay = self._delay(states.CONTAINERS_STARTED, (self.life.start_up or _ZERO, "start-up"), (run, what))
         return self._stage(step, about, selector, templates.ended(failure, bool(self.life.must_run)), delay)
 
-    def _drawn(self, draw: str, what: str, shares: Sequence[Failure | Resize], rest: str) -> str:
+    def _drawn(self, draw: str, what: str, shares: Sequence[ContainerFailure | ResizeRefusal], rest: str) -> str:
         """A jq expression of which of several shares a draw falls in, as `what` with its number, or the rest."""
         least, branches = 0.0, ""
         for number, each in enumerate(shares):
@@ -233,7 +235,7 @@ def _without_pretending(life: Lifecycle) -> Lifecycle:
         case "pending":
             return replace(life, image_pull=Distribution("fixed", kwok_stages.FOR_EVER / 1000))
         case "fail":
-            return replace(life, start_up=_ZERO, failures=(Failure(1.0, **FAILED_CHECK, after=_ZERO),))
+            return replace(life, start_up=_ZERO, failures=(ContainerFailure(1.0, **FAILED_CHECK, after=_ZERO),))
         case _:
             return life
 

@@ -14,15 +14,15 @@ from kumulus.extras.capture.commands.fit import plain
 from kumulus.extras.capture.fit import fit
 from kumulus.extras.gpu_operator.section import FakeGpuOperator
 from kumulus.extras.lab.file.load import references
-from kumulus.extras.lab.file.model import Experiment
+from kumulus.extras.lab.file.model import ExperimentSpec
 from kumulus.extras.lab.report import text
 from kumulus.extras.lab.report.model import Report
-from kumulus.extras.scaling.section import Autoscaler
+from kumulus.extras.scaling.section import AutoscalerSpec
 from kumulus.kube.yaml_limits import FAST_LOADER
 from kumulus.mcp.held import Held
 from kumulus.mcp.looking import Cluster
 from kumulus.model.errors import path_text
-from kumulus.nodes.catalog.faults import kinds
+from kumulus.nodes.catalog.faults import fault_kinds
 from kumulus.stackfile.model import ClusterSpec
 from kumulus.testing import AsyncCluster, ClusterError
 
@@ -32,7 +32,7 @@ Nodes = Annotated[
     Field(description="how many plain nodes, or how many by instance type or GPU, such as {'h100': 100}; 30 if empty"),
 ]
 Broken = Annotated[int | list[str] | None, Field(description="how many nodes, or which ones; all if left out")]
-Kind = Annotated[str, Field(description=f"one of {', '.join(kinds())}")]
+Kind = Annotated[str, Field(description=f"one of {', '.join(fault_kinds())}")]
 
 
 class Changing:
@@ -93,7 +93,7 @@ class Changing:
         written = yaml.load(experiment, FAST_LOADER)  # noqa: S506 - a safe loader
         if not isinstance(written, dict):
             raise ClusterError("experiment: write the contents of an experiment file, not its path")
-        named = _named(Experiment.checked(written, "the experiment"))
+        named = _named(ExperimentSpec.checked(written, "the experiment"))
         _refuse(named, "run it yourself: kumulus experiment run FILE --kubeconfig KUBECONFIG")
         async with self._held.changing(cluster) as made:
             report = await made.cluster.experiment(written)
@@ -118,13 +118,13 @@ def _programs(spec: ClusterSpec) -> Iterator[str]:
     if spec.kwok.processes:
         yield "kwok.processes"
     asked = spec.sections_of_extras()
-    if isinstance(scaler := asked.get("autoscaler"), Autoscaler) and scaler.binary:
+    if isinstance(scaler := asked.get("autoscaler"), AutoscalerSpec) and scaler.binary:
         yield "autoscaler.binary"
     if isinstance(operator := asked.get("gpuOperator"), FakeGpuOperator) and operator.binaries:
         yield "gpuOperator.binaries"
 
 
-def _named(experiment: Experiment) -> Iterator[str]:
+def _named(experiment: ExperimentSpec) -> Iterator[str]:
     """Where an experiment names programs or files of the user's machine; a policy's file is a program, too."""
     yield from (path_text(where) for where, _ in references(experiment))
     if experiment.scheduler.binary:

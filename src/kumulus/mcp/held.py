@@ -14,7 +14,7 @@ _SHOWN = 12
 
 
 @dataclass
-class Made:
+class HeldCluster:
     """A cluster that the server has made, and what ends each of its active faults, by the fault's name."""
 
     cluster: AsyncCluster
@@ -29,7 +29,7 @@ class Held:
     """
 
     def __init__(self, seen: Mapping[str, Client]) -> None:
-        self._seen, self._made = seen, dict[str, Made]()
+        self._seen, self._made = seen, dict[str, HeldCluster]()
         # Agents ask for several things at once.
         self._alone = asyncio.Lock()
 
@@ -42,11 +42,11 @@ class Held:
         async with self._alone:
             if name in {*self._made, *self._seen}:
                 raise ClusterError(f"there is a cluster {name}; destroy it, or write another name")
-            self._made[name] = Made(await cluster.start())
+            self._made[name] = HeldCluster(await cluster.start())
         return self.described()[name]
 
     @asynccontextmanager
-    async def changing(self, name: str) -> AsyncIterator[Made]:
+    async def changing(self, name: str) -> AsyncIterator[HeldCluster]:
         """A cluster that the server may change, and changes alone.
 
         Raises:

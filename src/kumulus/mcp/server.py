@@ -12,7 +12,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 
 from kumulus.extras.capture.dry import Undecided
-from kumulus.extras.capture.dumps import Refused
+from kumulus.extras.capture.dumps import FileRefused
 from kumulus.extras.journal.errors import JournalError
 from kumulus.host.version import VERSION
 from kumulus.kube import ApiError, Client, Unreachable, load_kubeconfig
@@ -27,7 +27,7 @@ _ABOUT = (
     "played by KWOK, and nothing runs in a pod."
 )
 _READ_ONLY = "This server only looks; started with --write, it makes clusters and changes them."
-_EXPECTED = (ApiError, ClusterError, JournalError, Refused, SpecError, Undecided, Unreachable, yaml.YAMLError)
+_EXPECTED = (ApiError, ClusterError, JournalError, FileRefused, SpecError, Undecided, Unreachable, yaml.YAMLError)
 _PATIENCE = 10.0
 
 Tool = Callable[..., Awaitable[dict[str, Any]]]

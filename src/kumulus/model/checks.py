@@ -12,7 +12,7 @@ from typing import Any, Concatenate, ParamSpec, TypeAlias, cast
 
 from kumulus.model.errors import Problem, Where, path_text, shown
 from kumulus.model.names import (
-    Mistake,
+    ValueMistake,
     annotation_key_mistake,
     instead,
     is_own,
@@ -34,7 +34,7 @@ _TAINT_KEYS = ("key", "value", "effect")
 
 P = ParamSpec("P")
 Check: TypeAlias = Callable[Concatenate[Where, object, P], list[Problem]]
-_MistakeOf = Callable[[str], Mistake | None]
+_MistakeOf = Callable[[str], ValueMistake | None]
 
 
 def problem(where: Where, message: str, remedy: str = "") -> Problem:

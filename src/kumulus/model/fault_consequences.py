@@ -27,7 +27,7 @@ _ACTIONS = {
 }
 
 
-def described(
+def described_fault(
     kind: str,
     node: NodeEffects,
     pods: PodEffects | None,

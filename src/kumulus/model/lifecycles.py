@@ -48,7 +48,7 @@ class PodSelection:
 
 
 @dataclass(frozen=True)
-class Failure:
+class ContainerFailure:
     """One way in which a container ends with an error."""
 
     share: float
@@ -65,7 +65,7 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Resize:
+class ResizeRefusal:
     """One way in which a resize in place is not accepted."""
 
     share: float
@@ -94,9 +94,9 @@ class Lifecycle:
     """How long the containers run until they are ready."""
     run: Distribution | None = None
     """How long they run from then on."""
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[ContainerFailure, ...] = ()
     """How they may fail; the rest, 1 minus all shares, succeeds."""
-    resizes: tuple[Resize, ...] = ()
+    resizes: tuple[ResizeRefusal, ...] = ()
     """What may become of their resizes; the rest is accepted."""
     termination: Distribution | None = None
     """How long their containers run on once they are deleted, unless their grace period ends before."""

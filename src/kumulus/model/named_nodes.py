@@ -63,7 +63,7 @@ def named_nodes_problems(where: Where, raw: object, ours_too: bool = False) -> l
     return found
 
 
-def count_problems(where: Where, raw: object, replicas: object) -> list[Problem]:
+def named_count_problems(where: Where, raw: object, replicas: object) -> list[Problem]:
     """Whether the number of named nodes equals the replicas; malformed values are reported elsewhere.
 
     Args:

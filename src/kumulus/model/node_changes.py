@@ -39,7 +39,7 @@ class NodeFields:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FieldChange:
     """One field of a node that has to change."""
 
     section: str
@@ -62,7 +62,7 @@ def changes(
     want: OwnedFields,
     before: Applied,
     had: Callable[[Condition], str] = lambda condition: condition.status,
-) -> list[Change]:
+) -> list[FieldChange]:
     """Every field that has to change: those with another wanted value, and those no longer wanted.
 
     Args:
@@ -89,7 +89,7 @@ def changes(
     return [*found, *info, *_of("conditions", have.conditions, conditions, before.conditions)]
 
 
-def changes_between(before: OwnedFields, after: OwnedFields) -> list[Change]:
+def changes_between(before: OwnedFields, after: OwnedFields) -> list[FieldChange]:
     """Every field that has to change on a node that is in one wanted state, to get it to the next."""
     have = NodeFields(
         before.labels,
@@ -106,12 +106,12 @@ def changes_between(before: OwnedFields, after: OwnedFields) -> list[Change]:
     return changes(have, after, record, str)
 
 
-def mapping_patch(found: Iterable[Change], section: str) -> dict[str, str | None]:
+def mapping_patch(found: Iterable[FieldChange], section: str) -> dict[str, str | None]:
     """The changes of one section, as a merge patch."""
     return {each.key: each.want for each in found if each.section == section}
 
 
-def condition_patch(found: Iterable[Change], want: OwnedFields, now: str) -> list[dict[str, str]]:
+def condition_patch(found: Iterable[FieldChange], want: OwnedFields, now: str) -> list[dict[str, str]]:
     """The changes of conditions, as a strategic merge patch.
 
     Args:
@@ -125,7 +125,7 @@ def condition_patch(found: Iterable[Change], want: OwnedFields, now: str) -> lis
     return patch
 
 
-def status_patch(found: Iterable[Change], want: OwnedFields, now: str) -> dict[str, object]:
+def status_patch(found: Iterable[FieldChange], want: OwnedFields, now: str) -> dict[str, object]:
     """The changes of a node's status, as a strategic merge patch without empty sections."""
     found = list(found)
     sections = {
@@ -139,14 +139,14 @@ def status_patch(found: Iterable[Change], want: OwnedFields, now: str) -> dict[s
     return status
 
 
-def _of(section: str, have: Mapping[str, str], want: Mapping[str, str], before: Iterable[str]) -> Iterator[Change]:
+def _of(section: str, have: Mapping[str, str], want: Mapping[str, str], before: Iterable[str]) -> Iterator[FieldChange]:
     # Nearly every node has exactly these values, which is detected without a loop.
     if not want.items() <= have.items():
         for key, value in want.items():
             if have.get(key) != value:
-                yield Change(section, key, have.get(key), value)
+                yield FieldChange(section, key, have.get(key), value)
     for key in sorted(key for key in before if key not in want and key in have):
-        yield Change(section, key, have[key], None)
+        yield FieldChange(section, key, have[key], None)
 
 
 def _emptied(have: NodeFields, want: OwnedFields) -> bool:
@@ -158,7 +158,9 @@ def _emptied(have: NodeFields, want: OwnedFields) -> bool:
     return SIMULATED_POOL_LABEL in want.labels and not any(have.node_info.get(key) for key in want.node_info)
 
 
-def _of_taints(have: Mapping[TaintKey, str], want: Iterable[Taint], before: frozenset[TaintKey]) -> Iterator[Change]:
+def _of_taints(
+    have: Mapping[TaintKey, str], want: Iterable[Taint], before: frozenset[TaintKey]
+) -> Iterator[FieldChange]:
     named = {_taint_name(key): value for key, value in have.items()}
     wanted = {_taint_name((taint.key, taint.effect)): taint.value for taint in want}
     return _of("taints", named, wanted, map(_taint_name, before))
@@ -168,7 +170,7 @@ def _taint_name(key: TaintKey) -> str:
     return ":".join(key)
 
 
-def _same_amount(change: Change) -> bool:
+def _same_amount(change: FieldChange) -> bool:
     """Whether both are the same quantity; the API server accepts some spellings that we reject."""
     try:
         return change.have is not None and change.want is not None and equal(change.have, change.want)

@@ -100,7 +100,7 @@ _MEMORY_SHARE = 0.8
 
 
 @dataclass(frozen=True)
-class Machine:
+class MachineSize:
     """What a control plane may run on."""
 
     cores: int
@@ -110,7 +110,7 @@ class Machine:
 
 
 @dataclass(frozen=True)
-class Cost:
+class FleetFootprint:
     """What a fleet costs."""
 
     nodes: int
@@ -159,7 +159,7 @@ def inotify_instances(*, kueue: bool = False) -> int:
     return sum(_INOTIFY.values()) + (_INOTIFY_OF_KUEUE if kueue else 0)
 
 
-def cost(nodes: int, machine: Machine, heartbeat_factor: int | None = None) -> Cost:
+def cost(nodes: int, machine: MachineSize, heartbeat_factor: int | None = None) -> FleetFootprint:
     """What a fleet costs, according to the model.
 
     Args:
@@ -171,7 +171,7 @@ def cost(nodes: int, machine: Machine, heartbeat_factor: int | None = None) -> C
     memory = {name: line.at(nodes) for name, line in lines.items()}
     most = max(machine.memory_mb * API_SERVER_SHARE, _KEPT_BY_API_SERVER_MB.at(nodes))
     memory[_API_SERVER] = min(memory[_API_SERVER], most)
-    return Cost(
+    return FleetFootprint(
         nodes=nodes,
         heartbeat_factor=heartbeat_factor,
         memory_mb=memory,
@@ -184,9 +184,9 @@ def cost(nodes: int, machine: Machine, heartbeat_factor: int | None = None) -> C
     )
 
 
-def together(costs: Sequence[Cost]) -> Cost:
+def together(costs: Sequence[FleetFootprint]) -> FleetFootprint:
     """What several clusters on one machine cost: sums, or the maximum where each cluster has its own limit."""
-    return Cost(
+    return FleetFootprint(
         nodes=sum(each.nodes for each in costs),
         heartbeat_factor=max(each.heartbeat_factor for each in costs),
         memory_mb={name: sum(each.memory_mb[name] for each in costs) for name in costs[0].memory_mb},
@@ -200,7 +200,7 @@ def together(costs: Sequence[Cost]) -> Cost:
     )
 
 
-def limits(found: Cost, machine: Machine) -> list[str]:
+def limits(found: FleetFootprint, machine: MachineSize) -> list[str]:
     """In what ways a machine is too small, each in one sentence with a remedy; empty when the fleet fits."""
     lines = []
     if found.total_memory_mb > machine.memory_mb * _MEMORY_SHARE:
@@ -225,7 +225,7 @@ def limits(found: Cost, machine: Machine) -> list[str]:
     return lines
 
 
-def _too_busy(found: Cost, machine: Machine) -> str:
+def _too_busy(found: FleetFootprint, machine: MachineSize) -> str:
     allowed = machine.cores * _STANDING_SHARE - found.resting_cores
     if allowed <= 0:
         return (
@@ -239,7 +239,7 @@ def _too_busy(found: Cost, machine: Machine) -> str:
     )
 
 
-def most_nodes(machine: Machine, heartbeat_factor: int | None = None) -> int:
+def most_nodes(machine: MachineSize, heartbeat_factor: int | None = None) -> int:
     """The largest fleet, in steps of 1,000 nodes, that fits a machine according to the model."""
     low, high = 0, 1000
     while low < high:

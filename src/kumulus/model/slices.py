@@ -46,7 +46,7 @@ _MOST_COUNTER_SETS = 8
 _GPUS_OF_A_SLICE = _MOST_COUNTING // DEVICES_OF_A_GPU
 
 
-class Part(NamedTuple):
+class SlicePart(NamedTuple):
     """One of the slices that a node publishes."""
 
     ordinal: int
@@ -61,13 +61,13 @@ def slice_count(devices: Devices) -> int:
     return _device_slices(devices) + of_counters
 
 
-def parts_of(ordinals: Iterable[int], devices: Devices) -> Iterator[Part]:
+def parts_of(ordinals: Iterable[int], devices: Devices) -> Iterator[SlicePart]:
     """Every slice of some nodes of a pool."""
     numbers = range(slice_count(devices))
-    return (Part(ordinal, number) for ordinal in ordinals for number in numbers)
+    return (SlicePart(ordinal, number) for ordinal in ordinals for number in numbers)
 
 
-def slice_name(pool: Pool, devices: Devices, part: Part) -> str:
+def slice_name(pool: Pool, devices: Devices, part: SlicePart) -> str:
     """The name of a node's slice. A kubelet plugin would append random letters; ours is deterministic."""
     name = f"{pool.node_name(part.ordinal)}-{devices.driver}"
     return f"{name}-{part.number}" if part.number else name
@@ -113,7 +113,7 @@ def slice_labels(pool: Pool) -> dict[str, str]:
     return {CLUSTER_LABEL: pool.labels.get(CLUSTER_LABEL, ""), POOL_LABEL: pool.name, **marked}
 
 
-def slice_spec(pool: Pool, devices: Devices, part: Part) -> dict[str, Any]:
+def slice_spec(pool: Pool, devices: Devices, part: SlicePart) -> dict[str, Any]:
     """The `spec` of one slice of a node, exactly as the API server returns it.
 
     Args:
@@ -132,7 +132,7 @@ def slice_spec(pool: Pool, devices: Devices, part: Part) -> dict[str, Any]:
     }
 
 
-def _devices_of(pool: Pool, devices: Devices, part: Part) -> dict[str, Any]:
+def _devices_of(pool: Pool, devices: Devices, part: SlicePart) -> dict[str, Any]:
     node, cluster = pool.node_name(part.ordinal), pool.labels.get(CLUSTER_LABEL, "")
     left, well, taint = published(pool, devices, part.ordinal)
     tainted = {"taints": [taint]} if taint else {}
@@ -148,14 +148,14 @@ def _devices_of(pool: Pool, devices: Devices, part: Part) -> dict[str, Any]:
     return {"devices": [each for one in whole for each in partitioned(one, devices.mig_profiles, memory)]}
 
 
-def _counters_of(devices: Devices, part: Part) -> dict[str, Any]:
+def _counters_of(devices: Devices, part: SlicePart) -> dict[str, Any]:
     """A counter slice has no devices. Counters of a GPU lost to a fault stay, since nothing consumes them."""
     first = (part.number - _device_slices(devices)) * _MOST_COUNTER_SETS
     found = range(first, min(devices.count, first + _MOST_COUNTER_SETS))
     return {"sharedCounters": [counter_set(f"gpu-{index}") for index in found]}
 
 
-class Published(NamedTuple):
+class PublishedDevices(NamedTuple):
     """How many devices a node publishes, how many of them are well, the first ones, and the taint of the others."""
 
     left: int
@@ -163,7 +163,7 @@ class Published(NamedTuple):
     taint: dict[str, str]
 
 
-def published(pool: Pool, devices: Devices, ordinal: int) -> Published:
+def published(pool: Pool, devices: Devices, ordinal: int) -> PublishedDevices:
     """What a node publishes: the devices with the highest indices are removed, or tainted, first by faults.
 
     A fault names its loss by the extended resource, `nvidia.com/gpu: "-1"`, which stands for the same devices.
@@ -179,7 +179,7 @@ def published(pool: Pool, devices: Devices, ordinal: int) -> Published:
         else:
             left -= gone
     left = max(0, left)
-    return Published(left, max(0, left - ill), taint)
+    return PublishedDevices(left, max(0, left - ill), taint)
 
 
 def _taint(driver: str, fault: ActiveFault) -> dict[str, str]:
@@ -189,7 +189,7 @@ def _taint(driver: str, fault: ActiveFault) -> dict[str, str]:
     return {**named, "effect": "NoSchedule", **({"timeAdded": fault.since} if fault.since else {})}
 
 
-def slice_manifest(pool: Pool, devices: Devices, part: Part, node_uid: str) -> dict[str, Any]:
+def slice_manifest(pool: Pool, devices: Devices, part: SlicePart, node_uid: str) -> dict[str, Any]:
     """A complete ResourceSlice to post, owned by its node, so that it is deleted with the node."""
     node = pool.node_name(part.ordinal)
     return {

@@ -42,7 +42,7 @@ class Tally:
 
 
 @dataclass(frozen=True)
-class Totals(Tally):
+class PoolTotals(Tally):
     """The tally of all pools, and the tallies of their groups and zones, each in the order of the stack file.
 
     `gpu_products` counts the GPUs by product, for pools whose labels name one.
@@ -84,7 +84,7 @@ def claimed_gpus(pool: Pool) -> int:
     return devices.count * pool.replicas
 
 
-def totals(pools: Iterable[Pool]) -> Totals:
+def totals(pools: Iterable[Pool]) -> PoolTotals:
     """Sum up the capacities of the pools' nodes: in total, by group and by zone.
 
     Args:
@@ -95,7 +95,7 @@ def totals(pools: Iterable[Pool]) -> Totals:
     zones = dict.fromkeys(pool.zone for pool, _ in counted)
     products = dict.fromkeys(pool.gpu_product for pool, _ in counted if pool.gpu_product)
     overall = _tally(counted)
-    return Totals(
+    return PoolTotals(
         nodes=overall.nodes,
         resources=overall.resources,
         claimed_gpus=overall.claimed_gpus,

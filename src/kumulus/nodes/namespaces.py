@@ -25,7 +25,7 @@ _LOOK_EVERY = 0.25
 
 
 @dataclass(frozen=True)
-class Namespace:
+class WantedNamespace:
     """A namespace as a stack wants it."""
 
     name: str
@@ -49,7 +49,7 @@ class Namespace:
         return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
 
 
-async def look(client: Client, wanted: Namespace, recorded: str = "") -> dict[str, Any] | None:
+async def look(client: Client, wanted: WantedNamespace, recorded: str = "") -> dict[str, Any] | None:
     """The metadata of a namespace; None if there is none.
 
     Args:
@@ -71,7 +71,7 @@ async def look(client: Client, wanted: Namespace, recorded: str = "") -> dict[st
     return metadata
 
 
-async def make(client: Client, wanted: Namespace, before: Mapping[str, Mapping[str, str]], recorded: str) -> None:
+async def make(client: Client, wanted: WantedNamespace, before: Mapping[str, Mapping[str, str]], recorded: str) -> None:
     """Create a namespace, or change the stack's own one to what is wanted.
 
     Args:
@@ -100,7 +100,7 @@ async def make(client: Client, wanted: Namespace, before: Mapping[str, Mapping[s
     await objects.persist(attempt, wanted.path, f"namespace {wanted.name}")
 
 
-async def remove(client: Client, wanted: Namespace, recorded: str, stop: asyncio.Event, seconds: float) -> str:
+async def remove(client: Client, wanted: WantedNamespace, recorded: str, stop: asyncio.Event, seconds: float) -> str:
     """Delete a stack's namespace and wait until it is gone with everything in it.
 
     Returns:
@@ -132,7 +132,7 @@ async def remove(client: Client, wanted: Namespace, recorded: str, stop: asyncio
     return ""
 
 
-def differences(metadata: Mapping[str, Any], wanted: Namespace) -> dict[str, str]:
+def differences(metadata: Mapping[str, Any], wanted: WantedNamespace) -> dict[str, str]:
     """How a namespace is not as wanted: the path of each label and annotation that differs, and what is there."""
     found = {}
     labels = {**wanted.labels, **wanted.owner.labels}

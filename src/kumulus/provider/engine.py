@@ -12,7 +12,7 @@ from kumulus.provider.protocol import engine_pb2, engine_pb2_grpc
 _STATUS_INTERVAL = 0.2
 
 
-class Engine:
+class PulumiEngine:
     """The engine's logging service.
 
     Args:
@@ -64,7 +64,7 @@ class Engine:
 
 
 class _EngineReporter:
-    def __init__(self, engine: Engine, urn: str) -> None:
+    def __init__(self, engine: PulumiEngine, urn: str) -> None:
         self._engine = engine
         self._urn = urn
         self._last = 0.0

@@ -19,11 +19,11 @@ from google.protobuf import empty_pb2, struct_pb2
 
 from kumulus.nodes.errors import InvalidInputs, PartialFailure, ProviderError
 from kumulus.provider import VERSION
-from kumulus.provider.engine import Engine
+from kumulus.provider.engine import PulumiEngine
 from kumulus.provider.protocol import errors_pb2, plugin_pb2, provider_pb2, provider_pb2_grpc, status_pb2
 from kumulus.provider.resources.base import Operation, Resource
-from kumulus.provider.resources.diffing import Difference, covers
-from kumulus.provider.settings import Settings
+from kumulus.provider.resources.diffing import PropertyDifference, covers
+from kumulus.provider.settings import PluginSettings
 from kumulus.provider.values import from_struct, keep_secret, to_struct
 
 Function = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
@@ -91,17 +91,17 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
 
     def __init__(
         self,
-        engine: Engine,
+        engine: PulumiEngine,
         resources: dict[str, Resource],
         program: str,
         functions: Mapping[str, Function] | None = None,
         schema: Callable[[], str] = lambda: "{}",
         construct: Callable[[bytes], Awaitable[bytes]] | None = None,
-        settings: Settings | None = None,
+        settings: PluginSettings | None = None,
     ) -> None:
         self._engine = engine
         self._construct = construct
-        self._settings = settings or Settings()
+        self._settings = settings or PluginSettings()
         self._schema = schema
         self._resources = resources
         self._functions = functions or {}
@@ -240,7 +240,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         return empty_pb2.Empty()
 
 
-def _diff_response(found: list[Difference], delete_before_replace: bool) -> provider_pb2.DiffResponse:
+def _diff_response(found: list[PropertyDifference], delete_before_replace: bool) -> provider_pb2.DiffResponse:
     detailed = {d.path: provider_pb2.PropertyDiff(kind=_KINDS[d.kind], inputDiff=False) for d in found}
     replaces = [d.path for d in found if d.replaces]
     changes = provider_pb2.DiffResponse.DIFF_SOME if found else provider_pb2.DiffResponse.DIFF_NONE

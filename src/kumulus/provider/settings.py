@@ -76,7 +76,7 @@ WRITTEN = "writtenBy"
 
 
 @dataclass
-class Settings:
+class PluginSettings:
     """The user's settings: consent to what cannot be undone, and prices."""
 
     move_here: bool = False

@@ -21,7 +21,7 @@ MISSING = "missing"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedControlPlane:
     """The control plane a stack asks for."""
 
     name: str
@@ -69,13 +69,13 @@ class Observed:
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedControlPlane:
     """A control plane as recorded in the stack's state."""
 
     name: str
     """The cluster's name."""
     owner: str
-    """The owner who made it, as :attr:`Wanted.owner`."""
+    """The owner who made it, as :attr:`WantedControlPlane.owner`."""
     directory: str
     """Where the runtime keeps its files."""
     kubeconfig: str
@@ -86,7 +86,7 @@ class Recorded:
     """The runtime's own options with which it was made."""
 
     @classmethod
-    def of(cls, wanted: Wanted, seen: Observed) -> Recorded:
+    def of(cls, wanted: WantedControlPlane, seen: Observed) -> RecordedControlPlane:
         """The record of a control plane that was asked for and found."""
         return cls(wanted.name, wanted.owner, seen.directory, seen.kubeconfig, seen.identity, wanted.options)
 
@@ -134,11 +134,11 @@ class Runtime(ABC):
         """Whether a cluster can change from one Kubernetes version to another in place, and keep its contents."""
         return False
 
-    def kubeconfig_path(self, wanted: Wanted) -> str:
+    def kubeconfig_path(self, wanted: WantedControlPlane) -> str:
         """Where the kubeconfig will be; known before the cluster exists, so that previews can show it."""
         return str(self.files.of(wanted.home, wanted.name).kubeconfig)
 
-    def configuration(self, wanted: Wanted) -> str:
+    def configuration(self, wanted: WantedControlPlane) -> str:
         """Fingerprint of the in-place settings wanted, to compare with :attr:`Observed.configuration`."""
         return ""
 
@@ -146,7 +146,7 @@ class Runtime(ABC):
         """The consequences of a change of the options, a line for each that needs an explanation."""
         return []
 
-    async def examine(self, wanted: Wanted, identity: str | None, report: Reporter) -> Foreseen | None:
+    async def examine(self, wanted: WantedControlPlane, identity: str | None, report: Reporter) -> Foreseen | None:
         """Check the cluster itself at each preview and update, before anything is changed, and report on it.
 
         Args:
@@ -157,12 +157,12 @@ class Runtime(ABC):
         """
         return None
 
-    async def examine_update(self, wanted: Wanted, report: Reporter) -> None:
+    async def examine_update(self, wanted: WantedControlPlane, report: Reporter) -> None:
         """Check at each preview and update, before anything is changed, what is to be applied to a cluster in place."""
         return
 
     @abstractmethod
-    async def create(self, wanted: Wanted, report: Reporter, stop: asyncio.Event) -> Observed:
+    async def create(self, wanted: WantedControlPlane, report: Reporter, stop: asyncio.Event) -> Observed:
         """Make the control plane and wait until it answers.
 
         Raises:
@@ -170,7 +170,7 @@ class Runtime(ABC):
         """
 
     @abstractmethod
-    async def read(self, recorded: Recorded, report: Reporter) -> Observed | None:
+    async def read(self, recorded: RecordedControlPlane, report: Reporter) -> Observed | None:
         """Look at the control plane; None when it is gone or another cluster has taken its place."""
 
     def removed(self, directory: str) -> bool:
@@ -181,9 +181,9 @@ class Runtime(ABC):
         return False
 
     @abstractmethod
-    async def repair(self, wanted: Wanted, identity: str, report: Reporter) -> Observed:
+    async def repair(self, wanted: WantedControlPlane, identity: str, report: Reporter) -> Observed:
         """Restart dead components and apply the in-place settings."""
 
     @abstractmethod
-    async def delete(self, recorded: Recorded, report: Reporter) -> None:
+    async def delete(self, recorded: RecordedControlPlane, report: Reporter) -> None:
         """Remove all its processes and files; finding none is success."""

@@ -16,7 +16,7 @@ KUBECONFIG_FILE = "kubeconfig.yaml"
 
 
 @dataclass(frozen=True)
-class Options:
+class RuntimeOptions:
     """A runtime's section of the stack file, which has the runtime's name."""
 
     model: str
@@ -47,7 +47,7 @@ class Descriptor:
     """How long its first `up` takes."""
     implementation: str
     """The :class:`~kumulus.runtimes.base.Runtime`, as ``module:Class``."""
-    options: Options
+    options: RuntimeOptions
     """Its section of the stack file."""
     short: str = ""
     """What it is in two words, for the plugin's schema; may be empty."""

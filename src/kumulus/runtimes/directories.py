@@ -11,7 +11,7 @@ from pathlib import Path
 from kumulus.host import files
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
-from kumulus.runtimes.place import Place, described, same
+from kumulus.runtimes.place import Place, described_place, same
 
 _NEEDED_BYTES = 1 << 30
 # etcd allocates its log in segments of 64 MB, and exits when it cannot.
@@ -94,7 +94,7 @@ def left_alone(place: Place, names: Iterable[str]) -> str:
 
 def not_ours(place: Place, owner: str) -> str:
     """The message that another owner has a place by now."""
-    return f"{place.directory} now belongs to {described(owner)}; it is left alone"
+    return f"{place.directory} now belongs to {described_place(owner)}; it is left alone"
 
 
 def require_free(place: Place, owner: str, *, preview: bool = False) -> None:
@@ -120,11 +120,11 @@ def require_free(place: Place, owner: str, *, preview: bool = False) -> None:
         made_by = place.note().get("owner")
         if made_by is not None and owner and not same(made_by, owner):
             # The stack may have lost its identity by another name of its resource, which tells it from a later stack.
-            here = described(made_by) == described(owner)
+            here = described_place(made_by) == described_place(owner)
             raise ProviderError(
                 f"a cluster named {place.name!r} that this stack did not make is at {place.directory} (made by "
-                f"{described(made_by)}); set another `name:` in kumulus:cluster, or destroy that one where it was made"
-                + (", or give its resource an alias if it had another name before" if here else "")
+                f"{described_place(made_by)}); set another `name:` in kumulus:cluster, or destroy that one where it "
+                "was made" + (", or give its resource an alias if it had another name before" if here else "")
             )
         # In a preview, a cluster of another runtime may still be there: it is deleted before this one is created.
         foreign = place.foreign_to_all() if preview else place.foreign()

@@ -148,7 +148,7 @@ def same(one: str, other: str) -> bool:
     return bool(first) and {**first, _IDENTITY: ""} == {**second, _IDENTITY: ""}
 
 
-def described(written: str) -> str:
+def described_place(written: str) -> str:
     """The owner in a message: the stack and its program's directory, or the text itself if it lacks one of these."""
     known = _read(written)
     return f"the stack {known['stack']} of {known['program']}" if {"stack", "program"} <= known.keys() else written

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kumulus.host import pulumi_project
-from kumulus.host.machine import Machine
+from kumulus.host.machine import HostMachine
 from kumulus.runtimes import place
 from kumulus.runtimes.place import Place
 
@@ -27,7 +27,7 @@ LOST = "without the pods, Jobs and whatever else was put into it in addition to 
 class Here:
     """Where the plugin works."""
 
-    machine: Machine
+    machine: HostMachine
     """The machine."""
     program: Path
     """The project's directory."""
@@ -35,7 +35,7 @@ class Here:
     """The directory with the stacks' state, if it is inside the project and moves with it."""
 
     @classmethod
-    def of(cls, machine: Machine, program: Path) -> Here:
+    def of(cls, machine: HostMachine, program: Path) -> Here:
         """Where the project is on a machine."""
         project = pulumi_project.find(program)
         backend = project.backend_directory() if project else None
@@ -105,7 +105,7 @@ def program_of(outputs: Mapping[str, Any]) -> Path | None:
     return Path(program) if isinstance(program, str) and program else None
 
 
-def _called(machine: Mapping[str, Any], here: Machine) -> str:
+def _called(machine: Mapping[str, Any], here: HostMachine) -> str:
     """A machine's name; where it is the same as this one's, with something that tells the two apart."""
     name = str(machine.get("name") or "unknown")
     if name != here.name:

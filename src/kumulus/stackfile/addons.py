@@ -14,7 +14,7 @@ from pydantic import Field
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, SpecError, Where, shown, shown_path
 from kumulus.model.fields import Section, checked, short_label, text, whole
-from kumulus.model.names import Mistake
+from kumulus.model.names import ValueMistake
 from kumulus.stackfile.yamltext import json_problem, read_yaml
 
 ChartKind = Literal["repository", "oci", "path"]
@@ -66,7 +66,7 @@ def mapping_of_yaml(raw: object) -> dict[str, Any]:
     return found
 
 
-def mapping_problems(where: Where, raw: object) -> list[Problem]:
+def yaml_mapping_problems(where: Where, raw: object) -> list[Problem]:
     """Problems of a mapping, or of a YAML text of one."""
     try:
         mapping_of_yaml(raw)
@@ -75,21 +75,21 @@ def mapping_problems(where: Where, raw: object) -> list[Problem]:
     return []
 
 
-def repository_mistake(url: str) -> Mistake | None:
+def repository_mistake(url: str) -> ValueMistake | None:
     """What is wrong with the URL of a chart repository; None for nothing."""
     if url.startswith(("https://", "http://", "oci://")):
         return None
-    return Mistake("is not the URL of a chart repository", "write a URL that starts with https:// or oci://")
+    return ValueMistake("is not the URL of a chart repository", "write a URL that starts with https:// or oci://")
 
 
-def not_empty_mistake(value: str) -> Mistake | None:
+def not_empty_mistake(value: str) -> ValueMistake | None:
     """What is wrong with a name; None for nothing."""
     if value and value == value.strip() and value.isprintable():
         return None
-    return Mistake("is not a name", "write it without blanks around it")
+    return ValueMistake("is not a name", "write it without blanks around it")
 
 
-MappingOrYaml = Annotated[dict[str, Any], checked(mapping_problems, mapping_of_yaml, form="mappingOrYaml")]
+MappingOrYaml = Annotated[dict[str, Any], checked(yaml_mapping_problems, mapping_of_yaml, form="mappingOrYaml")]
 
 
 def in_order(addons: Sequence[Addon]) -> list[Addon]:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from kumulus.kwok.controllers import Settings
+from kumulus.kwok.controllers import ControllerSettings
 from kumulus.model.checks import matching, problem
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.fields import QuantityText, Section, checked, text, whole
@@ -29,7 +29,7 @@ def _network_problems(where: Where, raw: object) -> list[Problem]:
     return []
 
 
-class KwokCharts(Section):
+class KwokChartsSpec(Section):
     """How KWOK is installed in a cluster whose nodes run containers."""
 
     install: bool | None = Field(default=None, examples=["false"])
@@ -74,11 +74,11 @@ class KwokCharts(Section):
             return {"chart": chart, "version": self.version if chart_kind(chart) == "oci" else None}
         return {"chart": chart, "repoURL": self.repoURL, "version": self.version}
 
-    def settings(self) -> Settings:
+    def settings(self) -> ControllerSettings:
         """The settings shared by the cluster's kwok-controllers."""
         image = IMAGE.fullmatch(self.image)
         assert image
-        return Settings(
+        return ControllerSettings(
             repository=image["repository"],
             tag=image["tag"],
             pull_secrets=tuple(self.imagePullSecrets),

@@ -17,7 +17,7 @@ from kumulus.model.errors import Notice, Problem, SpecError, Where, path_text, s
 from kumulus.model.fields import Section, short_label, whole
 from kumulus.model.fields.validation import validated
 from kumulus.model.names import CLUSTER_NAME_LENGTH, default_cluster_name, instead
-from kumulus.stackfile.load import Loaded, load
+from kumulus.stackfile.load import LoadedStack, load
 from kumulus.stackfile.secrets import Secrets
 from kumulus.stackfile.section import Joined, of_stacks
 from kumulus.stackfile.settings import SEVERAL, parsed
@@ -41,7 +41,7 @@ class Member(Section):
 class Stack:
     """What a stack file declares."""
 
-    clusters: Mapping[str, Loaded]
+    clusters: Mapping[str, LoadedStack]
     """By their names in the file, in its order; the only one of `kumulus:cluster` has the name ""."""
     hub: str = ""
     """The default cluster of commands; empty if the file names none."""
@@ -51,7 +51,7 @@ class Stack:
     """What extras' keys about all clusters mean for them, such as `federation`, by name."""
 
     @property
-    def only(self) -> Loaded | None:
+    def only(self) -> LoadedStack | None:
         """The cluster of a file with `kumulus:cluster`; None for a file with `clusters`."""
         return self.clusters.get("")
 
@@ -166,7 +166,7 @@ class _Reading:
                 problem(("clusters",), f"are {len(first)}", f"write {MOST} or fewer; more take several stacks")
             )
 
-    def _loaded(self, entry: _Entry) -> Loaded | None:
+    def _loaded(self, entry: _Entry) -> LoadedStack | None:
         name = f"{default_cluster_name(self.stack_name)}-{entry.name}"
         if len(name) > CLUSTER_NAME_LENGTH:
             message = f"makes the name {name} of {len(name)} characters, at most {CLUSTER_NAME_LENGTH} are allowed"
@@ -259,7 +259,7 @@ def _hub_type(values: Mapping[str, Any]) -> Iterator[Problem]:
         yield problem(("hub",), f"is {shown(hub)}", "write the name of one of the clusters")
 
 
-def _shared(entries: list[_Entry], found: Mapping[str, Loaded]) -> Iterator[Problem]:
+def _shared(entries: list[_Entry], found: Mapping[str, LoadedStack]) -> Iterator[Problem]:
     """Two clusters with the same port on this machine, or on the same existing cluster."""
     first: dict[object, str] = {}
     for each in entries:

@@ -99,7 +99,7 @@ def changes(raw: Mapping[str, str | int | float]) -> dict[str, str]:
 
 
 @of_mapping
-def condition_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem]:
+def node_condition_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem]:
     """Problems of a mapping from condition types to `{status, reason, message}`, all of them optional."""
     found: list[Problem] = []
     for kind, each in raw.items():

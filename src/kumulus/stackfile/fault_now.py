@@ -6,7 +6,7 @@ from dataclasses import replace
 from kumulus.model.errors import SpecError
 from kumulus.model.pools import Pool
 from kumulus.stackfile.fault_targets import ResolvedFault, resolve
-from kumulus.stackfile.faults import Fault, offer_effects
+from kumulus.stackfile.faults import FaultSpec, offer_effects
 
 
 class NoPools(Exception):
@@ -21,7 +21,7 @@ class NoPools(Exception):
         super().__init__(f"the cluster has no recorded pools, by which nodes are chosen; {remedy}")
 
 
-def resolved(fault: Fault, pools: Mapping[str, Pool], source: str, stack: str = "") -> ResolvedFault:
+def resolved(fault: FaultSpec, pools: Mapping[str, Pool], source: str, stack: str = "") -> ResolvedFault:
     """The nodes of a fault, and what it does there.
 
     Args:

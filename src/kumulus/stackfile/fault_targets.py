@@ -18,9 +18,9 @@ from kumulus.model.node_sets import NodeSet, clashes
 from kumulus.model.nodes import owned_fields
 from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Pool
 from kumulus.model.topology import place_name
-from kumulus.nodes.catalog.faults import kinds
+from kumulus.nodes.catalog.faults import fault_kinds
 from kumulus.stackfile.fault_checks import split_node_name
-from kumulus.stackfile.faults import NODE_KEYS, OFFER_KEYS, POD_KEYS, Fault, Target, offer_effects, offer_problems
+from kumulus.stackfile.faults import NODE_KEYS, OFFER_KEYS, POD_KEYS, FaultSpec, Target, offer_effects, offer_problems
 from kumulus.stackfile.missed_targets import label_remedy, narrowed, place_remedy
 
 _ACTION_REASONS = {"fail": "Error", "failInit": "Error", "evict": "Evicted", "imagePull": "ErrImagePull", "stuck": ""}
@@ -46,7 +46,7 @@ class ResolvedFault:
 
 
 def resolve(
-    faults: Sequence[Fault], pools: Sequence[Pool], before: Sequence[ResolvedFault] = ()
+    faults: Sequence[FaultSpec], pools: Sequence[Pool], before: Sequence[ResolvedFault] = ()
 ) -> tuple[list[ResolvedFault], list[Problem]]:
     """Resolve faults on pools; with every problem found, each at its place below `faults`.
 
@@ -80,9 +80,9 @@ def resolve(
     return found, problems
 
 
-def effects_of(fault: Fault) -> tuple[NodeEffects, PodEffects | None]:
+def effects_of(fault: FaultSpec) -> tuple[NodeEffects, PodEffects | None]:
     """What a fault does: the catalog's entry, overridden by the fault's own fields."""
-    kind = kinds()[fault.kind] if fault.kind else None
+    kind = fault_kinds()[fault.kind] if fault.kind else None
     base = kind.node if kind else NodeEffects()
     kubelet = fault.kubelet or base.kubelet
     node = NodeEffects(
@@ -225,9 +225,9 @@ def _unknown(target: Target, pools: Sequence[Pool], where: Where) -> Iterator[Pr
             yield problem((*where, level), f"{shown(place)} matches no node", other)
 
 
-def _mixture_problems(here: Where, fault: Fault) -> Iterator[Problem]:
+def _mixture_problems(here: Where, fault: FaultSpec) -> Iterator[Problem]:
     """Keys of another type of fault, of nodes, pods or offerings; and a fault that does nothing."""
-    kind = kinds()[fault.kind] if fault.kind else None
+    kind = fault_kinds()[fault.kind] if fault.kind else None
     present = fault.model_fields_set
     if kind is not None and kind.offers is not None:
         yield from offer_problems(here, fault)
@@ -276,7 +276,7 @@ def _condition(name: str, raw: Mapping[str, str]) -> Condition:
     return Condition(raw.get("status", "True"), raw.get("reason", name), raw.get("message", ""))
 
 
-def _pod_effects(base: PodEffects, fault: Fault) -> PodEffects:
+def _pod_effects(base: PodEffects, fault: FaultSpec) -> PodEffects:
     pods = fault.pods
     return replace(
         base,

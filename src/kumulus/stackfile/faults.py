@@ -25,15 +25,15 @@ from kumulus.model.fields import (
 )
 from kumulus.model.fields.validation import validated
 from kumulus.model.quantity import canonical
-from kumulus.nodes.catalog.faults import kinds
+from kumulus.nodes.catalog.faults import fault_kinds
 from kumulus.nodes.catalog.instances import instance_types
 from kumulus.stackfile.fault_checks import (
     change_problems,
     changes,
-    condition_problems,
     entry_of,
     kind_problems,
     kubelet_problems,
+    node_condition_problems,
     node_names_problems,
     percent,
     percent_problems,
@@ -74,7 +74,7 @@ Limits = Annotated[dict[str, str], checked(_limits_problems, _limits, form="reso
 CapacityType = Literal["on-demand", "spot"]
 
 
-class Offers(Section):
+class OffersSpec(Section):
     """Which of an autoscaler's offerings a fault affects: those that match every field that is given."""
 
     zones: list[str] = Field(default_factory=list, examples=["[us-central1-a]"])
@@ -91,7 +91,7 @@ FAULT_NAME_LENGTH = 40
 Duration = Annotated[float, checked(duration_problems, of, form="duration")]
 Share = Annotated[float, checked(percent_problems, percent, form="percent")]
 Changes = Annotated[dict[str, str], checked(change_problems, changes, form="changes")]
-Conditions = Annotated[dict[str, dict[str, str]], checked(condition_problems, dict, form="conditions")]
+Conditions = Annotated[dict[str, dict[str, str]], checked(node_condition_problems, dict, form="conditions")]
 
 
 class Target(Section):
@@ -144,7 +144,7 @@ class FaultedPods(PodSelector):
     containers that fail, unless `container` says another."""
 
 
-class Fault(Section):
+class FaultSpec(Section):
     """A fault: which nodes, pods or offerings it affects, and how."""
 
     INSTEAD: ClassVar[Mapping[str, str]] = dict.fromkeys(("node", "nodes", "names"), "target: {names: [a100-use1-0]}")
@@ -194,7 +194,9 @@ class Fault(Section):
     """If false, the fault hits only pods that exist when it begins, each once."""
     share: Share | None = Field(default=None, examples=["10"])
     """How many of the pods are hit, in per cent."""
-    offers: Offers | None = Field(default=None, examples=["{zones: [us-central1-a], instanceTypes: [e2-standard-16]}"])
+    offers: OffersSpec | None = Field(
+        default=None, examples=["{zones: [us-central1-a], instanceTypes: [e2-standard-16]}"]
+    )
     """For a fault of an autoscaler's offerings, which of them it affects; by default all."""
     priceFactor: Annotated[float, Field(gt=0)] | None = Field(default=None, examples=["2.5"])
     """For a price change, what the price is multiplied by."""
@@ -215,14 +217,14 @@ OFFER_KEYS = {
 POD_KEYS = ("pods", "container", "exitCode", "reason", "message", "delay", "jitter", "repeat", "share")
 
 
-def fault_from(raw: Mapping[str, object], source: str) -> Fault:
+def fault_from(raw: Mapping[str, object], source: str) -> FaultSpec:
     """A fault from a plain mapping.
 
     Args:
         raw: as an item of the stack file's `faults`.
         source: where it is from, for the error's first line.
     """
-    return validated(Fault, raw, source)
+    return validated(FaultSpec, raw, source)
 
 
 _DRAWN_BY = ("labels", "count", "percent", "seed")
@@ -232,12 +234,12 @@ _REMEDIES = {"priceFactor": "write priceFactor: 2 for twice the price", "limits"
 _OWN = {**{kind: (key,) for kind, key in _NEEDED.items()}, "spot-interruption": ("target", "notice")}
 
 
-def offer_effects(fault: Fault) -> OfferEffects | None:
+def offer_effects(fault: FaultSpec) -> OfferEffects | None:
     """What a fault does to the offerings that it selects; None for a fault of nodes or pods."""
-    kind = kinds()[fault.kind] if fault.kind else None
+    kind = fault_kinds()[fault.kind] if fault.kind else None
     if kind is None or kind.offers is None:
         return None
-    which = fault.offers or Offers()
+    which = fault.offers or OffersSpec()
     found = replace(
         kind.offers,
         price_factor=fault.priceFactor if fault.priceFactor is not None else 1.0,
@@ -259,7 +261,7 @@ def offer_effects(fault: Fault) -> OfferEffects | None:
     return replace(found, capacity_types=("spot",), interruption=how)
 
 
-def offer_problems(here: Where, fault: Fault) -> Iterator[Problem]:
+def offer_problems(here: Where, fault: FaultSpec) -> Iterator[Problem]:
     """Keys of such a fault that belong to other faults, and missing ones."""
     kind = str(fault.kind)
     own = ("offers", *_OWN.get(kind, ()))
@@ -278,7 +280,7 @@ def offer_problems(here: Where, fault: Fault) -> Iterator[Problem]:
         yield from _interruption_problems(here, fault)
 
 
-def _interruption_problems(here: Where, fault: Fault) -> Iterator[Problem]:
+def _interruption_problems(here: Where, fault: FaultSpec) -> Iterator[Problem]:
     for key in fault.target.model_fields_set - set(_DRAWN_BY):
         instead = "offers.zones" if key in ("zone", "region") else "labels, count or percent"
         message = "selects nodes of node groups, and an autoscaler's machines are taken back here"

@@ -11,7 +11,7 @@ from kumulus.model.device_checks import binding_problems, capacity_key_problems,
 from kumulus.model.devices import GATES, NODE_ALLOCATABLE, NVIDIA_DRIVER, extended_resource
 from kumulus.model.errors import Problem, Where, path_text, shown
 from kumulus.model.gfd import GPU_PRODUCT_LABEL
-from kumulus.model.named_nodes import count_problems
+from kumulus.model.named_nodes import named_count_problems
 from kumulus.model.names import SYSTEM_GROUP, collisions, is_dns_subdomain, node_name, pool_name
 from kumulus.model.pool_form import allocatable_problems, length_problems
 from kumulus.model.quantity import QuantityError, parse
@@ -60,7 +60,7 @@ def group_pool_problems(raw: Mapping[str, object]) -> Found:
             names.append(pool_name(*parts))
             places.append(where)
             named = placement.get("nodes")
-            yield from count_problems((*where, "replicas"), named, placement.get("replicas"))
+            yield from named_count_problems((*where, "replicas"), named, placement.get("replicas"))
             # A pool's name is part of its nodes' names only if the nodes do not have their own.
             replicas = 0 if named else count(placement.get("replicas"))
             yield from length_problems(where, names[-1], replicas, "write a shorter group or zone name")

@@ -62,7 +62,7 @@ _COMPASS = re.compile(r"north|south|east|west|central")
 NamedNodes = Annotated[tuple[NamedNode, ...], checked(named_nodes_problems, named_nodes_from, form="namedNodes")]
 
 
-class Metadata(Section):
+class MetadataSpec(Section):
     """Labels and annotations of every node of a group; labels override those that Kumulus sets."""
 
     labels: Labels = Field(default_factory=dict, examples=["{example.com/team: search}"])
@@ -77,7 +77,7 @@ class Metadata(Section):
 class NodeTemplate(Section):
     """What every node of a group has."""
 
-    metadata: Metadata = Field(default_factory=Metadata, examples=["{labels: {example.com/team: search}}"])
+    metadata: MetadataSpec = Field(default_factory=MetadataSpec, examples=["{labels: {example.com/team: search}}"])
     """Labels and annotations of every node of the group."""
     taints: Taints = Field(default=(KWOK_TAINT,), examples=["[]"])
     """Taints of every node; an empty list means none."""
@@ -96,7 +96,7 @@ class NodeTemplate(Section):
     by default those of its kubelet's version. Kubernetes 1.35 keeps them only with the gate NodeDeclaredFeatures."""
 
 
-class Placement(Section):
+class PlacementSpec(Section):
     """How many nodes of a group are in one zone."""
 
     availabilityZone: GroupName = Field(examples=["us-east1-b"])
@@ -127,7 +127,7 @@ class NodeGroup(Section):
 
     name: GroupName = Field(examples=["a2-ultragpu-8g"])
     """Part of the nodes' names, and their default instance type."""
-    placement: list[Placement] = Field(examples=["[{availabilityZone: us-east1-b, replicas: 5}]"])
+    placement: list[PlacementSpec] = Field(examples=["[{availabilityZone: us-east1-b, replicas: 5}]"])
     """Where the nodes are: an item for each availability zone."""
     instanceType: Annotated[str, checked(instance_type_problems, form="instanceType")] = Field(
         default="", examples=["a3-highgpu-8g"]
@@ -167,7 +167,7 @@ def region_of(zone: str) -> str:
     return ""
 
 
-def pool_of(group: NodeGroup, placement: Placement, cluster_name: str, flavour: Flavour) -> Pool:
+def pool_of(group: NodeGroup, placement: PlacementSpec, cluster_name: str, flavour: Flavour) -> Pool:
     """The nodes of a group in one zone.
 
     Args:
@@ -202,7 +202,7 @@ def pool_of(group: NodeGroup, placement: Placement, cluster_name: str, flavour: 
     )
 
 
-def _labels(group: NodeGroup, placement: Placement, flavour: Flavour) -> dict[str, str]:
+def _labels(group: NodeGroup, placement: PlacementSpec, flavour: Flavour) -> dict[str, str]:
     info = group.nodeTemplate.nodeInfo
     region = placement.region or region_of(placement.availabilityZone)
     return {

@@ -12,7 +12,7 @@ from pydantic import Field
 from kumulus.model.checks import no_text, problem
 from kumulus.model.errors import Problem, Where, path_text, shown, shown_path
 from kumulus.model.fields import Section, checked, short_label, text
-from kumulus.model.names import Mistake
+from kumulus.model.names import ValueMistake
 
 When = Literal["beforeAddons", "beforeNodes", "last"]
 IMAGE = re.compile(
@@ -22,8 +22,8 @@ IMAGE = re.compile(
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def _command_mistake(value: str) -> Mistake | None:
-    return None if value.strip() else Mistake("is empty", "write a command, or leave the key out")
+def _command_mistake(value: str) -> ValueMistake | None:
+    return None if value.strip() else ValueMistake("is empty", "write a command, or leave the key out")
 
 
 def _environment_problems(where: Where, raw: object) -> list[Problem]:
@@ -44,12 +44,12 @@ def is_archive(image: str) -> bool:
     return image.startswith(("./", "../", "/")) or image.endswith((".tar", ".tar.gz", ".tgz"))
 
 
-def _image_mistake(value: str) -> Mistake | None:
+def _image_mistake(value: str) -> ValueMistake | None:
     if is_archive(value) or IMAGE.fullmatch(value):
         return None
     lower = value.lower()
     remedy = f"write {lower}" if IMAGE.fullmatch(lower) else "write a name with a tag, my-app:dev, or ./my-app.tar"
-    return Mistake("is neither an image's name nor the path of an archive", remedy)
+    return ValueMistake("is neither an image's name nor the path of an archive", remedy)
 
 
 Command = Annotated[str, text(_command_mistake, form="notBlank")]

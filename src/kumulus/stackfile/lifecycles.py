@@ -16,7 +16,7 @@ STEPS = ("imagePull", "init", "startUp", "run", "failures", "resizes", "terminat
 _LARGEST_SEED = 2**31 - 1
 
 
-class Failure(Section):
+class FailureSpec(Section):
     """One way in which a container ends with an error."""
 
     share: Annotated[float, checked(share_problems, float, form="share")] = Field(examples=["0.05"])
@@ -32,12 +32,12 @@ class Failure(Section):
     after: DurationField | None = Field(default=None, examples=["{exponential: {mean: 1h}}"])
     """How long it runs before it fails; by default as long as it would have run."""
 
-    def failure(self) -> model.Failure:
+    def failure(self) -> model.ContainerFailure:
         """The model from which KWOK's stages are made."""
-        return model.Failure(self.share, self.exitCode, self.reason, self.message, self.container, self.after)
+        return model.ContainerFailure(self.share, self.exitCode, self.reason, self.message, self.container, self.after)
 
 
-class Resize(Section):
+class ResizeSpec(Section):
     """One way in which a resize of a pod in place is not accepted."""
 
     share: Annotated[float, checked(share_problems, float, form="share")] = Field(examples=["0.2"])
@@ -47,9 +47,9 @@ class Resize(Section):
     after: DurationField | None = Field(default=None, examples=["30s"])
     """How long it is deferred before it is accepted; by default until the pod is resized again."""
 
-    def resize(self) -> model.Resize:
+    def resize(self) -> model.ResizeRefusal:
         """The model from which KWOK's stages are made."""
-        return model.Resize(self.share, self.outcome, self.after)
+        return model.ResizeRefusal(self.share, self.outcome, self.after)
 
 
 class PodLifecycle(Section):
@@ -71,9 +71,9 @@ class PodLifecycle(Section):
     """How long the containers run until they are ready."""
     run: DurationField | None = Field(default=None, examples=["{lognormal: {median: 10m, sigma: 0.5}}"])
     """How long the containers run once ready; by default without end."""
-    failures: list[Failure] = Field(default_factory=list, examples=["[{share: 0.05, exitCode: 1}]"])
+    failures: list[FailureSpec] = Field(default_factory=list, examples=["[{share: 0.05, exitCode: 1}]"])
     """How the containers fail instead; the share that is left of 1 succeeds."""
-    resizes: list[Resize] = Field(default_factory=list, examples=["[{share: 0.2, outcome: deferred, after: 30s}]"])
+    resizes: list[ResizeSpec] = Field(default_factory=list, examples=["[{share: 0.2, outcome: deferred, after: 30s}]"])
     """What becomes of resizes of ready pods in place; the share that is left of 1 is accepted."""
     termination: DurationField | None = Field(default=None, examples=["20s"])
     """How long the containers of a deleted pod run on; at most its grace period, after which they are killed."""

@@ -21,14 +21,14 @@ from kumulus.stackfile.expand import pools, system_pool
 from kumulus.stackfile.groups import Flavour
 from kumulus.stackfile.model import ClusterSpec
 from kumulus.stackfile.secrets import Secrets, hidden
-from kumulus.stackfile.settings import Settings
+from kumulus.stackfile.settings import StackSettings
 
 if TYPE_CHECKING:
     from kumulus.stackfile.fault_targets import ResolvedFault
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedStack:
     """The wanted state of a stack."""
 
     spec: ClusterSpec
@@ -82,7 +82,7 @@ def load(
     *,
     source: str = "",
     secrets: Secrets | None = None,
-) -> Loaded:
+) -> LoadedStack:
     """Read and check a stack of one cluster. Keys without a value count as absent.
 
     Args:
@@ -94,7 +94,7 @@ def load(
         secrets: the places in `cluster` that the configuration keeps secret.
     """
     source = source or f"stacks/Pulumi.{stack}.yaml"
-    settings = Settings.read(config)
+    settings = StackSettings.read(config)
     if "clusterConfig" in settings.values:
         return _load_kemu(settings, stack, base, source)
     kept = secrets or Secrets()
@@ -104,7 +104,7 @@ def load(
     return replace(_loaded(spec, stack, base, "kumulus", tuple(notices), source, own), secrets=kept)
 
 
-def _load_kemu(settings: Settings, stack: str, base: Path, source: str) -> Loaded:
+def _load_kemu(settings: StackSettings, stack: str, base: Path, source: str) -> LoadedStack:
     """The stack of a KEMU file; arguments and errors as those of :func:`load`."""
     if settings.problems:
         raise SpecError(settings.problems, source)
@@ -117,7 +117,7 @@ def _load_kemu(settings: Settings, stack: str, base: Path, source: str) -> Loade
     return _loaded(file.spec, stack, base, "kemu", file.notices, file.source, own)
 
 
-def _checked(settings: Settings, base: Path, source: str, kept: Secrets, notices: list[Notice]) -> ClusterSpec:
+def _checked(settings: StackSettings, base: Path, source: str, kept: Secrets, notices: list[Notice]) -> ClusterSpec:
     """The cluster of a stack's own file; adds to the notices, and its other arguments and errors are :func:`load`'s."""
     problems = list(settings.problems)
     spec = ClusterSpec()
@@ -135,7 +135,7 @@ def _checked(settings: Settings, base: Path, source: str, kept: Secrets, notices
     return spec
 
 
-def _with_nodes(cluster: object, settings: Settings, base: Path, source: str) -> object:
+def _with_nodes(cluster: object, settings: StackSettings, base: Path, source: str) -> object:
     """The cluster's mapping with the nodes of the stack's nodes file, if it has one.
 
     Raises:
@@ -149,7 +149,7 @@ def _with_nodes(cluster: object, settings: Settings, base: Path, source: str) ->
     return with_nodes(cluster, named, base, source)
 
 
-def _own_prices(settings: Settings, base: Path) -> Path | None:
+def _own_prices(settings: StackSettings, base: Path) -> Path | None:
     """The stack's file of prices, which is read once to check it.
 
     Raises:
@@ -163,7 +163,7 @@ def _own_prices(settings: Settings, base: Path) -> Path | None:
     return path
 
 
-def _overridden(settings: Settings, notices: list[Notice]) -> object:
+def _overridden(settings: StackSettings, notices: list[Notice]) -> object:
     """The cluster's mapping with the overriding settings; keys that then have no effect are dropped with a notice."""
     raw = settings.values["cluster"]
     if not isinstance(raw, Mapping):
@@ -187,7 +187,7 @@ def _loaded(
     notices: tuple[Notice, ...],
     source: str,
     prices: Path | None,
-) -> Loaded:
+) -> LoadedStack:
     prefix: Where = ("spec",) if flavour == "kemu" else ()
     if problems := _missing_files(spec, base, prefix):
         raise SpecError(problems, source)
@@ -197,7 +197,7 @@ def _loaded(
     faults, problems = resolved_faults(spec, expanded)
     if notice := _without_range(spec, expanded, prefix):
         notices = (*notices, notice)
-    loaded = Loaded(spec, name, flavour, expanded, faults, notices, source, prices=prices)
+    loaded = LoadedStack(spec, name, flavour, expanded, faults, notices, source, prices=prices)
     handed: dict[str, Any] = {}
     for key, section in spec.sections_of_extras().items():
         found, wrong = section.handed(loaded, base)

@@ -17,16 +17,16 @@ from kumulus.model.names import CLUSTER_NAME_LENGTH
 from kumulus.runtimes import registry
 from kumulus.runtimes.descriptor import Descriptor
 from kumulus.runtimes.kind.kind_config import config_problems
-from kumulus.stackfile.addons import Addon, mapping_of_yaml, mapping_problems
-from kumulus.stackfile.cluster_charts import KwokCharts
-from kumulus.stackfile.faults import Fault
+from kumulus.stackfile.addons import Addon, mapping_of_yaml, yaml_mapping_problems
+from kumulus.stackfile.cluster_charts import KwokChartsSpec
+from kumulus.stackfile.faults import FaultSpec
 from kumulus.stackfile.groups import NodeGroup
 from kumulus.stackfile.host_commands import HostCommand, Image
 from kumulus.stackfile.lifecycles import PodLifecycles
 from kumulus.stackfile.rules import rule_problems
 from kumulus.stackfile.section import ClusterSection, of_extras
 from kumulus.stackfile.shapes import with_shapes
-from kumulus.stackfile.tenants import Tenant
+from kumulus.stackfile.tenants import TenantSpec
 from kumulus.stackfile.usage import PodUsages
 
 
@@ -39,7 +39,7 @@ def _in_order(core: Iterable[str]) -> dict[str, Any]:
 
 
 def _kind_config_problems(where: Where, raw: object) -> list[Problem]:
-    return mapping_problems(where, raw) or config_problems(where, mapping_of_yaml(raw))
+    return yaml_mapping_problems(where, raw) or config_problems(where, mapping_of_yaml(raw))
 
 
 KindConfig = Annotated[dict[str, Any], checked(_kind_config_problems, mapping_of_yaml, form="kindConfig")]
@@ -48,7 +48,7 @@ KindConfig = Annotated[dict[str, Any], checked(_kind_config_problems, mapping_of
 
 if TYPE_CHECKING:
     from kumulus.runtimes.existing.section import Existing
-    from kumulus.runtimes.kind.section import Kind
+    from kumulus.runtimes.kind.section import KindSpec
     from kumulus.runtimes.kwok.section import Kwok
     from kumulus.runtimes.section import RuntimeSection
 
@@ -88,7 +88,7 @@ class _Fleet(Section):
         default_factory=list, examples=["[{name: a2-ultragpu-8g, placement: …, nodeTemplate: …}]"]
     )
     """The emulated nodes (docs/fleets.md)."""
-    faults: list[Fault] = Field(
+    faults: list[FaultSpec] = Field(
         default_factory=list, examples=["[{name: xid79, kind: gpu-fell-off-bus, target: {count: 1}}]"]
     )
     """What goes wrong, and on which nodes, while the entry is in the file (docs/faults.md)."""
@@ -100,7 +100,7 @@ class _Fleet(Section):
         default_factory=list, examples=["[{name: training, selector: {labels: {app: training}}, cpu: 80%}]"]
     )
     """What pods use while they run; the first entry that selects a pod applies (docs/pods.md)."""
-    tenants: list[Tenant] = Field(
+    tenants: list[TenantSpec] = Field(
         default_factory=list, examples=['[{name: research, quota: {requests.nvidia.com/gpu: "16"}}]']
     )
     """Who shares the cluster, each in a namespace of its own (docs/teams.md)."""
@@ -114,7 +114,7 @@ if TYPE_CHECKING:
 
     class _WithSections(_Fleet):
         kwok: Kwok = Kwok()
-        kind: Kind = Kind()
+        kind: KindSpec = KindSpec()
         existing: Existing = Existing()
 
 else:
@@ -149,7 +149,7 @@ else:
 class ClusterSpec(_WithSections):
     """An emulated cluster, as its stack file describes it. Empty, it is a control plane without nodes."""
 
-    kwokCharts: KwokCharts = Field(default_factory=KwokCharts, examples=["{shards: 4}"])
+    kwokCharts: KwokChartsSpec = Field(default_factory=KwokChartsSpec, examples=["{shards: 4}"])
     """How KWOK is installed with the runtimes kind and existing, whose nodes run containers."""
 
     @property

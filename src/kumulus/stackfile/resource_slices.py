@@ -17,7 +17,7 @@ from kumulus.model.devices import (
 )
 from kumulus.model.fields import DriverName, Section, checked, text, whole, whole_form
 from kumulus.model.gfd import GPU_PRODUCT_LABEL, GpuProduct, family
-from kumulus.model.names import Mistake, dns_subdomain_mistake
+from kumulus.model.names import ValueMistake, dns_subdomain_mistake
 from kumulus.model.quantity import NANO, canonical_resources, parse
 from kumulus.nodes.catalog.instances import gpu_products, mig_profiles
 
@@ -26,7 +26,7 @@ def _attributes(raw: Mapping[str, object]) -> dict[str, Attribute]:
     return {name: attribute(value) for name, value in raw.items()}
 
 
-def _class_mistake(name: str) -> Mistake | None:
+def _class_mistake(name: str) -> ValueMistake | None:
     return dns_subdomain_mistake(name) if name else None
 
 

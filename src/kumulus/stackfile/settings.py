@@ -22,7 +22,7 @@ CONFIG_KEYS = ("cluster", "clusterConfig", *SEVERAL, "runtime", "skipAddons", "p
 
 
 @dataclass(frozen=True)
-class Settings:
+class StackSettings:
     """The configuration's keys, each either valid or reported as a problem."""
 
     values: Mapping[str, object]
@@ -35,7 +35,7 @@ class Settings:
     """What is wrong."""
 
     @classmethod
-    def read(cls, config: Mapping[str, object]) -> Settings:
+    def read(cls, config: Mapping[str, object]) -> StackSettings:
         """Read them from the configuration, with or without the namespace in its keys."""
         values = {str(key).removeprefix("kumulus:"): value for key, value in config.items() if value is not None}
         problems = unknown_key_problems((), values, CONFIG_KEYS)

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, path_text, shown
 from kumulus.model.fields import Annotations, Labels, Section, checked, found, short_label, text, whole
-from kumulus.model.names import Mistake
+from kumulus.model.names import ValueMistake
 from kumulus.model.quantity import canonical_resources
 from kumulus.model.quotas import quota_problems
 
@@ -20,9 +20,9 @@ Role = Literal["view", "edit", "admin"]
 PodSecurity = Literal["privileged", "baseline", "restricted"]
 
 
-def _namespace_mistake(name: str) -> Mistake | None:
+def _namespace_mistake(name: str) -> ValueMistake | None:
     if name in _KUBERNETES_OWN or name.startswith("kube-"):
-        return Mistake("is a namespace of Kubernetes' own", "write another name")
+        return ValueMistake("is a namespace of Kubernetes' own", "write another name")
     return None
 
 
@@ -37,7 +37,7 @@ Texts = Annotated[tuple[str, ...], checked(_texts_problems, tuple, form="texts")
 Quota = Annotated[dict[str, str], checked(quota_problems, canonical_resources, form="quota")]
 
 
-class Rule(Section):
+class RuleSpec(Section):
     """A permission in the tenant's namespace, written like a rule of an RBAC Role."""
 
     apiGroups: Texts = Field(examples=["[batch.volcano.sh]"])
@@ -56,7 +56,7 @@ class Rule(Section):
         return self
 
 
-class Tenant(Section):
+class TenantSpec(Section):
     """A tenant of the cluster: a namespace, a quota, and a kubeconfig limited to it."""
 
     name: Annotated[str, short_label(TENANT_NAME_LENGTH)] = Field(examples=["research"])
@@ -69,7 +69,7 @@ class Tenant(Section):
     """The hard limits of a ResourceQuota, such as `requests.nvidia.com/gpu`, `pods`, `count/jobs.batch`."""
     role: Role = Field(default="edit", examples=["edit"])
     """The built-in ClusterRole that the tenant has in the namespace."""
-    rules: list[Rule] = Field(
+    rules: list[RuleSpec] = Field(
         default_factory=list, examples=["[{apiGroups: [batch.volcano.sh], resources: [jobs], verbs: [get, create]}]"]
     )
     """Additional permissions, for custom resources."""

@@ -114,7 +114,7 @@ def _check(absolute: str) -> Callable[[Where, object], list[Problem]]:
     return lambda where, raw: _usage_problems(where, raw, absolute)
 
 
-class PodUsage(Section):
+class PodUsageSpec(Section):
     """What the containers of the selected pods use while they run. Fields left out are 0."""
 
     model_config = ConfigDict(json_schema_extra={FORM: "usageRules"})
@@ -156,10 +156,10 @@ class PodUsage(Section):
         return self
 
 
-def _ordered(usages: list[PodUsage]) -> list[PodUsage]:
+def _ordered(usages: list[PodUsageSpec]) -> list[PodUsageSpec]:
     if wrong := order_problems("podUsage", [(each.name, each.selector) for each in usages]):
         raise found(wrong)
     return usages
 
 
-PodUsages = Annotated[list[PodUsage], AfterValidator(_ordered)]
+PodUsages = Annotated[list[PodUsageSpec], AfterValidator(_ordered)]

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import yaml
 
 from kumulus.kube import yaml_writing
-from kumulus.kube.yaml_limits import FAST_LOADER, MOST_BYTES, Limits, TooMuch, check_limits, too_large
+from kumulus.kube.yaml_limits import FAST_LOADER, MOST_BYTES, TooMuch, YamlLimits, check_limits, too_large
 from kumulus.model.errors import Problem, SpecError, shown
 
 T = TypeVar("T")
@@ -34,7 +34,7 @@ class _Counting(yaml.SafeLoader):
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
-        self._limits = Limits()
+        self._limits = YamlLimits()
 
     def get_event(self) -> Any:
         event = super().get_event()  # type: ignore[no-untyped-call]

@@ -23,7 +23,7 @@ from kumulus.testing import manifests as applying
 from kumulus.testing.clients import Clients
 from kumulus.testing.errors import NOT_UP, ClusterError, NotInTime
 from kumulus.testing.manifests import Manifests
-from kumulus.testing.plane import EXPERIMENTS, Plane, Progress, provide, start
+from kumulus.testing.plane import EXPERIMENTS, Plane, PlaneReporter, provide, start
 from kumulus.testing.points import START, Points
 from kumulus.testing.reset import Reset
 from kumulus.testing.views import Event, Node, Pod, events_of
@@ -76,7 +76,7 @@ class AsyncCluster:
     ) -> None:
         self._loaded = wanted.loaded(spec, nodes, cluster, sections)
         self._ends_with = os.getpid() if ends_with == -1 else ends_with
-        self._report = Progress(say)
+        self._report = PlaneReporter(say)
         self._plane: Plane | None = None
         self._points: Points | None = None
         self._kept = False
@@ -280,7 +280,9 @@ class AsyncCluster:
         return tails[component] if component else "\n".join(f"{each}:\n{tail}" for each, tail in tails.items() if tail)
 
     @asynccontextmanager
-    async def fault(self, kind: str = "", *, nodes: faults.Target = None, **fields: Any) -> AsyncIterator[faults.Fault]:
+    async def fault(
+        self, kind: str = "", *, nodes: faults.Target = None, **fields: Any
+    ) -> AsyncIterator[faults.AsyncFaultHandle]:
         """A fault for as long as the block runs.
 
         Args:
@@ -293,9 +295,9 @@ class AsyncCluster:
         """
         self._faults += 1
         name = f"{kind or 'fault'}-{self._faults}"
-        names = await self._asked(faults.begin(self._up, faults.described(name, kind, nodes, fields)))
+        names = await self._asked(faults.begin(self._up, faults.fault_item(name, kind, nodes, fields)))
         try:
-            yield faults.Fault(name, names, self.nodes)
+            yield faults.AsyncFaultHandle(name, names, self.nodes)
         finally:
             if self._plane is not None:
                 await self._asked(faults.end(self._plane, name))

@@ -154,12 +154,12 @@ class Cluster:
         return self._of.logs(component, lines)
 
     @contextmanager
-    def fault(self, kind: str = "", *, nodes: faults.Target = None, **fields: Any) -> Iterator[Fault]:
+    def fault(self, kind: str = "", *, nodes: faults.Target = None, **fields: Any) -> Iterator[FaultHandle]:
         """See :meth:`AsyncCluster.fault`."""
         active = self._of.fault(kind, nodes=nodes, **fields)
         begun = self._run(_begun(active))
         try:
-            yield Fault(begun, self._run)
+            yield FaultHandle(begun, self._run)
         finally:
             self._run(_ended(active))
 
@@ -186,7 +186,7 @@ class Cluster:
         return self._loop.run(work)
 
 
-class Fault:
+class FaultHandle:
     """A fault that is active.
 
     Attributes:
@@ -194,7 +194,7 @@ class Fault:
         names: of its nodes.
     """
 
-    def __init__(self, of: faults.Fault, run: Callable[[Any], Any]) -> None:
+    def __init__(self, of: faults.AsyncFaultHandle, run: Callable[[Any], Any]) -> None:
         self._of, self._run = of, run
         self.name, self.names = of.name, of.names
 
@@ -235,11 +235,11 @@ class Api:
         self._run(self._client.delete(path, body))
 
 
-async def _begun(active: AbstractAsyncContextManager[faults.Fault]) -> faults.Fault:
+async def _begun(active: AbstractAsyncContextManager[faults.AsyncFaultHandle]) -> faults.AsyncFaultHandle:
     return await active.__aenter__()
 
 
-async def _ended(active: AbstractAsyncContextManager[faults.Fault]) -> None:
+async def _ended(active: AbstractAsyncContextManager[faults.AsyncFaultHandle]) -> None:
     await active.__aexit__(None, None, None)
 
 

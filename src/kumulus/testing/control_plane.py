@@ -17,7 +17,7 @@ from kumulus.kwok.stages import STAGES
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import apiserver, directories
-from kumulus.runtimes.base import Observed, Wanted
+from kumulus.runtimes.base import Observed, WantedControlPlane
 from kumulus.runtimes.kwok import api, configuration, kwokctl, priority
 from kumulus.runtimes.kwok.etcd_keys import EtcdKeys
 from kumulus.runtimes.kwok.layout import Layout
@@ -47,7 +47,7 @@ _NOT_AWAITED = {
 
 
 @asynccontextmanager
-async def started(wanted: Wanted, report: Reporter) -> AsyncIterator[tuple[Observed, Client]]:
+async def started(wanted: WantedControlPlane, report: Reporter) -> AsyncIterator[tuple[Observed, Client]]:
     """A control plane whose API server serves, with a client of it; all of it is ready when the block ends.
 
     Raises:
@@ -67,7 +67,7 @@ async def started(wanted: Wanted, report: Reporter) -> AsyncIterator[tuple[Obser
             raise
 
 
-async def _started(wanted: Wanted, report: Reporter, claims: ports.Claims) -> tuple[Observed, Client]:
+async def _started(wanted: WantedControlPlane, report: Reporter, claims: ports.Claims) -> tuple[Observed, Client]:
     try:
         file = template.file_of(wanted) if keys.available() else None
     except toolchain.ToolchainError as error:
@@ -81,7 +81,9 @@ async def _started(wanted: Wanted, report: Reporter, claims: ports.Claims) -> tu
         return await _kept(file, wanted, report, claims) or await _made(wanted, report, file)
 
 
-async def _kept(file: Path, wanted: Wanted, report: Reporter, claims: ports.Claims) -> tuple[Observed, Client] | None:
+async def _kept(
+    file: Path, wanted: WantedControlPlane, report: Reporter, claims: ports.Claims
+) -> tuple[Observed, Client] | None:
     """A control plane from its template; None without one. One that does not do is removed."""
     kept = template.read(file)
     if kept is None:
@@ -94,7 +96,7 @@ async def _kept(file: Path, wanted: Wanted, report: Reporter, claims: ports.Clai
         return None
 
 
-async def _made(wanted: Wanted, report: Reporter, file: Path | None = None) -> tuple[Observed, Client]:
+async def _made(wanted: WantedControlPlane, report: Reporter, file: Path | None = None) -> tuple[Observed, Client]:
     """A control plane from nothing, which is kept as a template."""
     try:
         await apart(partial(supply.provide, ["kubectl"]))
@@ -117,7 +119,9 @@ async def _made(wanted: Wanted, report: Reporter, file: Path | None = None) -> t
     return observed, client
 
 
-async def _from(kept: Template, wanted: Wanted, report: Reporter, claims: ports.Claims) -> tuple[Observed, Client]:
+async def _from(
+    kept: Template, wanted: WantedControlPlane, report: Reporter, claims: ports.Claims
+) -> tuple[Observed, Client]:
     began, layout = time.monotonic(), Layout.of(wanted.home, wanted.name)
     directories.prepare_home(layout)
     with _explained(layout):

@@ -17,7 +17,7 @@ Target = int | str | Sequence[str] | Mapping[str, Any] | None
 _SOURCE = "the fault"
 
 
-class Fault:
+class AsyncFaultHandle:
     """A fault that is active.
 
     Attributes:
@@ -34,7 +34,7 @@ class Fault:
         return [each for each in await self._nodes() if each.name in self.names]
 
 
-def described(name: str, kind: str, nodes: Target, fields: Mapping[str, Any]) -> dict[str, Any]:
+def fault_item(name: str, kind: str, nodes: Target, fields: Mapping[str, Any]) -> dict[str, Any]:
     """A fault as an item of the stack file's `faults`."""
     target: dict[str, Any] = {}
     if isinstance(nodes, int):
@@ -51,7 +51,7 @@ async def begin(plane: Plane, raw: Mapping[str, Any]) -> list[str]:
     """Begin a fault; returns the names of its nodes.
 
     Args:
-        raw: the fault, as :func:`described`.
+        raw: the fault, as :func:`fault_item`.
 
     Raises:
         ClusterError: it is wrong, contradicts one that is active, or could not be begun on all nodes.
@@ -60,7 +60,7 @@ async def begin(plane: Plane, raw: Mapping[str, Any]) -> list[str]:
     try:
         found = resolved(fault_from(raw, _SOURCE), known.pools, _SOURCE)
         began = await plane.begin(found)
-    except (SpecError, NoPools, operations.Refused, stages.NoStages) as error:
+    except (SpecError, NoPools, operations.FaultRefused, stages.NoStages) as error:
         raise ClusterError(str(error)) from None
     return sorted({*names_of(began.nodes, plane.pools), *began.machines})
 

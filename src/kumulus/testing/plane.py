@@ -27,7 +27,7 @@ from kumulus.nodes.pools.converge import converge
 from kumulus.nodes.pools.observe import observe
 from kumulus.nodes.pools.result import explain
 from kumulus.nodes.reporter import Reporter
-from kumulus.runtimes.base import Observed, Recorded, Wanted
+from kumulus.runtimes.base import Observed, RecordedControlPlane, WantedControlPlane
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.priority import CpuYield
 from kumulus.runtimes.kwok.runtime import KwokRuntime
@@ -35,7 +35,7 @@ from kumulus.runtimes.kwok.storage import Storages
 from kumulus.runtimes.place import owner as owner_of
 from kumulus.stackfile.fault_targets import ResolvedFault
 from kumulus.stackfile.kwok_options import local_options
-from kumulus.stackfile.load import Loaded
+from kumulus.stackfile.load import LoadedStack
 from kumulus.stackfile.resource_slices import device_classes, extended_names
 from kumulus.testing import control_plane, guard, launching
 from kumulus.testing.errors import ClusterError
@@ -56,7 +56,7 @@ CLUSTERS, EXPERIMENTS, NAMESPACES = "clusters", "experiments", "namespaces"
 _KEPT = (CLUSTERS, EXPERIMENTS, NAMESPACES)
 
 
-class Progress(Reporter):
+class PlaneReporter(Reporter):
     """Passes progress on to a function that takes lines."""
 
     def __init__(self, say: Any) -> None:
@@ -82,7 +82,7 @@ class Plane:
 
     folder: Path
     """The temporary folder, in which is all that the cluster keeps."""
-    loaded: Loaded
+    loaded: LoadedStack
     """What was asked for."""
     observed: Observed
     """The control plane."""
@@ -144,7 +144,7 @@ class Plane:
         await asyncio.to_thread(remove, self.folder)
 
 
-async def start(loaded: Loaded, ends_with: int | None, report: Reporter) -> Plane:
+async def start(loaded: LoadedStack, ends_with: int | None, report: Reporter) -> Plane:
     """Start a control plane, and its nodes, and wait until they take pods.
 
     Args:
@@ -163,7 +163,7 @@ async def start(loaded: Loaded, ends_with: int | None, report: Reporter) -> Plan
         await asyncio.to_thread(remove, folder)
         # For a stack, its home is elsewhere; here, it is a temporary folder.
         raise ClusterError(str(error).replace("KUMULUS_HOME", "TMPDIR")) from None
-    except (ApiError, Unreachable, operations.Refused) as error:
+    except (ApiError, Unreachable, operations.FaultRefused) as error:
         await asyncio.to_thread(remove, folder)
         raise ClusterError(f"the cluster does not come up: {explain(error)}") from None
     except BaseException:
@@ -171,7 +171,7 @@ async def start(loaded: Loaded, ends_with: int | None, report: Reporter) -> Plan
         raise
 
 
-def provide(loaded: Loaded) -> None:
+def provide(loaded: LoadedStack) -> None:
     """Get the programs that a cluster needs, if they are missing.
 
     Raises:
@@ -193,11 +193,13 @@ def remove(folder: Path) -> None:
     # A command that was cut off leaves its lock next to the cluster.
     for directory in filter(Path.is_dir, (folder / CLUSTERS).glob("*")):
         layout = Layout(directory)
-        wanted = Recorded(layout.name, layout.note().get("owner", ""), str(directory), str(layout.kubeconfig), "")
+        wanted = RecordedControlPlane(
+            layout.name, layout.note().get("owner", ""), str(directory), str(layout.kubeconfig), ""
+        )
         launching.end([pid for pids in processes.running(directory).values() for pid in pids])
         # What was just being started when kwokctl was ended has its name only a moment later.
         while True:
-            asyncio.run(KwokRuntime().delete(wanted, Progress(lambda line: None)))
+            asyncio.run(KwokRuntime().delete(wanted, PlaneReporter(lambda line: None)))
             if not processes.running(directory):
                 break
     for kept in _KEPT:
@@ -206,12 +208,12 @@ def remove(folder: Path) -> None:
         folder.rmdir()
 
 
-async def _start(folder: Path, loaded: Loaded, report: Reporter) -> Plane:
+async def _start(folder: Path, loaded: LoadedStack, report: Reporter) -> Plane:
     runtime, identity = KwokRuntime(), drawn()
     nodes = sum(pool.replicas for pool in loaded.pools)
     owner = owner_of(loaded.cluster_name, "urn:kumulus:testing", os.getcwd(), identity)
     version = loaded.spec.kubernetesVersion or runtime.default_version()
-    wanted = Wanted(loaded.cluster_name, owner, str(folder), version, _options(loaded), nodes)
+    wanted = WantedControlPlane(loaded.cluster_name, owner, str(folder), version, _options(loaded), nodes)
     async with control_plane.started(wanted, report) as (observed, client):
         marked = Owner(identity, loaded.cluster_name)
         plane = Plane(folder, loaded, observed, client, marked, {}, report)
@@ -221,7 +223,7 @@ async def _start(folder: Path, loaded: Loaded, report: Reporter) -> Plane:
     return plane
 
 
-def _options(loaded: Loaded) -> dict[str, Any]:
+def _options(loaded: LoadedStack) -> dict[str, Any]:
     """The runtime's options: those of the spec, and what its other sections require."""
     asked = loaded.spec.runtime_options(Path.cwd())
     return {"etcdFsync": False, **asked, **local_options(loaded), "stageObjects": True}

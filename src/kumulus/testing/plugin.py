@@ -47,11 +47,11 @@ class _Shared:
     def _namespace(self) -> Cluster:
         """A namespace of the cluster that all workers share; after a test that keeps or spoils it, another one."""
         from kumulus.testing import Cluster
-        from kumulus.testing.share import Share
+        from kumulus.testing.share import NamespaceShare
 
         worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
         folder = getattr(self._config, "workerinput", {}).get(_FOLDER) or str(_common(self._config).folder)
-        return Cluster.of(Share(Path(folder), f"test-{worker}-{self._started}", **_asked(self._config)))
+        return Cluster.of(NamespaceShare(Path(folder), f"test-{worker}-{self._started}", **_asked(self._config)))
 
     def after(self, *, failed: bool) -> None:
         """Put the cluster back for the next test; one that a failed test is to leave standing is left to it."""

@@ -23,7 +23,7 @@ from kumulus.kube.message_tables import Tables, classes_of
 from kumulus.kube.messages import opened
 from kumulus.model.words import listed
 from kumulus.nodes.errors import ProviderError
-from kumulus.runtimes.kwok.etcd_keys import Entry, EtcdKeys
+from kumulus.runtimes.kwok.etcd_keys import EtcdEntry, EtcdKeys
 from kumulus.testing import canaries
 from kumulus.testing.errors import ClusterError
 
@@ -98,7 +98,7 @@ class Baseline:
 
     def __init__(self, etcd: EtcdKeys, within: str = "") -> None:
         self._etcd, self._within = etcd, within
-        self._kept: dict[bytes, Entry] = {}
+        self._kept: dict[bytes, EtcdEntry] = {}
 
     async def take(self, rest: float = _QUIET_S) -> None:
         """Keep what there is, once nothing of it changes any more: what is still at work could not be put back.
@@ -130,7 +130,7 @@ class Baseline:
         Raises:
             ClusterError: as of :meth:`take`; or the controllers do nothing.
         """
-        ends, before = time.monotonic() + _WITHIN_S, dict[bytes, Entry]()
+        ends, before = time.monotonic() + _WITHIN_S, dict[bytes, EtcdEntry]()
         await self.take()
         while time.monotonic() < ends and _changed(before, self._kept):
             before = self._kept
@@ -219,7 +219,7 @@ class Baseline:
                 if (key := prefix + name.encode()) in now:
                     self._kept[key] = now[key]
 
-    def _now(self) -> dict[bytes, Entry]:
+    def _now(self) -> dict[bytes, EtcdEntry]:
         try:
             _, entries = self._etcd.entries(_ROOT)
             return {each.key: each for each in entries if self._is_ours(each.key)}
@@ -230,7 +230,7 @@ class Baseline:
         inside = f"/{self._within}/".encode()
         return not key.startswith(_OF_THE_MOMENT) and (not self._within or inside in key)
 
-    def _changes(self, now: Mapping[bytes, Entry], gone: set[str]) -> Iterator[Change]:
+    def _changes(self, now: Mapping[bytes, EtcdEntry], gone: set[str]) -> Iterator[Change]:
         """What to write, so that the cluster is what it was; adds to the nodes that are gone."""
         kept = self._kept
         for key, entry in kept.items():
@@ -260,7 +260,7 @@ class Baseline:
         except ProviderError as error:
             raise ClusterError(f"the cluster cannot be reset: {error}; start another one") from None
 
-    def _note(self, changes: Iterable[Change], now: Mapping[bytes, Entry], done: Reset) -> None:
+    def _note(self, changes: Iterable[Change], now: Mapping[bytes, EtcdEntry], done: Reset) -> None:
         for key, value in changes:
             if key.startswith(_LEASES):
                 continue
@@ -284,12 +284,12 @@ async def _seen(client: Client, kinds: set[str], within: str, refused_for: float
         ) from None
 
 
-def _changed(before: Mapping[bytes, Entry], now: Mapping[bytes, Entry]) -> list[bytes]:
+def _changed(before: Mapping[bytes, EtcdEntry], now: Mapping[bytes, EtcdEntry]) -> list[bytes]:
     keys = (key for key in before.keys() | now.keys() if not key.startswith((_EVENTS, _LEASES)))
     return [key for key in keys if _value(before, key) != _value(now, key)]
 
 
-def _value(entries: Mapping[bytes, Entry], key: bytes) -> bytes | None:
+def _value(entries: Mapping[bytes, EtcdEntry], key: bytes) -> bytes | None:
     return entries[key].value if key in entries else None
 
 

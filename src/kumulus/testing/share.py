@@ -23,7 +23,7 @@ from kumulus.testing.plane import CLUSTERS, NAMESPACES, Plane
 _EVERYBODYS = "is everybody's: the cluster is shared; leave --kumulus-share out, or use the fixture kumulus_cluster"
 
 
-class Share(AsyncCluster):
+class NamespaceShare(AsyncCluster):
     """One namespace of a cluster that is up; what is outside it is neither reset nor listed, except nodes.
 
     Args:
@@ -54,7 +54,9 @@ class Share(AsyncCluster):
         return plane
 
     @asynccontextmanager
-    async def fault(self, kind: str = "", *, nodes: faults.Target = None, **fields: Any) -> AsyncIterator[faults.Fault]:
+    async def fault(
+        self, kind: str = "", *, nodes: faults.Target = None, **fields: Any
+    ) -> AsyncIterator[faults.AsyncFaultHandle]:
         """Not of one user of several."""
         _refused("a fault of nodes")
         yield  # type: ignore[unreachable]

@@ -22,7 +22,7 @@ from kumulus.host import files
 from kumulus.host.version import VERSION
 from kumulus.kube import Client
 from kumulus.model.durations import timestamp
-from kumulus.runtimes.base import Wanted
+from kumulus.runtimes.base import WantedControlPlane
 from kumulus.runtimes.kwok import configuration, pod_logs
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.toolchain import cache
@@ -93,7 +93,7 @@ class Template:
         return found
 
 
-def file_of(wanted: Wanted) -> Path | None:
+def file_of(wanted: WantedControlPlane) -> Path | None:
     """Where the template of such control planes is kept, if there is one; None for those that have none.
 
     Its name says all that decides what is in it: the programs, their settings, and what Kumulus makes in it.

@@ -12,7 +12,7 @@ from kumulus.model.pools import Pool
 from kumulus.model.words import listed
 from kumulus.nodes.catalog.instances import InstanceType, instance_types, types_with_gpu
 from kumulus.stackfile.clusters import load_stack
-from kumulus.stackfile.load import Loaded
+from kumulus.stackfile.load import LoadedStack
 from kumulus.stackfile.secrets import without_secrets
 from kumulus.stackfile.yamltext import read_stack_file
 from kumulus.testing.errors import ClusterError
@@ -31,7 +31,7 @@ _SOURCE = "the cluster"
 _NEED_A_STACK = ("clusterAddons", "hostCommands", "loadImages", "tenants")
 
 
-def loaded(spec: Spec | None, nodes: Nodes | None, cluster: str, sections: Mapping[str, Any]) -> Loaded:
+def loaded(spec: Spec | None, nodes: Nodes | None, cluster: str, sections: Mapping[str, Any]) -> LoadedStack:
     """The cluster that is asked for.
 
     Args:
@@ -58,7 +58,7 @@ def loaded(spec: Spec | None, nodes: Nodes | None, cluster: str, sections: Mappi
     return found
 
 
-def tools(wanted: Loaded) -> list[str]:
+def tools(wanted: LoadedStack) -> list[str]:
     """The programs that a cluster needs, but for kubectl, which only the first of its kind does."""
     others = {*needs.ENGINE, PROVIDER, COMMAND, "kubectl"}
     return [tool for need in needs.NEEDS if need.asked(wanted) for tool in need.tools if tool not in others]
@@ -87,7 +87,7 @@ def resized(pools: Mapping[str, Pool], nodes: int | Mapping[str, int]) -> list[P
     return found
 
 
-def _of_file(file: Path, cluster: str, added: Mapping[str, Any]) -> Loaded:
+def _of_file(file: Path, cluster: str, added: Mapping[str, Any]) -> LoadedStack:
     if added:
         raise ClusterError(f"{', '.join(sorted(added))}: {file} says what the cluster is like; write it there")
     try:
@@ -113,7 +113,7 @@ def _of_file(file: Path, cluster: str, added: Mapping[str, Any]) -> Loaded:
     raise ClusterError(f"{why}; " + ("write cluster= with one of them" if names else "leave cluster= out"))
 
 
-def _require(found: Loaded) -> None:
+def _require(found: LoadedStack) -> None:
     """Refuse what cannot be done without a stack."""
     if not found.spec.runtime_descriptor.local:
         raise ClusterError(f"runtime: {found.spec.runtime} takes a stack; clusters for tests have the runtime kwok")

@@ -10,7 +10,7 @@ from kumulus.host import files, installation
 from kumulus.toolchain import cache, golang, running
 from kumulus.toolchain.errors import ToolchainError
 from kumulus.toolchain.pins import Embed, Tool
-from kumulus.toolchain.progress import Step
+from kumulus.toolchain.progress import ToolLine
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Builder:
         """Free the space once a module's last tool is built: the caches of all modules would need twice as much."""
         shutil.rmtree(self.caches(workspace), ignore_errors=True)
 
-    def build(self, tool: Tool, home: Path, step: Step) -> None:
+    def build(self, tool: Tool, home: Path, step: ToolLine) -> None:
         """Build a tool and install it under `home`; readers see either the whole old file or the whole new one."""
         work = self.scratch / "work" / tool.name
         shutil.rmtree(work, ignore_errors=True)
@@ -55,7 +55,7 @@ class Builder:
         install(made, tool, home, tool.stamp())
         shutil.rmtree(work, ignore_errors=True)
 
-    def _get_newer_go(self, version: str, tool: Tool, module: Path, step: Step) -> None:
+    def _get_newer_go(self, version: str, tool: Tool, module: Path, step: ToolLine) -> None:
         """Have Go fetch the one that a module asks for, unless Go itself is as new."""
         try:
             self._go(tool, ["version"], module, step)
@@ -69,7 +69,7 @@ class Builder:
             # Go leaves them read-only in spite of -modcacherw, and only root could remove them.
             os.chmod(folder, 0o700)
 
-    def _begin_with_library(self, tool: Tool, module: Path, step: Step) -> None:
+    def _begin_with_library(self, tool: Tool, module: Path, step: ToolLine) -> None:
         """Compile what the first tool needs of Go's own library; every module's cache starts as hard links to that."""
         library = self.caches("std") / "gocache"
         complete, linked = library.with_suffix(".complete"), self.caches(tool.workspace) / "linked"
@@ -86,7 +86,7 @@ class Builder:
         shutil.copytree(library, self.caches(tool.workspace) / "gocache", copy_function=os.link)
         linked.touch()
 
-    def _embed(self, tool: Tool, embed: Embed, module: Path, step: Step) -> None:
+    def _embed(self, tool: Tool, embed: Embed, module: Path, step: ToolLine) -> None:
         folder, _, name = embed.path.rpartition("/")
         source = self._module_directory(tool, embed.module, module, step) / folder
         found = [file for file in sorted(source.glob(name)) if not file.name.endswith("_test.go")]
@@ -99,7 +99,7 @@ class Builder:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(_altered(content, embed))
 
-    def _keep(self, tool: Tool, work: Path, home: Path, step: Step) -> None:
+    def _keep(self, tool: Tool, work: Path, home: Path, step: ToolLine) -> None:
         share = work / "share"
         share.mkdir()
         for keep in tool.keep:
@@ -111,11 +111,11 @@ class Builder:
                 shutil.copyfile(file, share / keep.to / file.name)
         put_kept(share, tool, home)
 
-    def _module_directory(self, tool: Tool, module: str, cwd: Path, step: Step) -> Path:
+    def _module_directory(self, tool: Tool, module: str, cwd: Path, step: ToolLine) -> Path:
         described = json.loads(self._go(tool, ["mod", "download", "-json", module], cwd, step))
         return Path(described["Dir"])
 
-    def _go(self, tool: Tool, arguments: list[str], cwd: Path, step: Step, caches: Path | None = None) -> str:
+    def _go(self, tool: Tool, arguments: list[str], cwd: Path, step: ToolLine, caches: Path | None = None) -> str:
         """Run Go with its messages appended to the tool's log; returns its standard output."""
         log = self.logs / f"{tool.name}.log"
         output = cwd.parent / "stdout"

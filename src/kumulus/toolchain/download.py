@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 from kumulus.host.files import sync
 from kumulus.toolchain import build, cache, fetch, locate, releases, unpack
 from kumulus.toolchain.errors import ToolchainError
-from kumulus.toolchain.fetch import Limits, NotFetched
+from kumulus.toolchain.fetch import NotFetched, Timeouts
 from kumulus.toolchain.pins import Pins, Tool
-from kumulus.toolchain.progress import Step, say, transferred
+from kumulus.toolchain.progress import ToolLine, say, transferred
 from kumulus.toolchain.releases import Release
 from kumulus.toolchain.versions import normal, satisfies
 
@@ -23,7 +23,7 @@ class Downloads:
     known: Pins
     required: bool = False
     """Whether a tool that cannot be downloaded is an error; otherwise it is left to be built."""
-    limits: Limits = field(default_factory=Limits)
+    limits: Timeouts = field(default_factory=Timeouts)
     """How long to wait for servers."""
     _reached: set[str] = field(default_factory=set)
     _out: set[str] = field(default_factory=set)
@@ -75,7 +75,7 @@ class Downloads:
         folder.mkdir(parents=True, exist_ok=True)
         # Named after its checksum, so that only a download of the same file is resumed.
         file = folder / f"{release.sum[:12]}-{release.name}"
-        step = Step(title)
+        step = ToolLine(title)
         try:
             self._reach(releases.address(release.url))
             fetch.fetch(

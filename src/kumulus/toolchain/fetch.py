@@ -26,7 +26,7 @@ _NOT_HERE = (_UNAUTHORIZED, 403, 407, 429, 451)
 
 
 @dataclass(frozen=True)
-class Limits:
+class Timeouts:
     """How long to wait for a server."""
 
     connect: float = 3.0
@@ -59,7 +59,7 @@ class WrongSum(ToolchainError):
     """A file is complete, but not the expected one."""
 
 
-def reachable(url: str, limits: Limits) -> None:
+def reachable(url: str, limits: Timeouts) -> None:
     """Connect to a URL's host, or to the proxy for it, and hang up again.
 
     Raises:
@@ -91,7 +91,7 @@ def fetch(
     algorithm: str,
     wanted: str,
     tick: Callable[[int, int | None], None],
-    limits: Limits,
+    limits: Timeouts,
 ) -> None:
     """Fetch a file, continuing an earlier attempt; afterwards it exists only if its checksum is right.
 
@@ -135,7 +135,7 @@ def fetch(
     return None
 
 
-def document(url: str, accept: str, limits: Limits) -> bytes:
+def document(url: str, accept: str, limits: Timeouts) -> bytes:
     """Read a small document of these media types, such as an image's manifest."""
     reachable(url, limits)
     try:
@@ -148,7 +148,7 @@ def document(url: str, accept: str, limits: Limits) -> bytes:
         raise NotFetched(_words(getattr(error, "reason", error)), host_out=True) from None
 
 
-def _complete(url: str, part: Path, tick: Callable[[int, int | None], None], limits: Limits) -> None:
+def _complete(url: str, part: Path, tick: Callable[[int, int | None], None], limits: Timeouts) -> None:
     for attempt in range(1, limits.attempts + 1):
         try:
             _append(url, part, tick, limits)
@@ -168,7 +168,7 @@ def _complete(url: str, part: Path, tick: Callable[[int, int | None], None], lim
         time.sleep(limits.pause * attempt)
 
 
-def _append(url: str, part: Path, tick: Callable[[int, int | None], None], limits: Limits) -> None:
+def _append(url: str, part: Path, tick: Callable[[int, int | None], None], limits: Timeouts) -> None:
     have = _size(part)
     with _open(url, {"Range": f"bytes={have}-"} if have else {}, limits) as answer:
         if answer.status != _PARTIAL or not answer.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
@@ -181,7 +181,7 @@ def _append(url: str, part: Path, tick: Callable[[int, int | None], None], limit
         raise http.client.HTTPException(f"the answer ended after {have + came:,} of {total:,} bytes")
 
 
-def _open(url: str, headers: Mapping[str, str], limits: Limits) -> http.client.HTTPResponse:
+def _open(url: str, headers: Mapping[str, str], limits: Timeouts) -> http.client.HTTPResponse:
     """Ask for a URL; if an image's registry wants a token for it, again with that."""
     try:
         return _ask(url, headers, limits)
@@ -200,7 +200,7 @@ def _open(url: str, headers: Mapping[str, str], limits: Limits) -> http.client.H
     return _ask(url, headers, limits)
 
 
-def _ask(url: str, headers: Mapping[str, str], limits: Limits) -> http.client.HTTPResponse:
+def _ask(url: str, headers: Mapping[str, str], limits: Timeouts) -> http.client.HTTPResponse:
     headers = {"User-Agent": "kumulus", "Accept-Encoding": "identity", **headers}
     request = urllib.request.Request(url, headers=headers)  # noqa: S310 - the opener has handlers for http and https only
     answer: http.client.HTTPResponse = _opener().open(_signed(request), timeout=limits.stall)
@@ -213,7 +213,7 @@ def _copy(
     have: int,
     total: int | None,
     tick: Callable[[int, int | None], None],
-    limits: Limits,
+    limits: Timeouts,
 ) -> int:
     came = counted = 0
     since = time.monotonic()

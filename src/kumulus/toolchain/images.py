@@ -17,9 +17,9 @@ from typing import Any
 
 from kumulus.toolchain import accepted, cache, fetch, registry, releases, unpack
 from kumulus.toolchain.errors import ToolchainError
-from kumulus.toolchain.fetch import Limits, NotFetched
+from kumulus.toolchain.fetch import NotFetched, Timeouts
 from kumulus.toolchain.pins import Tool
-from kumulus.toolchain.progress import Step, say, transferred
+from kumulus.toolchain.progress import ToolLine, say, transferred
 from kumulus.toolchain.registry import DIGEST, Image
 
 _INDEXES = ("application/vnd.oci.image.index.v1+json", "application/vnd.docker.distribution.manifest.list.v2+json")
@@ -42,7 +42,7 @@ class Layer:
     """The C library's loader that the program needs; empty for a static one."""
 
 
-def find(image: Image, member: str, platform: str, limits: Limits | None = None) -> Layer:
+def find(image: Image, member: str, platform: str, limits: Timeouts | None = None) -> Layer:
     """The one layer that has a member; it stays among the downloads, where the next download finds it.
 
     Args:
@@ -52,7 +52,7 @@ def find(image: Image, member: str, platform: str, limits: Limits | None = None)
     Raises:
         ToolchainError: no layer has it, or several have; a layer cannot be read by us; the registry does not answer.
     """
-    limits = limits or Limits()
+    limits = limits or Timeouts()
     manifest, layers = _manifest(image, platform, limits)
     named = f"{image.host}/{image.repository}:{image.tag}"
     found = []
@@ -88,7 +88,7 @@ def accept(tools: Sequence[Tool]) -> None:
         say(f"{tool.name} v{tool.version}: accepted {layer.digest} of {tool.unpinned.image}, in {accepted.file()}")
 
 
-def _manifest(image: Image, platform: str, limits: Limits) -> tuple[str, list[tuple[str, str]]]:
+def _manifest(image: Image, platform: str, limits: Timeouts) -> tuple[str, list[tuple[str, str]]]:
     """The digest of an image's manifest for a platform, and the media type and digest of each layer."""
     reference = image.tag
     while True:
@@ -114,7 +114,7 @@ def _manifest(image: Image, platform: str, limits: Limits) -> tuple[str, list[tu
             raise ToolchainError(f"{image.manifest(reference)} has no image for {platform}: {error!r}") from None
 
 
-def _document(url: str, limits: Limits) -> bytes:
+def _document(url: str, limits: Timeouts) -> bytes:
     addresses = releases.addresses(url)
     for address in addresses:
         try:
@@ -125,12 +125,12 @@ def _document(url: str, limits: Limits) -> bytes:
     raise AssertionError(url)
 
 
-def _layer(image: Image, digest: str, limits: Limits) -> Path:
+def _layer(image: Image, digest: str, limits: Timeouts) -> Path:
     algorithm, _, wanted = digest.partition(":")
     folder = cache.downloads()
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{wanted[:12]}-{image.file}"
-    step = Step(f"{image.file} {digest[:19]}")
+    step = ToolLine(f"{image.file} {digest[:19]}")
     try:
         fetch.fetch(
             releases.addresses(image.blob(digest)),

@@ -32,7 +32,7 @@ def transferred(have: int, total: int | None, begun: float) -> str:
 
 
 @dataclass
-class Step:
+class ToolLine:
     """One tool's line: `[4/11] kube-apiserver v1.35.4 … built in 134 s`."""
 
     title: str

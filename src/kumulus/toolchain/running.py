@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-from kumulus.toolchain.progress import Step
+from kumulus.toolchain.progress import ToolLine
 
 _LINES_OF_LOG = 15
 _TICK_SECONDS = 1.0
@@ -32,7 +32,7 @@ class Failed(Exception):
 
 def run(
     command: Sequence[str | Path],
-    step: Step,
+    step: ToolLine,
     log: Path,
     *,
     stdout: Path | None = None,
@@ -73,7 +73,7 @@ def last_lines(log: Path) -> str:
     return "\n".join(f"  {line}" for line in log.read_text(errors="replace").splitlines()[-_LINES_OF_LOG:])
 
 
-def _await(process: subprocess.Popen[bytes], step: Step) -> None:
+def _await(process: subprocess.Popen[bytes], step: ToolLine) -> None:
     try:
         while not _ended(process):
             step.tick()

@@ -13,7 +13,7 @@ from kumulus.toolchain.download import Downloads
 from kumulus.toolchain.errors import ToolchainError, ToolMissing
 from kumulus.toolchain.locate import locate
 from kumulus.toolchain.pins import Pins, Tool
-from kumulus.toolchain.progress import Step, say
+from kumulus.toolchain.progress import ToolLine, say
 
 
 def ensure(kubernetes: str | None = None, extra: Sequence[str] = (), known: Pins | None = None) -> None:
@@ -118,7 +118,7 @@ def _build(known: Pins, to_build: Sequence[Tool], scratch: Path) -> None:
     (scratch / "work").mkdir(parents=True, exist_ok=True)
     builder = build.Builder(golang.obtain(known.go_minimum, scratch, say), scratch, cache.root() / "logs")
     for number, tool in enumerate(to_build, start=1):
-        step = Step(f"[{number}/{len(to_build)}] {tool.name} v{tool.version}")
+        step = ToolLine(f"[{number}/{len(to_build)}] {tool.name} v{tool.version}")
         try:
             builder.build(tool, cache.home_of(known, tool), step)
         except ToolchainError:

@@ -6,7 +6,7 @@ For kube-state-metrics the project's own version has that name. There is none fo
 from pathlib import Path
 
 from kumulus.extras.kind_image import containers
-from kumulus.extras.kind_image.containers import Container
+from kumulus.extras.kind_image.containers import ContainerImage
 from kumulus.toolchain import pins, supply
 
 _HERE = Path(__file__).resolve().parent
@@ -29,7 +29,7 @@ def archive(folder: Path) -> Path:
     known = pins.load(_HERE / "pins.toml")
     programs = supply.built([tool.name for tool in known.tools], known) | supply.built(["kube-state-metrics"])
     images = [
-        Container(name, {path: programs[program]}, entrypoint=(f"/{path}",))
+        ContainerImage(name, {path: programs[program]}, entrypoint=(f"/{path}",))
         for program, (name, path) in _IMAGES.items()
     ]
     file = folder / "images.tar"

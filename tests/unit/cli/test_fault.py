@@ -12,9 +12,9 @@ from kumulus.cli import fault, fault_actions, fault_options, project, which
 from kumulus.cli.errors import UserError
 from kumulus.cli.main import main
 from kumulus.model.node_sets import to_plain
-from kumulus.nodes.catalog.faults import kinds
+from kumulus.nodes.catalog.faults import fault_kinds
 from kumulus.nodes.faults import keeper
-from kumulus.nodes.faults.records import Record, Records, record_from
+from kumulus.nodes.faults.records import ClusterRecords, Record, record_from
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.model import ClusterSpec
 
@@ -24,7 +24,7 @@ GROUP = {
     "placement": [{"availabilityZone": "use1", "replicas": 5}],
     "nodeTemplate": {"capacity": {"pods": "110", "nvidia.com/gpu": "8"}},
 }
-KNOWN = Records({}, {pool.name: pool for pool in pools(ClusterSpec.checked({"nodeGroups": [GROUP]}), "dev")})
+KNOWN = ClusterRecords({}, {pool.name: pool for pool in pools(ClusterSpec.checked({"nodeGroups": [GROUP]}), "dev")})
 
 
 def parsed(*arguments: str) -> argparse.Namespace:
@@ -39,7 +39,7 @@ def test_a_command_line_is_a_fault_of_the_stack_file() -> None:
         *("--condition", "GpuHWSlowDown=Active", "--taint", "example.com/odd=yes:NoSchedule"),
         *("--capacity", "nvidia.com/gpu=-1", "--set-label", "example.com/state=odd", "--kubelet", "notReady"),
     )
-    assert fault_options.described(args) == {
+    assert fault_options.described_options(args) == {
         "name": "x",
         "kubelet": "notReady",
         "target": {
@@ -60,7 +60,7 @@ def test_a_command_line_is_a_fault_of_offerings() -> None:
         *("--kind", "price-change", "--price-factor", "2.5", "--offer-zone", "us-central1-a"),
         *("--instance-type", "e2-standard-4", "--instance-type", "e2-standard-8", "--capacity-type", "spot"),
     )
-    assert fault_options.described(args) == {
+    assert fault_options.described_options(args) == {
         "name": "x",
         "kind": "price-change",
         "priceFactor": 2.5,
@@ -74,14 +74,14 @@ def test_a_command_line_is_a_fault_of_offerings() -> None:
 
 def test_a_command_line_is_a_quota_or_an_interruption() -> None:
     args = parsed("--kind", "quota", "--limit", "cpu=64", "--limit", "nodes=10", "--instance-type", "e2-*")
-    assert fault_options.described(args) == {
+    assert fault_options.described_options(args) == {
         "name": "x",
         "kind": "quota",
         "limits": {"cpu": "64", "nodes": "10"},
         "offers": {"instanceTypes": ["e2-*"]},
     }
     args = parsed("--kind", "spot-interruption", "--percent", "20", "--notice", "30s", "--label", "team=ml")
-    assert fault_options.described(args) == {
+    assert fault_options.described_options(args) == {
         "name": "x",
         "kind": "spot-interruption",
         "notice": "30s",
@@ -100,13 +100,13 @@ def test_choosing_the_cluster_leaves_the_faults_own_options_alone(
     described = []
 
     async def inject(_: Path, args: argparse.Namespace) -> int:
-        described.append(fault_options.described(args))
+        described.append(fault_options.described_options(args))
         return 0
 
     monkeypatch.setattr(fault_actions, "inject", inject)
     for options in ((), ("--label", "a=b")):
         args = parsed("--kind", "spot-reclaim", *options)
-        before = fault_options.described(args)
+        before = fault_options.described_options(args)
         args.action, args.stack, args.cluster = "inject", "many", "worker-1"
         assert fault.run(args) == 0
         assert described.pop() == before
@@ -118,7 +118,7 @@ def test_nodes_are_chosen_among_the_pools_on_record() -> None:
     args.stack = "dev"
     assert to_plain(fault_actions._resolved(args, KNOWN).nodes) == {"a100-use1": "3"}
     with pytest.raises(UserError, match="pulumi up -s dev --refresh"):
-        fault_actions._resolved(args, Records({}, {}))
+        fault_actions._resolved(args, ClusterRecords({}, {}))
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,9 @@ def test_a_time_limit_that_is_none_is_told(text: str) -> None:
 
 
 def test_a_record_survives_its_way_through_the_cluster() -> None:
-    record = Record("x", "reboot", {"a": frozenset({1, 2})}, kinds()["reboot"].node, kinds()["evicted"].pods, until="t")
+    record = Record(
+        "x", "reboot", {"a": frozenset({1, 2})}, fault_kinds()["reboot"].node, fault_kinds()["evicted"].pods, until="t"
+    )
     assert record_from(record.to_plain()) == record
     cut_off = replace(record, former=(replace(record, since=NOW).active(), Record("x").active()))
     assert record_from(json.loads(json.dumps(cut_off.to_plain()))) == cut_off
@@ -168,7 +170,7 @@ def test_the_process_that_ends_a_fault_ends_when_the_cluster_is_gone(tmp_path: P
     ],
 )
 def test_a_fault_that_another_takes_the_place_of_is_named(nodes: dict[str, frozenset[int]], said: str) -> None:
-    kind = kinds()["xid-48"]
+    kind = fault_kinds()["xid-48"]
     record = Record("x", "xid-48", nodes, kind.node, kind.pods, since="2026-11-22T10:00:00Z")
     assert fault_actions.in_words(record) == said
 
@@ -179,7 +181,7 @@ def test_the_kinds_are_listed_without_a_cluster_also_for_programs(capsys: pytest
     assert "XID 79" in rows["gpu-fell-off-bus, xid-79"]
     assert main(["fault", "kinds", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
-    assert [each["kind"] for each in listed] == list(kinds())
+    assert [each["kind"] for each in listed] == list(fault_kinds())
 
 
 def test_what_a_fault_of_pods_takes_is_in_the_help(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,8 +11,8 @@ import yaml
 from kumulus.cli.main import main, parser_of
 from kumulus.cli.registry import offered
 from kumulus.extras.capture.commands.fit import plain
-from kumulus.extras.capture.fit import Answer, Change
-from kumulus.extras.capture.probe import Probe, Verdict
+from kumulus.extras.capture.fit import FitAnswer, FitChange
+from kumulus.extras.capture.probe import Probe, ProbeVerdict
 from kumulus.extras.lab.report.files import RunDirectory
 from kumulus.extras.snapshots import file as snapshots
 from tests.support.reports import report
@@ -70,7 +70,9 @@ def test_snapshots(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(root, CLUSTER)
     folder = root / ".kumulus" / "snapshots" / "dev"
     assert told(capsys, "snapshot", "list", "-s", "dev", "--json") == []
-    snapshots.write(folder / "full.snapshot", snapshots.About("dev", "uid", "2026-11-22T12:00:00Z"), [(b"/a", b"1")])
+    snapshots.write(
+        folder / "full.snapshot", snapshots.SnapshotSummary("dev", "uid", "2026-11-22T12:00:00Z"), [(b"/a", b"1")]
+    )
     (folder / "gone.snapshot").write_text("cut off")
     full, gone = sorted(told(capsys, "snapshot", "list", "-s", "dev", "--json"), key=lambda each: str(each["name"]))
     assert (full["name"], full["objects"], full["taken"]) == ("full", 1, "2026-11-22T12:00:00Z")
@@ -94,7 +96,9 @@ def test_an_advice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_whether_a_workload_fits() -> None:
-    answer = Answer(Verdict(3, Counter({"n0": 2}), "too many"), Counter({"h100": 2}), [Change("1 more node", 1)])
+    answer = FitAnswer(
+        ProbeVerdict(3, Counter({"n0": 2}), "too many"), Counter({"h100": 2}), [FitChange("1 more node", 1)]
+    )
     assert plain("dev", Probe("w", "default", {}, {}, 3), answer) == {
         "workload": "w",
         "cluster": "dev",

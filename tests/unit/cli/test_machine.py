@@ -124,7 +124,7 @@ def test_a_cluster_that_answers_without_processes_here_is_up_unless_it_outlives_
     directory = tmp_path / "kindly"
     directory.mkdir()
     (directory / "kumulus.json").write_text(json.dumps({"owner": "me", **note}))
-    monkeypatch.setattr("kumulus.cli.ls.clusters", lambda: [ls.Found(directory, "dev", "/p", "", 0, 0, 4)])
+    monkeypatch.setattr("kumulus.cli.ls.clusters", lambda: [ls.FoundCluster(directory, "dev", "/p", "", 0, 0, 4)])
     assert main(["uninstall", "--yes"]) == code
     assert (machine / "state" / "kumulus").exists() == bool(code)
 

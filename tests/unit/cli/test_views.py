@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kumulus.cli.cluster import Cluster, health_endpoints
+from kumulus.cli.cluster import NamedCluster, health_endpoints
 from kumulus.extras.watch.commands import look
 from tests.unit.toolchain.sample import ROOT
 
@@ -107,18 +107,18 @@ def test_racks_and_blocks_are_known_by_the_keys_of_the_stacks_own_topology_too(
 ) -> None:
     (tmp_path / "Pulumi.yaml").write_text("name: sample\nruntime: python\nstackConfigDir: stacks\n")
     monkeypatch.chdir(tmp_path)
-    presets = look.places(Cluster("mine", tmp_path / "kubeconfig.yaml"))
+    presets = look.places(NamedCluster("mine", tmp_path / "kubeconfig.yaml"))
     assert presets.racks[0] == "topology.kumulus.io/rack"
     file = tmp_path / "stacks" / "Pulumi.mine.yaml"
     file.parent.mkdir()
     file.write_text(OWN_KEYS)
-    own = look.places(Cluster("mine", tmp_path / "kubeconfig.yaml"))
+    own = look.places(NamedCluster("mine", tmp_path / "kubeconfig.yaml"))
     assert (own.racks[0], own.blocks[0]) == ("example.com/rack", "example.com/row")
     assert set(own.racks) - set(presets.racks) == {"example.com/rack"}
     # Mistakes in the file are told by what reads it to make a cluster of it.
     for text in ("config: [", "config: {kumulus:cluster: {nodeGroups: [5, {topology: {nodesPerRack: x}}]}}", "- 1"):
         file.write_text(text)
-        assert look.places(Cluster("mine", tmp_path / "kubeconfig.yaml")) == presets
+        assert look.places(NamedCluster("mine", tmp_path / "kubeconfig.yaml")) == presets
 
 
 OWN_KEYS = """\

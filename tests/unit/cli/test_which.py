@@ -10,9 +10,9 @@ from kumulus.cli import completion, which
 from kumulus.cli.errors import UserError
 from kumulus.cli.main import main
 from kumulus.extras.advise.commands import advise
-from kumulus.extras.lab.file.load import Loaded
+from kumulus.extras.lab.file.load import LoadedExperiment
 from kumulus.extras.lab.report.model import Report
-from kumulus.extras.lab.run.bench import Options
+from kumulus.extras.lab.run.bench import RunOptions
 from kumulus.extras.snapshots import file
 from kumulus.extras.snapshots.commands import snapshot
 from kumulus.kube import Client, Unreachable
@@ -57,12 +57,12 @@ def test_the_named_one_is_meant(stacks: Path) -> None:
 def test_an_experiment_on_one_of_several_has_its_snapshots_and_names_its_stack(
     stacks: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked: list[Options] = []
+    asked: list[RunOptions] = []
 
     class Run:
         """In place of a run: nothing answers."""
 
-        def __init__(self, client: Client, loaded: Loaded, options: Options) -> None:
+        def __init__(self, client: Client, loaded: LoadedExperiment, options: RunOptions) -> None:
             asked.append(options)
 
         async def run(self) -> Report:
@@ -86,7 +86,9 @@ def test_a_snapshot_of_a_cluster_that_does_not_answer_is_told_with_its_remedy(
     found = which.chosen("many", "worker-1")
     found.kubeconfig.parent.mkdir(parents=True)
     found.kubeconfig.write_text(KUBECONFIG)
-    file.write(found.snapshots / "full.snapshot", file.About("x", "uid", "2026-11-22T12:00:00Z"), [(b"/a", b"1")])
+    file.write(
+        found.snapshots / "full.snapshot", file.SnapshotSummary("x", "uid", "2026-11-22T12:00:00Z"), [(b"/a", b"1")]
+    )
     assert main(["snapshot", *words, "-s", "many", "--cluster", "worker-1"]) == 1
     told = capsys.readouterr().err
     assert "is not reachable: connection refused\n  To start one that is down: " in told

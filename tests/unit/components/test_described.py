@@ -8,24 +8,24 @@ from typing import Any, Literal, get_args, get_origin
 import pytest
 
 import kumulus
-from kumulus.components.arguments import Argument, described, outputs
+from kumulus.components.arguments import Argument, described_arguments, outputs
 from kumulus.components.resources import ClusterLike
-from kumulus.extras.watch.section import PrometheusStack
+from kumulus.extras.watch.section import PrometheusStackSpec
 from kumulus.runtimes.existing.section import Existing
-from kumulus.runtimes.kind.section import Kind
+from kumulus.runtimes.kind.section import KindSpec
 from kumulus.runtimes.kwok.section import Kwok
 from kumulus.stackfile.addons import Addon
-from kumulus.stackfile.cluster_charts import KwokCharts
-from kumulus.stackfile.faults import Fault
-from kumulus.stackfile.groups import Metadata, NodeGroup, NodeTemplate, Placement
-from kumulus.stackfile.tenants import Tenant
+from kumulus.stackfile.cluster_charts import KwokChartsSpec
+from kumulus.stackfile.faults import FaultSpec
+from kumulus.stackfile.groups import MetadataSpec, NodeGroup, NodeTemplate, PlacementSpec
+from kumulus.stackfile.tenants import TenantSpec
 
 COMPONENTS = [name for name in kumulus.__all__ if name != "Experiment"]
 
 
 def args_of(name: str) -> dict[str, Argument]:
     module = import_module(getattr(kumulus, name).__module__)
-    return {each.name: each for each in described(getattr(module, f"{name}Args"))}
+    return {each.name: each for each in described_arguments(getattr(module, f"{name}Args"))}
 
 
 def snake(field: str) -> str:
@@ -58,14 +58,14 @@ NOT_THERE = {
 @pytest.mark.parametrize(
     ("name", "sections"),
     [
-        ("KwokNodeGroup", [NodeGroup, Placement, NodeTemplate, Metadata]),
+        ("KwokNodeGroup", [NodeGroup, PlacementSpec, NodeTemplate, MetadataSpec]),
         ("HelmAddon", [Addon]),
-        ("Tenant", [Tenant]),
-        ("Fault", [Fault]),
-        ("PrometheusStack", [PrometheusStack]),
-        ("KwokCharts", [KwokCharts]),
+        ("Tenant", [TenantSpec]),
+        ("Fault", [FaultSpec]),
+        ("PrometheusStack", [PrometheusStackSpec]),
+        ("KwokCharts", [KwokChartsSpec]),
         ("KwokCluster", [Kwok]),
-        ("KindCluster", [Kind]),
+        ("KindCluster", [KindSpec]),
         ("ExistingCluster", [Existing]),
     ],
 )

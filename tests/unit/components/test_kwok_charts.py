@@ -12,7 +12,7 @@ from kumulus.kwok.controllers import Controllers, stage_manifests
 from kumulus.model.errors import SpecError
 from kumulus.model.nodes import owned_fields
 from kumulus.model.scale import SHARD_LABEL, lease_seconds, pod_range, selector, shard_of, shards_for
-from kumulus.stackfile.cluster_charts import KwokCharts
+from kumulus.stackfile.cluster_charts import KwokChartsSpec
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.load import load
 from kumulus.stackfile.model import ClusterSpec
@@ -20,7 +20,7 @@ from kumulus.stackfile.secrets import Secrets
 
 
 def controllers(nodes: int = 100, shards: int = 1, **charts: Any) -> Controllers:
-    return Controllers(KwokCharts(**charts).settings(), "dev", nodes, shards)
+    return Controllers(KwokChartsSpec(**charts).settings(), "dev", nodes, shards)
 
 
 def spec(**cluster: Any) -> ClusterSpec:
@@ -157,7 +157,7 @@ def test_mistakes_are_told_by_path_and_remedy(charts: dict[str, Any], path: str,
 
 
 def test_an_image_is_told_apart_from_its_tag() -> None:
-    settings = KwokCharts(image="example.com:5000/a/kwok:v0.8.0").settings()
+    settings = KwokChartsSpec(image="example.com:5000/a/kwok:v0.8.0").settings()
     assert (settings.repository, settings.tag) == ("example.com:5000/a/kwok", "v0.8.0")
 
 

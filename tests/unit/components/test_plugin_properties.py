@@ -9,7 +9,7 @@ import pytest
 
 from kumulus.model import pool_form, pools
 from kumulus.provider.resources.base import Resource
-from kumulus.provider.resources.in_cluster import InCluster
+from kumulus.provider.resources.in_cluster import InClusterResource
 from kumulus.provider.resources.registry import CLASSES
 from tests.support.project import ROOT
 
@@ -58,7 +58,7 @@ def test_every_property_of_a_resource_of_the_plugin_has_its_place_in_the_compone
     places = declaring(name)
     assert places, f"no class in components/ declares {kind.token}"
     said = set[str]().union(*map(texts, places))
-    if issubclass(kind, InCluster):
+    if issubclass(kind, InClusterResource):
         said |= _of_all_in_clusters()
     missing = {each.name for each in kind.inputs} - said - NOT_THERE.get(name, set())
     assert not missing, f"{kind.token} takes what components/ does not say: {', '.join(sorted(missing))}"
@@ -68,7 +68,7 @@ def _of_all_in_clusters() -> set[str]:
     [base] = (
         each
         for each in parsed(ROOT / "src" / "kumulus" / "components" / "resources.py").body
-        if isinstance(each, ast.ClassDef) and each.name == InCluster.__name__
+        if isinstance(each, ast.ClassDef) and each.name == InClusterResource.__name__
     )
     found: Any = texts(base)
     return set(found)

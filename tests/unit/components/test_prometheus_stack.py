@@ -22,7 +22,7 @@ from kumulus.kwok.controllers import Controllers
 from kumulus.model.errors import SpecError
 from kumulus.nodes.errors import ProviderError
 from kumulus.provider.resources.base import Operation
-from kumulus.stackfile.cluster_charts import KwokCharts
+from kumulus.stackfile.cluster_charts import KwokChartsSpec
 from kumulus.stackfile.load import load
 from kumulus.stackfile.model import ClusterSpec
 from kumulus.stackfile.secrets import Secrets
@@ -227,7 +227,7 @@ def test_a_node_is_asked_for_at_its_controller() -> None:
 
 
 def test_a_controllers_service_has_its_pods_alone() -> None:
-    controllers = Controllers(KwokCharts().settings(), "dev", 10, 2)
+    controllers = Controllers(KwokChartsSpec().settings(), "dev", 10, 2)
     for shard in range(2):
         pods = controllers.deployment(shard)["spec"]["template"]["metadata"]["labels"]
         chosen = [controllers.service(each)["spec"]["selector"].items() <= pods.items() for each in range(2)]

@@ -18,7 +18,7 @@ from kumulus.components.helm_release import chart_source
 from kumulus.model.pool_form import pool_to_properties
 from kumulus.provider.resources.registry import resources
 from kumulus.stackfile.addons import Addon
-from kumulus.stackfile.load import Loaded, load
+from kumulus.stackfile.load import LoadedStack, load
 from kumulus.stackfile.secrets import Secrets
 from tests.support.program import KUBECONFIG, OBJECT, STACK_ID, Program, run
 
@@ -47,11 +47,11 @@ GROUPS: list[dict[str, Any]] = [
 ]
 
 
-def spec(**cluster: Any) -> Loaded:
+def spec(**cluster: Any) -> LoadedStack:
     return load({"cluster": {"nodeGroups": GROUPS, **cluster}}, "dev", ROOT)
 
 
-def emulated(loaded: Loaded, **options: Any) -> Callable[[], EmulatedCluster]:
+def emulated(loaded: LoadedStack, **options: Any) -> Callable[[], EmulatedCluster]:
     return lambda: EmulatedCluster("dev", loaded=loaded, base=ROOT, **options)
 
 

@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import pytest
 
-from kumulus.gym.conditions import Condition, Objects, matches
+from kumulus.gym.conditions import Objects, ProblemCondition, matches
 from kumulus.kube import ApiError
 from kumulus.testing.cluster import Api
 
@@ -55,7 +55,7 @@ class Server:
     ],
 )
 def test_objects_that_match_are_counted(condition: dict[str, Any], holds: bool, count: int, progress: float) -> None:
-    wanted = Condition(**{"kind": "Pod", "labels": "app=web", **condition})
+    wanted = ProblemCondition(**{"kind": "Pod", "labels": "app=web", **condition})
     verdict = Objects(cast(Api, Server()), {}).verdict([wanted], "shop")
     (found,) = verdict.outcomes
     assert (found.holds, found.count) == (holds, count)
@@ -65,7 +65,9 @@ def test_objects_that_match_are_counted(condition: dict[str, Any], holds: bool, 
 
 def test_progress_is_the_mean_and_each_list_is_read_once() -> None:
     server = Server()
-    wanted = [Condition(kind="Pod", labels="app=web", equals=number, about=f"{number} pods") for number in (3, 6)]
+    wanted = [
+        ProblemCondition(kind="Pod", labels="app=web", equals=number, about=f"{number} pods") for number in (3, 6)
+    ]
     verdict = Objects(cast(Api, server), {}).verdict(wanted, "shop")
     assert (verdict.progress, verdict.solved) == (0.75, False)
     assert str(verdict) == "holds: 3 pods (found 3)\nmissed: 6 pods (found 3)"
@@ -73,8 +75,8 @@ def test_progress_is_the_mean_and_each_list_is_read_once() -> None:
 
 
 def test_a_condition_says_itself_in_words() -> None:
-    assert str(Condition(kind="Pod", labels="app=web", atMost=2)) == "Pod app=web atMost 2"
-    assert str(Condition(kind="Node")) == "Node atLeast 1"
+    assert str(ProblemCondition(kind="Pod", labels="app=web", atMost=2)) == "Pod app=web atMost 2"
+    assert str(ProblemCondition(kind="Node")) == "Node atLeast 1"
 
 
 @pytest.mark.parametrize(

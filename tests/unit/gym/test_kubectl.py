@@ -106,7 +106,7 @@ def test_kubectl_has_nothing_of_the_users_environment(tmp_path: Path, monkeypatc
     monkeypatch.setenv("KUBECONFIG", "/mine")
     monkeypatch.setenv("TOKEN", "secret")
     asked = program(tmp_path, "/usr/bin/env; pwd; /bin/cat; exit 3")
-    text, code = kubectl.run(asked, kubectl.Command(("kubectl",), "input"), tmp_path / "k.yaml", 10)
+    text, code = kubectl.run(asked, kubectl.AgentCommand(("kubectl",), "input"), tmp_path / "k.yaml", 10)
     assert code == 3
     assert {*text.splitlines()} - {"_=/usr/bin/env"} == {
         f"KUBECONFIG={tmp_path}/k.yaml", f"HOME={tmp_path}", "PATH=", f"PWD={tmp_path}", str(tmp_path), "input"
@@ -115,18 +115,18 @@ def test_kubectl_has_nothing_of_the_users_environment(tmp_path: Path, monkeypatc
 
 def test_a_command_without_an_end_is_ended(tmp_path: Path) -> None:
     asked = program(tmp_path, "echo begun; exec /bin/sleep 600")
-    text, code = kubectl.run(asked, kubectl.Command(("kubectl",)), tmp_path / "k.yaml", 0.5)
+    text, code = kubectl.run(asked, kubectl.AgentCommand(("kubectl",)), tmp_path / "k.yaml", 0.5)
     assert (text.splitlines()[0], code) == ("begun", 124)
     assert "write one that ends by itself" in text
 
 
 def test_long_output_is_cut_and_says_so(tmp_path: Path) -> None:
     asked = program(tmp_path, "/usr/bin/seq 100000")
-    text, _ = kubectl.run(asked, kubectl.Command(("kubectl",)), tmp_path / "k.yaml", 10)
+    text, _ = kubectl.run(asked, kubectl.AgentCommand(("kubectl",)), tmp_path / "k.yaml", 10)
     assert len(text) < 17_000
     assert text.endswith("… of 588,894 characters; ask for less")
 
 
 def test_a_word_that_no_program_takes_is_no_exception(tmp_path: Path) -> None:
-    text, code = kubectl.run(program(tmp_path, ""), kubectl.Command(("kubectl", "a\0")), tmp_path / "k.yaml", 10)
+    text, code = kubectl.run(program(tmp_path, ""), kubectl.AgentCommand(("kubectl", "a\0")), tmp_path / "k.yaml", 10)
     assert (text, code) == ("the command cannot be run: embedded null byte", 126)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kumulus.helm import charts, history
-from kumulus.helm.charts import ChartError, Source
+from kumulus.helm.charts import ChartError, ChartSource
 from kumulus.helm.crds import DIGEST, MADE_BY, Maker, take_away
 from kumulus.helm.history import Revision, decoded, encoded, leftover
 from kumulus.kube import ApiError
@@ -93,16 +93,16 @@ def test_a_release_is_read_and_written_as_helm_does() -> None:
 @pytest.mark.parametrize(
     ("source", "lasts"),
     [
-        (Source("c", "https://e.com", "1.2.3"), True),
-        (Source("oci://e.com/c", "", "v1.2.3-rc.1"), True),
-        (Source("c", "https://e.com", "1.2"), False),
-        (Source("c", "https://e.com"), False),
-        (Source("c", "http://e.com", "1.2.3"), False),
-        (Source("oci://localhost:5000/c", "", "1.2.3"), False),
-        (Source("/srv/c", "", "1.2.3"), False),
+        (ChartSource("c", "https://e.com", "1.2.3"), True),
+        (ChartSource("oci://e.com/c", "", "v1.2.3-rc.1"), True),
+        (ChartSource("c", "https://e.com", "1.2"), False),
+        (ChartSource("c", "https://e.com"), False),
+        (ChartSource("c", "http://e.com", "1.2.3"), False),
+        (ChartSource("oci://localhost:5000/c", "", "1.2.3"), False),
+        (ChartSource("/srv/c", "", "1.2.3"), False),
     ],
 )
-def test_a_chart_is_fetched_once_where_it_stays_the_same(source: Source, lasts: bool) -> None:
+def test_a_chart_is_fetched_once_where_it_stays_the_same(source: ChartSource, lasts: bool) -> None:
     assert source.lasts is lasts
 
 
@@ -127,7 +127,7 @@ async def test_a_chart_that_there_is_no_room_for_is_told_with_what_to_do(
     if stage != "folder":
         monkeypatch.setattr(*((charts, "_private") if stage == "scratch" else (os, "replace")), full)
     with pytest.raises(ChartError) as caught:
-        await charts.have(Source("c", "https://e.com", "1.2.3", {"password": "hunter2"}))
+        await charts.have(ChartSource("c", "https://e.com", "1.2.3", {"password": "hunter2"}))
     assert caught.value.path == "chart"
     assert str(caught.value) == (
         f"the chart c cannot be kept in {tmp_path}/cache/kumulus/charts: "
@@ -183,7 +183,7 @@ def test_a_schemas_words_do_not_quote_numbers() -> None:
     ],
 )
 def test_a_chart_that_cannot_be_had_is_told_with_what_to_do(said: str, path: str, remedy: str) -> None:
-    source = Source("c", "https://e.com", "9", {"password": "hunter2"})
+    source = ChartSource("c", "https://e.com", "9", {"password": "hunter2"})
     error = charts._chart_error(source, said)
     assert error.path == path
     assert str(error).startswith("the chart c 9 of https://e.com cannot be fetched: ")
@@ -192,7 +192,7 @@ def test_a_chart_that_cannot_be_had_is_told_with_what_to_do(said: str, path: str
 
 
 def test_a_registry_is_entered_otherwise_than_a_repository() -> None:
-    error = charts._chart_error(Source("oci://e.com/c", "", "9"), "GET https://e.com/v2/: 401 Unauthorized")
+    error = charts._chart_error(ChartSource("oci://e.com/c", "", "9"), "GET https://e.com/v2/: 401 Unauthorized")
     assert str(error).endswith("enter it first: helm registry login HOST")
 
 

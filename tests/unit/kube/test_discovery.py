@@ -5,7 +5,7 @@ from typing import Any, cast
 import pytest
 
 from kumulus.kube import ApiError
-from kumulus.kube.discovery import Resource, namespaced
+from kumulus.kube.discovery import ApiResource, namespaced
 from kumulus.kube.objects import address
 
 ALL = ["create", "delete", "get", "list", "patch", "update", "watch"]
@@ -47,15 +47,15 @@ async def test_each_kind_is_named_once_in_the_version_that_is_preferred_or_in_th
         answers, group("gateway.networking.k8s.io", "v1", "v1beta1", "v1alpha2"), group("seen.example.com", "v1")
     )
     assert await namespaced(cast(Any, server)) == [
-        Resource("v1", "Pod", "pods"),
-        Resource("gateway.networking.k8s.io/v1", "HTTPRoute", "httproutes"),
-        Resource("gateway.networking.k8s.io/v1alpha2", "TCPRoute", "tcproutes"),
+        ApiResource("v1", "Pod", "pods"),
+        ApiResource("gateway.networking.k8s.io/v1", "HTTPRoute", "httproutes"),
+        ApiResource("gateway.networking.k8s.io/v1alpha2", "TCPRoute", "tcproutes"),
     ]
 
 
 async def test_a_group_whose_last_kind_has_just_gone_has_none() -> None:
     server = Server({"/api/v1": [kind("Pod", "pods")]}, group("gone.example.com", "v1"))
-    assert await namespaced(cast(Any, server)) == [Resource("v1", "Pod", "pods")]
+    assert await namespaced(cast(Any, server)) == [ApiResource("v1", "Pod", "pods")]
 
 
 async def test_groups_of_measurements_are_not_asked_for() -> None:

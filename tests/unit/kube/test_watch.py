@@ -11,7 +11,7 @@ from aiohttp import web
 
 from kumulus.kube import ApiError, Client, Unreachable
 from kumulus.kube.codecs import JsonCodec
-from kumulus.kube.watch import Event, Events, Interrupted, News, Resumed, Synced, follow, watch
+from kumulus.kube.watch import Events, News, Resumed, Synced, WatchEvent, WatchInterrupted, follow, watch
 from tests.support.apiserver import Answer, Server, ok, serving, silent, status, stream
 
 NODES = "/api/v1/nodes"
@@ -50,12 +50,12 @@ async def hear(client: Client, count: int, **options: Any) -> list[News[Item]]:
 
 def one(kind: Any, found: Item) -> Events[Item]:
     """An event that a watch told."""
-    return Events([Event(kind, found["metadata"]["name"], found)])
+    return Events([WatchEvent(kind, found["metadata"]["name"], found)])
 
 
 def listed(kind: Any, name: str, found: Item | None) -> Events[Item]:
     """What a list says."""
-    return Events([Event(kind, name, found)], listed=True)
+    return Events([WatchEvent(kind, name, found)], listed=True)
 
 
 # --- one watch -------------------------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ async def test_what_was_deleted_while_the_server_forgot_is_told_after_a_new_list
     async with server.client() as client:
         heard = await hear(client, 9)
     assert heard[:3] == [listed("ADDED", "a", a), listed("ADDED", "b", b), Synced("10")]
-    assert isinstance(heard[3], Interrupted), "what came and went before the new list is never heard of"
+    assert isinstance(heard[3], WatchInterrupted), "what came and went before the new list is never heard of"
     assert "410 Expired" in str(heard[3].error)
     assert heard[4:] == [
         Resumed(),
@@ -186,7 +186,7 @@ async def test_an_interruption_is_told_once_and_so_is_its_end(server: Server) ->
     async with server.client() as client:
         heard = await hear(client, 5)
     assert heard[:2] == [listed("ADDED", "a", a), Synced("10")]
-    assert isinstance(heard[2], Interrupted)
+    assert isinstance(heard[2], WatchInterrupted)
     assert isinstance(heard[2].error, Unreachable)
     assert heard[3:] == [Resumed(), one("ADDED", c)]
     assert {seen.query["resourceVersion"] for seen in server.seen[1:]} == {"10"}
@@ -197,7 +197,7 @@ async def test_a_refusal_after_the_first_list_is_an_interruption(server: Server)
     server.answers = [page(10), status(403, "Forbidden", "not yet"), page(11), silent]
     async with server.client() as client:
         heard = await hear(client, 3)
-    assert isinstance(heard[1], Interrupted)
+    assert isinstance(heard[1], WatchInterrupted)
     assert heard[2] == Resumed()
 
 
@@ -218,7 +218,7 @@ async def test_a_server_put_back_to_an_earlier_state_is_listed_anew(server: Serv
     server.answers = [page(100, item("a", 3)), stream(*with_the_news, bookmark), page(51, item("b", 4)), silent]
     async with server.client() as client:
         heard = await hear(client, 7)
-    assert isinstance(heard[2], Interrupted)
+    assert isinstance(heard[2], WatchInterrupted)
     assert heard[3:] == [Resumed(), listed("ADDED", "b", item("b", 4)), listed("DELETED", "a", None), Synced("51")]
 
 

@@ -15,7 +15,7 @@ from kumulus.model.fault_effects import NodeEffects
 from kumulus.model.nodes import node_manifest
 from kumulus.model.pool_form import pool_from_properties, pool_to_properties
 from kumulus.model.pools import Pool
-from kumulus.model.slices import Part, device_class_spec, device_uuid, parts_of, slice_manifest, slice_spec
+from kumulus.model.slices import SlicePart, device_class_spec, device_uuid, parts_of, slice_manifest, slice_spec
 from kumulus.model.totals import totals
 from kumulus.nodes.catalog.instances import gpu_products
 from kumulus.runtimes.kwok.section import Options
@@ -54,7 +54,7 @@ def problems(slices: object, product: str | None = H100, **rest: object) -> dict
 def published(slices: object, ordinal: int = 0, **capacity: str) -> dict[str, Any]:
     made = pool(slices, **capacity)
     assert made.devices is not None
-    return slice_manifest(made, made.devices, Part(ordinal, 0), "a-uid")
+    return slice_manifest(made, made.devices, SlicePart(ordinal, 0), "a-uid")
 
 
 # --- what is published -----------------------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ def test_a_shared_gpu_has_thousandths_and_a_claim_that_names_nothing_gets_all_of
     kwok = {"featureGates": {"DRAConsumableCapacity": True}}
     (made,) = pools(cluster(group({"allowMultipleAllocations": True}), kwok=kwok), "lab")
     assert made.devices is not None
-    [first, *_] = slice_manifest(made, made.devices, Part(0, 0), "a-uid")["spec"]["devices"]
+    [first, *_] = slice_manifest(made, made.devices, SlicePart(0, 0), "a-uid")["spec"]["devices"]
     assert first["allowMultipleAllocations"] is True
     policy = {"default": "1k", "validRange": {"min": "1", "step": "1"}}
     assert first["capacity"]["milli"] == {"value": "1k", "requestPolicy": policy}
@@ -384,7 +384,7 @@ def test_what_devices_take_of_their_node_is_said_of_each_and_its_nodes_declare_t
     for slices in (OVERHEAD, OVERHEAD | {"partitionable": True}):
         made = of_pool(slices)
         assert made.devices is not None
-        devices = slice_spec(made, made.devices, Part(0, 0))["devices"]
+        devices = slice_spec(made, made.devices, SlicePart(0, 0))["devices"]
         # As the API server writes it, so that it is not taken for drift.
         written = {"memory": {"overhead": {"perPod": "2Gi"}}}
         assert [each["nodeAllocatableResources"] for each in devices] == [written] * len(devices)

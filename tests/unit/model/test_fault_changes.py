@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from kumulus.model.active_faults import ActiveFault
-from kumulus.model.fault_consequences import described, reclaimed
+from kumulus.model.fault_consequences import described_fault, reclaimed
 from kumulus.model.fault_effects import Interruption, NodeEffects, OfferEffects, node_effects_from, offer_effects_from
 from kumulus.model.node_changes import delta
 from kumulus.model.nodes import HOSTNAME_LABEL, boot_id
 from kumulus.model.pools import Pool
-from kumulus.nodes.faults.changes import Changes, steps_of
+from kumulus.nodes.faults.changes import NodePatches, steps_of
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.model import ClusterSpec
 
@@ -57,9 +57,9 @@ def test_each_node_has_the_change_that_is_its_own(case: str) -> None:
     wanted = pool()
     steps = steps_of({wanted.name: wanted}, {wanted.name: frozenset(range(14))}, [before], after)
     assert [each.name for each in steps] == [f"{wanted.name}-{n}" for n in range(12)]
-    changes, said = Changes(NOW), []
+    changes, said = NodePatches(NOW), []
     for each in steps:
-        change, alone = changes.of(each), Changes(NOW).of(each)
+        change, alone = changes.of(each), NodePatches(NOW).of(each)
         assert (change.status, change.taints) == (alone.status, alone.taints)
         assert change.status is not None
         assert json.loads(change.status) == delta(*each.owned(), boot_id(each.name, "dev"), NOW).status
@@ -70,7 +70,7 @@ def test_each_node_has_the_change_that_is_its_own(case: str) -> None:
 def test_what_nodes_have_in_common_is_computed_once() -> None:
     wanted = pool()
     before, after, _ = CASES["one comes"]
-    changes = Changes(NOW)
+    changes = NodePatches(NOW)
     found = [changes.of(each) for each in steps_of({wanted.name: wanted}, after[0].nodes, [before], after)]
     assert len({id(each) for each in found}) == 1
 
@@ -97,7 +97,7 @@ def test_of_some_there_is_one_and_of_none_none() -> None:
 
 def test_it_is_said_in_a_line() -> None:
     def said(how: Interruption, **which: Any) -> str:
-        return described(
+        return described_fault(
             "spot-interruption", NodeEffects(), None, {}, {}, {}, None, OfferEffects(interruption=how, **which)
         )
 

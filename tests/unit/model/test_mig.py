@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kumulus.extras.lab.plan.gpu_claims import (
-    Demand,
+    GpuDemand,
     claim_template,
     claimed,
     demand,
@@ -135,13 +135,13 @@ def test_of_a_gpu_that_is_divided_eighths_are_taken() -> None:
 @pytest.mark.parametrize(
     ("gpus", "milli", "parts", "wanted"),
     [
-        (2, 0, "milli", Demand(2)),
-        (0, 300, "milli", Demand(0, 300)),
-        (0, 300, "mig", Demand(0, 500)),
-        (8, 0, "mig", Demand(8)),
+        (2, 0, "milli", GpuDemand(2)),
+        (0, 300, "milli", GpuDemand(0, 300)),
+        (0, 300, "mig", GpuDemand(0, 500)),
+        (8, 0, "mig", GpuDemand(8)),
     ],
 )
-def test_what_a_template_asks_for_is_read_again(gpus: int, milli: int, parts: Any, wanted: Demand) -> None:
+def test_what_a_template_asks_for_is_read_again(gpus: int, milli: int, parts: Any, wanted: GpuDemand) -> None:
     made = claim_template("t", {"a": "b"}, gpus, milli, parts)
     assert demand(made["spec"]["spec"]) == wanted
     assert made["metadata"]["labels"] == made["spec"]["metadata"]["labels"] == {"a": "b"}
@@ -153,25 +153,25 @@ def test_templates_of_different_amounts_have_different_names() -> None:
 
 
 def test_a_claim_of_the_users_is_read_too() -> None:
-    def asks(**exactly: Any) -> Demand:
+    def asks(**exactly: Any) -> GpuDemand:
         return demand({"devices": {"requests": [{"name": "x", "exactly": exactly}]}})
 
-    assert asks(deviceClassName="gpu.nvidia.com") == Demand(1)
-    assert asks(deviceClassName="gpu.nvidia.com", adminAccess=True) == Demand()
-    assert asks(deviceClassName="dra.example.com", count=4) == Demand()
-    assert asks(deviceClassName="gpu.nvidia.com", capacity={"requests": {"memory": "10Gi"}}) == Demand(1)
+    assert asks(deviceClassName="gpu.nvidia.com") == GpuDemand(1)
+    assert asks(deviceClassName="gpu.nvidia.com", adminAccess=True) == GpuDemand()
+    assert asks(deviceClassName="dra.example.com", count=4) == GpuDemand()
+    assert asks(deviceClassName="gpu.nvidia.com", capacity={"requests": {"memory": "10Gi"}}) == GpuDemand(1)
     profile = {"cel": {"expression": 'device.attributes["gpu.nvidia.com"].profile == "2g.20gb"'}}
-    assert asks(deviceClassName="mig.nvidia.com", selectors=[profile], count=2) == Demand(0, 500)
-    assert asks(deviceClassName="mig.nvidia.com") == Demand(0, 1000)
+    assert asks(deviceClassName="mig.nvidia.com", selectors=[profile], count=2) == GpuDemand(0, 500)
+    assert asks(deviceClassName="mig.nvidia.com") == GpuDemand(0, 1000)
     first = {"name": "x", "firstAvailable": [{"name": "a", "deviceClassName": "gpu.nvidia.com", "count": 2}]}
-    assert demand({"devices": {"requests": [first]}}) == Demand(2)
+    assert demand({"devices": {"requests": [first]}}) == GpuDemand(2)
 
 
 def test_a_pod_asks_for_what_its_templates_do() -> None:
     known = demands([claim_template("a", {}, 2, 0, "milli"), claim_template("b", {}, 0, 300, "milli"), {"kind": "Pod"}])
     spec = {"resourceClaims": [{"name": n, "resourceClaimTemplateName": n} for n in ("a", "b", "c")]}
-    assert claimed(spec, known) == Demand(2, 300)
-    assert claimed({"containers": []}, known) == Demand()
+    assert claimed(spec, known) == GpuDemand(2, 300)
+    assert claimed({"containers": []}, known) == GpuDemand()
 
 
 def test_what_is_allocated_is_so_much_of_its_gpu() -> None:

@@ -12,8 +12,8 @@ from kumulus.model import scale
 
 ROOT = Path(__file__).resolve().parents[3]
 MEASURED = json.loads((ROOT / "tests" / "data" / "sizes.json").read_text())
-LAPTOP = scale.Machine(cores=8, memory_mb=16_000)
-TWO = scale.Machine(cores=2, memory_mb=25_200)
+LAPTOP = scale.MachineSize(cores=8, memory_mb=16_000)
+TWO = scale.MachineSize(cores=2, memory_mb=25_200)
 """The machine of the measurements."""
 
 
@@ -89,16 +89,16 @@ def test_several_clusters_cost_what_each_costs_and_are_limited_as_each_is() -> N
 
 
 def test_the_heartbeat_factor_that_is_advised_is_enough() -> None:
-    nodes, machine = 200_000, scale.Machine(cores=2, memory_mb=1e6)
+    nodes, machine = 200_000, scale.MachineSize(cores=2, memory_mb=1e6)
     (said,) = [line for line in scale.limits(scale.cost(nodes, machine), machine) if line.startswith("CPU")]
     factor = int(said.partition("heartbeatFactor: ")[2].split()[0])
     assert not [line for line in scale.limits(scale.cost(nodes, machine, factor), machine) if line.startswith("CPU")]
 
 
 def test_so_many_leases_that_kwok_does_not_keep_up_are_a_limit_of_each_cluster() -> None:
-    machine = scale.Machine(cores=64, memory_mb=1e6)
+    machine = scale.MachineSize(cores=64, memory_mb=1e6)
 
-    def leases(*costs: scale.Cost) -> list[str]:
+    def leases(*costs: scale.FleetFootprint) -> list[str]:
         return [line for line in scale.limits(scale.together(costs), machine) if line.startswith("leases")]
 
     # 50,000 nodes stood for a quarter of an hour; the leases of 100,000 were not renewed in time, not even those that
@@ -112,12 +112,12 @@ def test_so_many_leases_that_kwok_does_not_keep_up_are_a_limit_of_each_cluster()
 
 
 def test_of_many_small_clusters_the_control_planes_are_the_cause() -> None:
-    machine = scale.Machine(cores=2, memory_mb=24_000)
+    machine = scale.MachineSize(cores=2, memory_mb=24_000)
     (said,) = scale.limits(scale.together([scale.cost(10, machine)] * 21), machine)
     assert said.startswith("CPU: 21 control planes alone take 1.3 of 2 cores")
     assert "heartbeatFactor" not in said
     # Where there is room left beside them, longer leases are the remedy, and are enough.
-    roomy = scale.Machine(cores=2, memory_mb=1e6)
+    roomy = scale.MachineSize(cores=2, memory_mb=1e6)
     (said,) = scale.limits(scale.together([scale.cost(1000, roomy)] * 12), roomy)
     factor = int(said.partition("heartbeatFactor: ")[2].split()[0])
     assert scale.limits(scale.together([scale.cost(1000, roomy, factor)] * 12), roomy) == []

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from kumulus.extras.watch.live.health import Check, look
+from kumulus.extras.watch.live.health import HealthCheck, look
 from kumulus.kube import Client, Connection
 from kumulus.nodes.pools import reading
 from kumulus.nodes.pools.reading import ReadLimit
@@ -43,7 +43,7 @@ def answers(server: Server, ready: str, leases: dict[str, float]) -> None:
 async def test_a_control_plane_that_is_well(server: Server) -> None:
     answers(server, WELL, {"kube-scheduler": 1, "kube-controller-manager": 3})
     async with server.client() as client:
-        assert set((await look(client, {})).values()) == {Check("ok")}
+        assert set((await look(client, {})).values()) == {HealthCheck("ok")}
         assert list(await look(client, {})) == ["kube-apiserver", "etcd", "kube-scheduler", "kube-controller-manager"]
 
 
@@ -51,8 +51,8 @@ async def test_the_check_that_fails_is_named_and_etcds_is_etcds(server: Server) 
     answers(server, ILL, {})
     async with server.client() as client:
         found = await look(client, {})
-    assert found["etcd"] == Check("failing", "failing: etcd")
-    assert found["kube-apiserver"] == Check("failing", "failing: shutdown")
+    assert found["etcd"] == HealthCheck("failing", "failing: etcd")
+    assert found["kube-apiserver"] == HealthCheck("failing", "failing: shutdown")
 
 
 async def test_a_leader_whose_lease_is_old_is_failing_and_one_without_is_not_judged(server: Server) -> None:
@@ -60,7 +60,7 @@ async def test_a_leader_whose_lease_is_old_is_failing_and_one_without_is_not_jud
     async with server.client() as client:
         found = await look(client, {})
     # An answer's date has whole seconds.
-    assert found["kube-scheduler"] in [Check("failing", f"its lease is {seconds} s old") for seconds in (89, 90)]
+    assert found["kube-scheduler"] in [HealthCheck("failing", f"its lease is {seconds} s old") for seconds in (89, 90)]
     assert "kube-controller-manager" not in found
 
 
@@ -74,15 +74,15 @@ async def test_an_endpoint_answers_fails_or_is_silent(server: Server) -> None:
     endpoints = {"a": f"{server.address}/good", "b": f"{server.address}/bad", "c": "http://127.0.0.1:1/healthz"}
     async with server.client() as client:
         found = await look(client, endpoints)
-    assert found["a"] == Check("ok")
-    assert found["b"] == Check("failing", "not ready")
-    assert found["c"] == Check("down", "does not answer")
+    assert found["a"] == HealthCheck("ok")
+    assert found["b"] == HealthCheck("failing", "not ready")
+    assert found["c"] == HealthCheck("down", "does not answer")
 
 
 async def test_an_api_server_that_is_gone_is_down_and_etcd_is_not_known() -> None:
     async with Client(Connection("http://127.0.0.1:1", "none"), patience=0.1) as client:
         found = await look(client, {})
-    assert found["kube-apiserver"] == Check("down", "connection refused")
+    assert found["kube-apiserver"] == HealthCheck("down", "connection refused")
     assert found["etcd"].status == "down"
 
 

@@ -11,7 +11,7 @@ from kumulus.kube.messages import message_classes
 from kumulus.model.bounds import Bounds
 from kumulus.model.consequences import consequences
 from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Pool
-from kumulus.nodes.pools.observe import Observation, observe
+from kumulus.nodes.pools.observe import PoolObservation, observe
 from kumulus.nodes.pools.scaled import free, ordinal_of, with_ordinals, within
 from tests.support.apiserver import serving
 
@@ -41,7 +41,7 @@ async def test_pools_observed_at_once_ask_for_all_names_once_and_later_ones_anew
         others = [asyncio.ensure_future(observe(client, pool(f"p{n}"))) for n in range(1, 4)]
         await asyncio.sleep(0.1)
         stopped.cancel()
-        seen: list[Observation] = await asyncio.gather(*others)
+        seen: list[PoolObservation] = await asyncio.gather(*others)
         assert [len(each.missing) for each in seen] == [60] * 3
         assert listings() == 1
         await observe(client, pool("p4"))

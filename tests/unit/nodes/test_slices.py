@@ -11,7 +11,7 @@ from aiohttp import web
 from kumulus.kube import ApiError, Client, Connection
 from kumulus.model.devices import Devices
 from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Pool
-from kumulus.model.slices import Part, slice_manifest
+from kumulus.model.slices import SlicePart, slice_manifest
 from kumulus.nodes.pools.compare import live_slice, slice_differences
 from kumulus.nodes.pools.slices import NotServed, observe_slices, publish
 from tests.support.apiserver import listening
@@ -22,13 +22,13 @@ POOL = Pool("l40s-a", "l40s", "a", "", 2, {CLUSTER_LABEL: "lab", POOL_LABEL: "l4
 
 def slice_of(**metadata: Any) -> dict[str, Any]:
     """The slice of node 1, as the API server has it."""
-    made = copy.deepcopy(slice_manifest(POOL, DEVICES, Part(1, 0), "uid-1"))
+    made = copy.deepcopy(slice_manifest(POOL, DEVICES, SlicePart(1, 0), "uid-1"))
     made["metadata"] |= {"uid": "slice-uid", "resourceVersion": "7", "generation": 1, **metadata}
     return made
 
 
 def differences(live: dict[str, Any]) -> list[str]:
-    return [str(each) for each in slice_differences(POOL, DEVICES, Part(1, 0), "uid-1", live)]
+    return [str(each) for each in slice_differences(POOL, DEVICES, SlicePart(1, 0), "uid-1", live)]
 
 
 def test_a_slice_as_wanted_does_not_differ_whatever_others_wrote_on_it() -> None:
@@ -79,7 +79,7 @@ def test_a_slice_is_changed_in_place_where_the_api_server_lets_one(
     live["spec"] |= change
     (only,) = differences(live)
     assert only.startswith(told)
-    seen = live_slice(POOL, DEVICES, Part(1, 0), "uid-1", live)
+    seen = live_slice(POOL, DEVICES, SlicePart(1, 0), "uid-1", live)
     assert (seen.replace, seen.surplus) == (replace, surplus)
 
 
@@ -87,7 +87,7 @@ def test_a_slice_is_changed_in_place_where_the_api_server_lets_one(
 def test_a_slice_that_another_node_owns_or_nobody_is_made_anew(owners: list[dict[str, str]]) -> None:
     live = slice_of(ownerReferences=owners)
     assert differences(live)[0].startswith("owner: ")
-    assert live_slice(POOL, DEVICES, Part(1, 0), "uid-1", live).replace
+    assert live_slice(POOL, DEVICES, SlicePart(1, 0), "uid-1", live).replace
 
 
 @pytest.mark.parametrize("takes", [True, False])
@@ -104,7 +104,7 @@ async def test_a_slice_is_published_again_until_the_api_servers_cache_has_its_no
 
     async with listening(behind) as address, Client(Connection(address, "test"), patience=0.2) as client:
         with contextlib.nullcontext() if takes else pytest.raises(ApiError, match="not found for device"):
-            await publish(client, replace(POOL, devices=devices), devices, Part(1, 0), "uid-1")
+            await publish(client, replace(POOL, devices=devices), devices, SlicePart(1, 0), "uid-1")
     assert tries == (3 if takes else 1)
 
 
@@ -113,6 +113,9 @@ async def test_a_cluster_without_the_api_says_what_to_do() -> None:
         return web.Response(status=404, text="404 page not found")
 
     async with listening(unknown) as address, Client(Connection(address, "test"), patience=0.2) as client:
-        for asked in (observe_slices(client, POOL, DEVICES, {}), publish(client, POOL, DEVICES, Part(0, 0), "uid-0")):
+        for asked in (
+            observe_slices(client, POOL, DEVICES, {}),
+            publish(client, POOL, DEVICES, SlicePart(0, 0), "uid-0"),
+        ):
             with pytest.raises(NotServed, match=r"does not serve resource\.k8s\.io/v1.* take Kubernetes 1\.34"):
                 await asked

@@ -14,8 +14,8 @@ from pulumi.runtime.proto import provider_pb2
 
 from kumulus.extras.federation import federation
 from kumulus.extras.federation.resource import FederationHub, FederationWorker
-from kumulus.extras.scaling.descriptor import Autoscaler as AnyAutoscaler
-from kumulus.extras.scaling.resource import Autoscaler
+from kumulus.extras.scaling.descriptor import AutoscalerDescriptor as AnyAutoscaler
+from kumulus.extras.scaling.resource import AutoscalerResource
 from kumulus.extras.schedulers.hypernodes import HYPERNODES
 from kumulus.extras.schedulers.resource import HyperNodes
 from kumulus.extras.watch.resource import ReleaseReady
@@ -25,15 +25,15 @@ from kumulus.model.identity import STACK_ID
 from kumulus.model.pool_form import pool_to_properties
 from kumulus.provider.resources.base import Properties, Resource
 from kumulus.provider.resources.chart_crds import ChartCrds
-from kumulus.provider.resources.cluster import Cluster
+from kumulus.provider.resources.cluster import ClusterResource
 from kumulus.provider.resources.definitions import Definitions
-from kumulus.provider.resources.fault import Fault
-from kumulus.provider.resources.kubernetes_object import KubernetesObject
-from kumulus.provider.resources.namespace import Namespace
+from kumulus.provider.resources.fault import FaultResource
+from kumulus.provider.resources.kubernetes_object import KubernetesObjectResource
+from kumulus.provider.resources.namespace import NamespaceResource
 from kumulus.provider.resources.node_pool import NodePool
 from kumulus.provider.resources.release import ReleaseMark
 from kumulus.provider.resources.release_preparation import ReleasePreparation
-from kumulus.provider.resources.state_only import DestroyCheck, Lifetime, StackIdentity
+from kumulus.provider.resources.state_only import DestroyCheck, Lifetime, StackIdentityResource
 from kumulus.provider.values import from_struct
 from tests.support.kinds import CRDS, crd
 from tests.support.object_store import Object, Store
@@ -282,25 +282,25 @@ def brought(name: str) -> Object:
 
 
 EXAMPLES: Mapping[type[Resource], Example] = {
-    StackIdentity: Example(in_cluster=False),
+    StackIdentityResource: Example(in_cluster=False),
     # Its note has the URN.
-    Cluster: Example(moving=("kumulus.json",), in_cluster=False),
+    ClusterResource: Example(moving=("kumulus.json",), in_cluster=False),
     Lifetime: Example({"clusterIdentity": "uid"}, in_cluster=False),
     DestroyCheck: Example({"name": "dev", "runtime": "kwok"}, in_cluster=False),
     NodePool: Example(pool_to_properties(POOL), changed={"replicas": 5, "taints": []}),
     HyperNodes: Example({"pools": _fabric(4)}, (HYPERNODES,), changed={"pools": _fabric(2)}),
-    Fault: Example(
+    FaultResource: Example(
         {"name": "xid", "nodes": {POOL.name: "0-3"}, "node": {"capacity": {GPU: "-1"}}},
         needs=(NodePool,),
         changed={"nodes": {POOL.name: "3-4"}, "node": {"capacity": {GPU: "-2"}}},
     ),
-    Namespace: Example(
+    NamespaceResource: Example(
         {"name": "team", "stack": "organization/p/dev", "labels": {"a": "b"}},
         (NAMESPACES,),
         changed={"labels": {"c": "d"}},
     ),
-    KubernetesObject: Example({"manifest": binding(a="b")}, (BINDINGS,), changed={"manifest": binding(c="d")}),
-    Autoscaler: Example(
+    KubernetesObjectResource: Example({"manifest": binding(a="b")}, (BINDINGS,), changed={"manifest": binding(c="d")}),
+    AutoscalerResource: Example(
         {"autoscaler": {"name": "theirs", "image": "theirs:1"}},
         _AUTOSCALED,
         changed={"autoscaler": {"name": "others", "image": "others:1"}},
@@ -333,7 +333,7 @@ EXAMPLES: Mapping[type[Resource], Example] = {
 def declared(resource: type[Resource], place: Properties, home: Path) -> Properties:
     """What a program declares of an example."""
     example = EXAMPLES[resource]
-    if resource is Cluster:
+    if resource is ClusterResource:
         options = {"kubeconfig": place["kubeconfig"], "context": "c"}
         return {"name": "dev", "runtime": "existing", "home": str(home), "options": options, "stackId": MINE}
     if resource is FederationHub:

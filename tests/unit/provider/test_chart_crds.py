@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from kumulus.helm import charts, crds
-from kumulus.helm.charts import Chart, Source
+from kumulus.helm.charts import Chart, ChartSource
 from kumulus.model.identity import STACK_ID
 from kumulus.model.unknown import UNKNOWN
 from kumulus.nodes.errors import PartialFailure
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Operation, Properties
 from kumulus.provider.resources.chart_crds import ChartCrds
-from kumulus.provider.resources.diffing import Difference
+from kumulus.provider.resources.diffing import PropertyDifference
 from tests.support.object_store import storing
 from tests.support.said import Said
 from tests.unit.provider.test_fault import KUBECONFIG
@@ -59,7 +59,7 @@ async def test_a_crd_that_could_not_be_finished_is_recorded_and_so_removed_later
     with pytest.raises(PartialFailure, match=r"the CRD twos\.e\.com: it was not established within 15 s") as caught:
         await resource.create(operation(Said()), inputs)
     outputs = dict(caught.value.outputs)
-    assert resource.diff(outputs, inputs) == [Difference(f'crds["{TWO}"]', "update")]
+    assert resource.diff(outputs, inputs) == [PropertyDifference(f'crds["{TWO}"]', "update")]
     await resource.delete(operation(Said()), "id", outputs)
     assert taken == [ONE, TWO]
 
@@ -98,7 +98,7 @@ def fetched(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The values that the chart's schema was asked about; every chart has the two CRDs."""
     asked: list[Any] = []
 
-    async def fetch(source: Source) -> Chart:
+    async def fetch(source: ChartSource) -> Chart:
         return Chart(Path("/"), "1.0.0", dict.fromkeys(DIGESTS, "kind: CustomResourceDefinition"))
 
     async def check_values(chart: Chart, values: object) -> None:

@@ -10,7 +10,7 @@ import pytest
 from kumulus.nodes.errors import ProviderError
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Operation
-from kumulus.provider.resources.cluster import Cluster
+from kumulus.provider.resources.cluster import ClusterResource
 from kumulus.runtimes import registry
 from kumulus.runtimes.place import owner
 from tests.support.said import Said
@@ -46,5 +46,5 @@ def updated(home: Path, runtime: str, recorded: str, *, noted: str | None, previ
         (directory / "kumulus.json").write_text(json.dumps({"owner": noted}) if noted else "half: {")
     inputs = {"name": "dev", "runtime": runtime, "options": {}, "home": str(home), "stackId": "a" * 32}
     outputs = {**inputs, "identity": "uid", "directory": str(directory), "owner": recorded, "status": "stopped"}
-    resource = Cluster({each.name: each.make() for each in registry.every()}, Connections())
+    resource = ClusterResource({each.name: each.make() for each in registry.every()}, Connections())
     return asyncio.run(resource.update(Operation(URN, Said(), asyncio.Event(), preview), "dev", outputs, inputs))

@@ -13,17 +13,17 @@ import grpc.aio
 import pytest
 
 from kumulus.extras.journal.book import Journal
-from kumulus.extras.journal.changes import Changes
+from kumulus.extras.journal.changes import JournaledChanges
 from kumulus.host import lifetime
 from kumulus.model.contents import contents
 from kumulus.nodes.reporter import Reporter
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Properties
-from kumulus.provider.resources.cluster import Cluster
+from kumulus.provider.resources.cluster import ClusterResource
 from kumulus.provider.resources.cluster_place import UNSHOWN
-from kumulus.provider.settings import Settings
+from kumulus.provider.settings import PluginSettings
 from kumulus.runtimes import directories
-from kumulus.runtimes.base import MISSING, Observed, Recorded, Runtime, Wanted
+from kumulus.runtimes.base import MISSING, Observed, RecordedControlPlane, Runtime, WantedControlPlane
 from kumulus.runtimes.place import Place
 from tests.unit.provider.replacing import MINE, WAYS, State, Update, Way, urn
 from tests.unit.provider.test_rpc import refusal, serving
@@ -47,7 +47,7 @@ class Folders(Runtime):
     def removed(self, directory: str) -> bool:
         return Place(Path(directory)).removed()
 
-    async def create(self, wanted: Wanted, report: Reporter, stop: asyncio.Event) -> Observed:
+    async def create(self, wanted: WantedControlPlane, report: Reporter, stop: asyncio.Event) -> Observed:
         place = Place.of(wanted.home, wanted.name)
         directories.require_free(place, wanted.owner)
         directories.remove(place)
@@ -56,18 +56,18 @@ class Folders(Runtime):
         place.kubeconfig.write_text(uuid.uuid4().hex)
         return self._seen(place)
 
-    async def read(self, recorded: Recorded, report: Reporter) -> Observed | None:
+    async def read(self, recorded: RecordedControlPlane, report: Reporter) -> Observed | None:
         place = Place(Path(recorded.directory))
         if not place.directory.exists() or recorded.identity not in ("", self._seen(place).identity):
             return None
         return self._seen(place)
 
-    async def repair(self, wanted: Wanted, identity: str, report: Reporter) -> Observed:
+    async def repair(self, wanted: WantedControlPlane, identity: str, report: Reporter) -> Observed:
         place = Place.of(wanted.home, wanted.name)
         place.write_note({**place.note(), "owner": wanted.owner})
         return self._seen(place)
 
-    async def delete(self, recorded: Recorded, report: Reporter) -> None:
+    async def delete(self, recorded: RecordedControlPlane, report: Reporter) -> None:
         directories.remove(Place(Path(recorded.directory)))
 
     def _seen(self, place: Place) -> Observed:
@@ -86,8 +86,10 @@ class Machine:
     settings: dict[str, Any] = field(default_factory=dict)
 
     async def begin(self) -> Update:
-        resource = Cluster({"kwok": Folders()}, Connections(), Settings(**self.settings))
-        return Update(await self.plugins.enter_async_context(serving({Cluster.token: resource}, str(self.home))))
+        resource = ClusterResource({"kwok": Folders()}, Connections(), PluginSettings(**self.settings))
+        return Update(
+            await self.plugins.enter_async_context(serving({ClusterResource.token: resource}, str(self.home)))
+        )
 
     def declared(self, **own: Any) -> Properties:
         return {"name": "dev", "runtime": "kwok", "home": str(self.home), "stackId": MINE, **own}
@@ -101,7 +103,7 @@ class Machine:
         return (self.directory / "kubeconfig.yaml").read_text()
 
     async def made(self) -> State:
-        return await (await self.begin()).create(urn(Cluster.token), self.declared())
+        return await (await self.begin()).create(urn(ClusterResource.token), self.declared())
 
 
 @pytest.fixture
@@ -151,7 +153,7 @@ async def test_a_forced_replacement_that_no_preview_has_shown_is_refused_before_
 async def test_one_that_a_run_uses_is_not_made_again_whatever_was_agreed_to(machine: Machine) -> None:
     old = await machine.made()
     machine.settings = {"allow_replace": True}
-    journal = Journal(Changes("one", "training", machine.identity, lifetime.own()))
+    journal = Journal(JournaledChanges("one", "training", machine.identity, lifetime.own()))
     journal.add()
     try:
         for way in WAYS.values():
@@ -204,7 +206,7 @@ async def test_an_update_in_place_keeps_the_settings_for_the_size_of_the_fleet(
 ) -> None:
     repair, sizes = Folders.repair, []
 
-    async def repaired(self: Folders, wanted: Wanted, identity: str, report: Reporter) -> Observed:
+    async def repaired(self: Folders, wanted: WantedControlPlane, identity: str, report: Reporter) -> Observed:
         sizes.append(wanted.nodes)
         return await repair(self, wanted, identity, report)
 

@@ -13,7 +13,7 @@ from kumulus.nodes.errors import PartialFailure, ProviderError
 from kumulus.nodes.faults import records
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Operation, Properties
-from kumulus.provider.resources.fault import Fault
+from kumulus.provider.resources.fault import FaultResource
 from tests.support.object_store import MAPS, NODES, Store, storing
 from tests.support.said import Said
 from tests.unit.model.test_fault_changes import GPU, NOW, pool
@@ -34,7 +34,7 @@ class Place:
     """A cluster with a pool of twelve nodes, and the resource."""
 
     store: Store
-    resource: Fault
+    resource: FaultResource
     kubeconfig: Path
     identity: str
 
@@ -71,7 +71,7 @@ async def place(tmp_path: Path) -> AsyncIterator[Place]:
         kubeconfig = tmp_path / "kubeconfig.yaml"
         kubeconfig.write_text(KUBECONFIG.format(address=store.address))
         connections = Connections()
-        yield Place(store, Fault(connections), kubeconfig, namespace["metadata"]["uid"])
+        yield Place(store, FaultResource(connections), kubeconfig, namespace["metadata"]["uid"])
         await connections.close()
 
 
@@ -118,9 +118,9 @@ async def test_a_cluster_that_does_not_answer_at_first_leaves_nothing_to_record(
 LOSS: dict[str, Any] = {"stackId": "a" * 32, "node": {"capacity": {GPU: "-1"}}}
 
 
-def update(place: Place) -> Fault:
+def update(place: Place) -> FaultResource:
     """The resource in a plugin of its own, as each update has."""
-    place.resource = Fault(place.resource._connections)
+    place.resource = FaultResource(place.resource._connections)
     return place.resource
 
 

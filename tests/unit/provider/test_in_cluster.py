@@ -11,20 +11,20 @@ import pytest
 from aiohttp import web
 
 from kumulus.extras.federation.resource import FederationHub, FederationWorker
-from kumulus.extras.scaling.resource import Autoscaler
+from kumulus.extras.scaling.resource import AutoscalerResource
 from kumulus.extras.schedulers.resource import HyperNodes
 from kumulus.extras.watch.resource import ReleaseReady
 from kumulus.kube import Unreachable
 from kumulus.nodes.errors import ProviderError
 from kumulus.provider.connections import Connections
-from kumulus.provider.resources.base import Found, Operation
+from kumulus.provider.resources.base import Operation, ReadResult
 from kumulus.provider.resources.chart_crds import ChartCrds
 from kumulus.provider.resources.definitions import Definitions
-from kumulus.provider.resources.diffing import Difference
-from kumulus.provider.resources.fault import Fault
-from kumulus.provider.resources.in_cluster import InCluster
-from kumulus.provider.resources.kubernetes_object import KubernetesObject
-from kumulus.provider.resources.namespace import Namespace
+from kumulus.provider.resources.diffing import PropertyDifference
+from kumulus.provider.resources.fault import FaultResource
+from kumulus.provider.resources.in_cluster import InClusterResource
+from kumulus.provider.resources.kubernetes_object import KubernetesObjectResource
+from kumulus.provider.resources.namespace import NamespaceResource
 from kumulus.provider.resources.node_pool import NodePool
 from kumulus.provider.resources.registry import CLASSES
 from kumulus.provider.resources.release import ReleaseMark
@@ -35,13 +35,13 @@ from tests.support.said import Said
 
 PLACE = {"kubeconfig": "/k", "clusterIdentity": "uid", "clusterName": "dev"}
 CLASS = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}}
-OF_A_CLUSTER: list[tuple[type[InCluster[Any]], dict[str, Any], str]] = [
+OF_A_CLUSTER: list[tuple[type[InClusterResource[Any]], dict[str, Any], str]] = [
     (NodePool, {"name": "a-z", "replicas": 1}, "pool a-z"),
     (HyperNodes, {"pools": {}}, "HyperNodes"),
-    (Namespace, {"name": "n", "stack": "organization/p/dev"}, "namespace n"),
-    (KubernetesObject, {"manifest": CLASS}, "DeviceClass gpu"),
-    (Fault, {"name": "f", "nodes": {"a-z": "0"}, "node": {"kubelet": "silent"}}, "fault f"),
-    (Autoscaler, {"autoscaler": {"name": "karpenter"}}, "autoscaler karpenter"),
+    (NamespaceResource, {"name": "n", "stack": "organization/p/dev"}, "namespace n"),
+    (KubernetesObjectResource, {"manifest": CLASS}, "DeviceClass gpu"),
+    (FaultResource, {"name": "f", "nodes": {"a-z": "0"}, "node": {"kubelet": "silent"}}, "fault f"),
+    (AutoscalerResource, {"autoscaler": {"name": "karpenter"}}, "autoscaler karpenter"),
     (Definitions, {"group": "g.io"}, "kinds of g.io"),
     (ReleasePreparation, {"namespace": "n", "name": "r"}, "release n/r"),
     (ReleaseMark, {"namespace": "n", "name": "r"}, "release n/r"),
@@ -62,7 +62,9 @@ every_one = pytest.mark.parametrize(("resource", "own", "title"), OF_A_CLUSTER)
 
 
 @every_one
-def test_a_place_of_another_type_is_refused(resource: type[InCluster[Any]], own: dict[str, Any], title: str) -> None:
+def test_a_place_of_another_type_is_refused(
+    resource: type[InClusterResource[Any]], own: dict[str, Any], title: str
+) -> None:
     strange = {"kubeconfig": 5.0, "clusterOutlivesStack": "yes"}
     found = resource(Connections()).check({}, {**PLACE, **own, **strange}, "stack")
     assert {(failure.path, failure.reason) for failure in found.failures} >= {
@@ -73,22 +75,24 @@ def test_a_place_of_another_type_is_refused(resource: type[InCluster[Any]], own:
 
 @every_one
 def test_inputs_that_are_missing_or_unheard_of_are_told_each(
-    resource: type[InCluster[Any]], own: dict[str, Any], title: str
+    resource: type[InClusterResource[Any]], own: dict[str, Any], title: str
 ) -> None:
     found = resource(Connections()).check({}, {"colour": "red"}, "stack").failures
     assert {failure.path for failure in found} >= {"colour", *PLACE}
-    assert f"{resource.__name__} has no input 'colour'; it takes kubeconfig" in found[0].reason
+    assert f"{resource.token.rpartition(':')[2]} has no input 'colour'; it takes kubeconfig" in found[0].reason
 
 
 @every_one
 def test_drift_is_a_difference_and_another_identity_another_resource(
-    resource: type[InCluster[Any]], own: dict[str, Any], title: str
+    resource: type[InClusterResource[Any]], own: dict[str, Any], title: str
 ) -> None:
     found = resource(Connections())
     inputs = {**PLACE, **own}
     assert not found.diff(inputs, inputs)
-    assert found.diff({**inputs, "drift": {"missing": "1: a"}}, inputs) == [Difference("drift.missing", "delete")]
-    assert found.diff({**inputs, "drift": "gone"}, inputs) == [Difference("drift", "delete")]
+    assert found.diff({**inputs, "drift": {"missing": "1: a"}}, inputs) == [
+        PropertyDifference("drift.missing", "delete")
+    ]
+    assert found.diff({**inputs, "drift": "gone"}, inputs) == [PropertyDifference("drift", "delete")]
     assert [each.replaces for each in found.diff(inputs, {**inputs, "clusterIdentity": "other"})] == [True]
 
 
@@ -111,12 +115,12 @@ NOT_LOOKED_AT = (Definitions, ReleasePreparation, ReleaseMark, ReleaseReady)
 
 
 def test_every_resource_of_a_cluster_is_among_those_tried_here() -> None:
-    assert {each for each, _, _ in OF_A_CLUSTER} == {each for each in CLASSES if issubclass(each, InCluster)}
+    assert {each for each, _, _ in OF_A_CLUSTER} == {each for each in CLASSES if issubclass(each, InClusterResource)}
 
 
 @every_one
 async def test_what_was_in_a_cluster_that_is_gone_is_gone(
-    resource: type[InCluster[Any]], own: dict[str, Any], title: str, tmp_path: Path
+    resource: type[InClusterResource[Any]], own: dict[str, Any], title: str, tmp_path: Path
 ) -> None:
     kept = {**PLACE, **own, "kubeconfig": str(tmp_path / "kubeconfig.yaml")}
     report = Said()
@@ -187,7 +191,7 @@ async def test_what_is_recorded_stands_while_a_cluster_is_silent(tmp_path: Path)
             recorded = {**inputs, "drift": "as it was"}
             report = Said()
             found = await resource(connections).read(operation(report), "id", recorded, inputs)
-            assert found == Found("id", recorded, inputs), resource
+            assert found == ReadResult("id", recorded, inputs), resource
             if resource not in NOT_LOOKED_AT:
                 [warning] = report.messages
                 assert warning.startswith((f"{title} was not looked at: ", f"{title.split()[0]} were not looked at: "))
@@ -202,7 +206,7 @@ async def test_previews_go_on_without_a_cluster(there: bool, tmp_path: Path) -> 
         kubeconfig.write_text(KUBECONFIG.format(port=1))
     connections = Connections()
     for resource, own, _ in OF_A_CLUSTER:
-        if resource is Autoscaler:
+        if resource is AutoscalerResource:
             continue  # Its objects are those of the program, which is not there.
         inputs = {**PLACE, **own, "kubeconfig": str(kubeconfig), "clusterOutlivesStack": there}
         served, op = resource(connections), replace(operation(Said()), preview=True)
@@ -214,7 +218,7 @@ async def test_previews_go_on_without_a_cluster(there: bool, tmp_path: Path) -> 
 
 @every_one
 async def test_a_cluster_that_says_it_outlives_its_stack_is_not_taken_for_gone(
-    resource: type[InCluster[Any]], own: dict[str, Any], title: str, tmp_path: Path
+    resource: type[InClusterResource[Any]], own: dict[str, Any], title: str, tmp_path: Path
 ) -> None:
     # A name that says nothing, in a folder that is not here: as on another machine.
     recorded = {**PLACE, **own, "kubeconfig": str(tmp_path / "kubeconfig.yaml")}

@@ -15,7 +15,7 @@ from kumulus.nodes.errors import PartialFailure, ProviderError
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources import kubernetes_object
 from kumulus.provider.resources.base import Operation, Properties
-from kumulus.provider.resources.kubernetes_object import TOKEN, KubernetesObject
+from kumulus.provider.resources.kubernetes_object import TOKEN, KubernetesObjectResource
 from tests.support.kinds import CRDS
 from tests.support.object_store import Object, Store, storing
 from tests.support.said import Said
@@ -32,7 +32,7 @@ SECRET: Object = {
 
 
 def operation(**options: Any) -> Operation:
-    return Operation(urn(KubernetesObject.token), Said(), asyncio.Event(), **options)
+    return Operation(urn(KubernetesObjectResource.token), Said(), asyncio.Event(), **options)
 
 
 class Rig:
@@ -48,7 +48,7 @@ class Rig:
         self._kubeconfig = kubeconfig
         self.elsewhere(store.address)
         self.connections = Connections()
-        self.resource = KubernetesObject(self.connections)
+        self.resource = KubernetesObjectResource(self.connections)
         identity = store.put("/api/v1/namespaces", {"metadata": {"name": "kube-system"}})["metadata"]["uid"]
         self.place = {
             "kubeconfig": str(kubeconfig), "clusterIdentity": identity, "clusterName": "dev", "stackId": MINE,
@@ -100,7 +100,7 @@ async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
 )
 def test_what_is_no_manifest_is_refused_with_the_place(manifest: Any, paths: list[str]) -> None:
     place = {"kubeconfig": "k", "clusterIdentity": "i", "clusterName": "dev"}
-    failures = KubernetesObject(Connections()).check({}, {**place, "manifest": manifest}, "").failures
+    failures = KubernetesObjectResource(Connections()).check({}, {**place, "manifest": manifest}, "").failures
     assert [each.path for each in failures] == paths
 
 
@@ -115,7 +115,7 @@ async def test_what_the_cluster_refuses_or_does_not_know_is_said_with_the_object
 
 
 def test_what_is_in_a_namespace_that_somebody_has_deleted_is_told_what_brings_it_back() -> None:
-    said = KubernetesObject(Connections()).failed
+    said = KubernetesObjectResource(Connections()).failed
     for missing, told in (('namespaces "team" not found', True), ('rolebindings "team" not found', False)):
         failure = str(said({"manifest": binding()}, ApiError(404, "NotFound", missing, "PATCH", IT)))
         assert failure.startswith("RoleBinding team in team: PATCH ")
@@ -210,7 +210,7 @@ async def test_what_a_killed_run_made_is_the_stacks_own(rig: Rig) -> None:
 
 
 def test_what_the_server_refuses_to_change_is_replaced_and_all_else_is_updated() -> None:
-    resource, place = KubernetesObject(Connections()), {"clusterName": "dev"}
+    resource, place = KubernetesObjectResource(Connections()), {"clusterName": "dev"}
 
     def kinds(old: Object, new: Any) -> dict[str, str]:
         return {each.path: each.kind for each in resource.diff({**place, "manifest": old}, {**place, "manifest": new})}
@@ -228,10 +228,10 @@ async def test_a_binding_of_another_role_is_another_one_whichever_way_pulumi_rep
     world: World,  # noqa: F811 - the fixture
     way: Way,
 ) -> None:
-    old = await world.made(KubernetesObject)
+    old = await world.made(KubernetesObjectResource)
     uid = world.store.objects[IT]["metadata"]["uid"]
     world.store.refuse = lambda verb, path, body: _immutable(world.store, verb, path, body)
-    new = await way(world.begin, old, world.declared(KubernetesObject, manifest=binding("view")))
+    new = await way(world.begin, old, world.declared(KubernetesObjectResource, manifest=binding("view")))
     assert world.store.objects[IT]["roleRef"]["name"] == "view"
     assert world.store.objects[IT]["metadata"]["uid"] != uid
     assert await (await world.begin()).read(new) == new.outputs
@@ -277,7 +277,7 @@ async def test_a_preview_of_a_cluster_that_is_stopped_says_what_it_could_not_loo
     outputs, said, inputs = await rig.made(binding()), Said(), rig.inputs(binding())
     await rig.connections.close()
     rig.elsewhere("http://127.0.0.1:1")
-    previewing = Operation(urn(KubernetesObject.token), said, asyncio.Event(), preview=True)
+    previewing = Operation(urn(KubernetesObjectResource.token), said, asyncio.Event(), preview=True)
     assert await rig.resource.update(previewing, "id", outputs, inputs) == inputs
     (message,) = said.messages
     assert message.startswith("RoleBinding team in team: whether its name is free is not known: ")

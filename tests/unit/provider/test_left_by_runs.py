@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from kumulus.extras.journal.book import Journal
-from kumulus.extras.journal.changes import Changes
+from kumulus.extras.journal.changes import JournaledChanges
 from kumulus.host import lifetime
 from kumulus.nodes.errors import ProviderError
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Operation, Resource
-from kumulus.provider.resources.cluster import Cluster
+from kumulus.provider.resources.cluster import ClusterResource
 from kumulus.provider.resources.state_only import DestroyCheck
-from kumulus.provider.settings import Settings
+from kumulus.provider.settings import PluginSettings
 from kumulus.runtimes import registry
 from tests.support.said import Said
 
@@ -35,7 +35,7 @@ def delete(resource: Resource, home: Path, runtime: str, **identity: str) -> Non
 
 
 def begun(process: str, command: str = "experiment") -> Journal:
-    journal = Journal(Changes("one", "training", UID, process, command=command))
+    journal = Journal(JournaledChanges("one", "training", UID, process, command=command))
     journal.add(namespaces=["made"])
     return journal
 
@@ -50,15 +50,15 @@ def test_it_is_refused_while_a_run_is_or_may_be_under_way(
     begun(ELSEWHERE if said.startswith("may") else lifetime.own(), command)
     match = rf"^{command} training {said} \(run one.*; nothing was removed$"
     with pytest.raises(ProviderError, match=match):
-        delete(DestroyCheck(runtimes, Settings()), tmp_path, runtime, clusterIdentity=UID)
+        delete(DestroyCheck(runtimes, PluginSettings()), tmp_path, runtime, clusterIdentity=UID)
     with pytest.raises(ProviderError, match=match):
-        delete(Cluster(runtimes, Connections()), tmp_path, runtime, identity=UID)
+        delete(ClusterResource(runtimes, Connections()), tmp_path, runtime, identity=UID)
 
 
 def test_what_a_run_that_is_gone_has_left_goes_with_the_cluster(tmp_path: Path) -> None:
     runtimes = {each.name: each.make() for each in registry.every()}
     journal = begun("")
-    delete(DestroyCheck(runtimes, Settings()), tmp_path, "kwok", clusterIdentity=UID)
-    delete(DestroyCheck(runtimes, Settings()), tmp_path, "kwok")
-    delete(Cluster(runtimes, Connections()), tmp_path, "kwok", identity=UID)
+    delete(DestroyCheck(runtimes, PluginSettings()), tmp_path, "kwok", clusterIdentity=UID)
+    delete(DestroyCheck(runtimes, PluginSettings()), tmp_path, "kwok")
+    delete(ClusterResource(runtimes, Connections()), tmp_path, "kwok", identity=UID)
     assert not journal.file.exists()

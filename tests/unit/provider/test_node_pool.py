@@ -20,9 +20,9 @@ from kumulus.nodes.faults.records import Record
 from kumulus.nodes.pools import record, scaled
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Operation, Properties
-from kumulus.provider.resources.diffing import Difference
+from kumulus.provider.resources.diffing import PropertyDifference
 from kumulus.provider.resources.node_pool import NodePool
-from kumulus.provider.resources.pool_properties import pool_of
+from kumulus.provider.resources.pool_properties import owned_pool
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.model import ClusterSpec
 from tests.support.object_store import MAPS, NODES, Store, storing
@@ -79,7 +79,7 @@ async def adopted(tmp_path: Path) -> AsyncIterator[Adopted]:
         (tmp_path / "k").write_text(KUBECONFIG.format(address=store.address))
         place = {"kubeconfig": str(tmp_path / "k"), "clusterName": "dev", "clusterOutlivesStack": False, "stackId": OLD}
         outputs = {**place, "clusterIdentity": namespace["metadata"]["uid"], **pool_to_properties(pool)}
-        there = pool_of(outputs)
+        there = owned_pool(outputs)
         await records.write_pool(client, there, Owner(OLD))
         for n in range(there.replicas):
             store.put(NODES, posted_node(there, n, NOW, record_of(there, n)))
@@ -136,7 +136,7 @@ async def test_nodes_that_are_lost_are_a_difference_without_a_refresh(
     for ordinal in lost:
         del adopted.store.objects[f"{NODES}/a100-use1-{ordinal}"]
     resource, inputs = adopted.resource, adopted.outputs
-    expected = [Difference("replicas", "update")] if lost else []
+    expected = [PropertyDifference("replicas", "update")] if lost else []
     assert await resource.compare(inputs, inputs) == expected
     previewed = replace(operation(), preview=True)
     await resource.update(previewed, "dev/a", inputs, inputs)
@@ -219,7 +219,7 @@ async def test_a_full_etcd_costs_an_autoscaled_pool_none_of_its_nodes(
 async def test_a_node_that_an_autoscaler_makes_during_an_update_stays(
     adopted: Adopted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    as_left, there = scaled.as_left, pool_of(adopted.outputs)
+    as_left, there = scaled.as_left, owned_pool(adopted.outputs)
 
     async def and_one_more(*arguments: Any, **more: Any) -> Pool:
         left = await as_left(*arguments, **more)

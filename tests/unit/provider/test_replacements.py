@@ -24,7 +24,7 @@ from kumulus.provider.resources.node_pool import NodePool
 from kumulus.provider.resources.registry import CLASSES, resources
 from kumulus.provider.resources.release import ReleaseMark
 from kumulus.provider.resources.release_preparation import ReleasePreparation
-from kumulus.provider.resources.state_only import StackIdentity
+from kumulus.provider.resources.state_only import StackIdentityResource
 from tests.support.kinds import CRDS, crd
 from tests.support.object_store import NODES, Store, storing
 from tests.unit.provider.replacing import (
@@ -212,7 +212,7 @@ async def test_a_stack_that_gets_another_identity_keeps_what_it_has(world: World
     classes = (*EXAMPLES[resource].needs, resource)
     theirs = {f"{each}/{body['metadata']['name']}" for each, body in EXAMPLES[resource].joined}
     for number, each in enumerate(classes):
-        if each is StackIdentity or "stackId" not in {*each.keys()}:
+        if each is StackIdentityResource or "stackId" not in {*each.keys()}:
             return
         wanted, up = world.declared(each, stackId=OTHER), await world.begin()
         assert await up.keep(world.states[number], wanted) == ["stackId"]

@@ -27,15 +27,15 @@ from kumulus.nodes.errors import PartialFailure, ProviderError
 from kumulus.nodes.reporter import Reporter
 from kumulus.provider import VERSION
 from kumulus.provider.connections import Connections
-from kumulus.provider.engine import Engine
+from kumulus.provider.engine import PulumiEngine
 from kumulus.provider.plugin.package import schema_json
-from kumulus.provider.resources.base import Checked, Failure, Found, Operation, Properties, Resource
-from kumulus.provider.resources.diffing import Difference
+from kumulus.provider.resources.base import CheckResult, InputFailure, Operation, Properties, ReadResult, Resource
+from kumulus.provider.resources.diffing import PropertyDifference
 from kumulus.provider.resources.node_pool import NodePool
 from kumulus.provider.resources.registry import resources
 from kumulus.provider.rpc import Servicer
 from kumulus.provider.values import from_struct
-from kumulus.runtimes.base import Observed, Recorded, Wanted
+from kumulus.runtimes.base import Observed, RecordedControlPlane, WantedControlPlane
 from kumulus.runtimes.kwok.runtime import KwokRuntime
 from tests.unit.provider.test_fault import KUBECONFIG
 
@@ -123,7 +123,7 @@ async def serving(served: dict[str, Resource], program: str = "/program") -> Asy
     address = f"127.0.0.1:{listener.add_insecure_port('127.0.0.1:0')}"
     await listener.start()
     server = grpc.aio.server()
-    engine = Engine(address)
+    engine = PulumiEngine(address)
     provider_pb2_grpc.add_ResourceProviderServicer_to_server(
         Servicer(engine, served, program, schema=schema_json), server
     )
@@ -152,17 +152,17 @@ class Probe(Resource):
     def __init__(self, act: Callable[[Operation], Awaitable[Properties]]) -> None:
         self._act = act
 
-    def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
-        return Checked(inputs)
+    def check(self, old_inputs: Properties, inputs: Properties, program: str) -> CheckResult:
+        return CheckResult(inputs)
 
-    def diff(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
+    def diff(self, old_outputs: Properties, inputs: Properties) -> list[PropertyDifference]:
         return []
 
     async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
         return "id", await self._act(op)
 
-    async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
-        return Found(resource_id, await self._act(op), inputs)
+    async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> ReadResult | None:
+        return ReadResult(resource_id, await self._act(op), inputs)
 
     async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
         return await self._act(op)
@@ -179,8 +179,8 @@ async def test_a_resource_learns_what_the_stack_declares_if_its_check_passes() -
     class Declared(Probe):
         seen: ClassVar[dict[str, Properties]] = {}
 
-        def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
-            return Checked(inputs, [Failure("name", "is taken")] if inputs["name"] == "bad" else [])
+        def check(self, old_inputs: Properties, inputs: Properties, program: str) -> CheckResult:
+            return CheckResult(inputs, [InputFailure("name", "is taken")] if inputs["name"] == "bad" else [])
 
         async def declare(self, urn: str, old_inputs: Properties, inputs: Properties) -> None:
             self.seen[urn] = inputs
@@ -409,7 +409,7 @@ async def test_a_recorded_version_that_is_no_longer_pinned_is_replaced_by_the_de
 def _recorded_clusters_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """The clusters of these tests are records only: without this, each is one whose removal was begun."""
 
-    async def read(self: KwokRuntime, recorded: Recorded, report: Reporter) -> Observed | None:
+    async def read(self: KwokRuntime, recorded: RecordedControlPlane, report: Reporter) -> Observed | None:
         if not recorded.directory.startswith("/program"):
             return await looked(self, recorded, report)
         return Observed(recorded.identity, recorded.kubeconfig, "", recorded.directory, {"etcd": "running"})
@@ -433,7 +433,7 @@ async def created(plugin: Plugin, **inputs: Any) -> tuple[dict[str, Any], dict[s
         "owner": "me",
         "components": {"etcd": "running", "kube-apiserver": "running"},
         "configuration": runtime.configuration(
-            Wanted("demo", "me", "/program/.kumulus", "v1.35.4", checked["options"])
+            WantedControlPlane("demo", "me", "/program/.kumulus", "v1.35.4", checked["options"])
         ),
     }
 
@@ -868,7 +868,7 @@ async def test_an_engine_that_is_gone_neither_fails_the_operation_nor_makes_a_no
         return {"a": 1}
 
     server = grpc.aio.server()
-    served = Servicer(Engine(f"127.0.0.1:{unused_tcp_port}"), {Probe.token: Probe(act)}, "/program")
+    served = Servicer(PulumiEngine(f"127.0.0.1:{unused_tcp_port}"), {Probe.token: Probe(act)}, "/program")
     provider_pb2_grpc.add_ResourceProviderServicer_to_server(served, server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from kumulus.host import version
-from kumulus.host.machine import Machine
+from kumulus.host.machine import HostMachine
 from kumulus.model.pools import Pool
 from kumulus.nodes.errors import ProviderError
-from kumulus.provider.settings import LastPlace, Settings
+from kumulus.provider.settings import LastPlace, PluginSettings
 from kumulus.runtimes.whereabouts import Here
 
 LABELS = {"node.kubernetes.io/instance-type": "m5.xlarge", "topology.kubernetes.io/region": "us-east-1"}
@@ -19,7 +19,7 @@ POOL = Pool("a-z", "a", "z", "us-east-1", 3, LABELS)
 
 
 def test_nodes_cost_what_the_catalog_says_until_the_user_says_otherwise(tmp_path: Path) -> None:
-    settings = Settings()
+    settings = PluginSettings()
     assert settings.hourly(POOL) == 0.192
     own = tmp_path / "own.yaml"
     own.write_text("regions: {us-east-1: {onDemand: {m5.xlarge: 0.1}}}")
@@ -39,12 +39,12 @@ def test_nodes_cost_what_the_catalog_says_until_the_user_says_otherwise(tmp_path
 
 def test_another_file_of_prices_is_another_configuration() -> None:
     # What does not differ, the engine configures the plugin with as it was recorded.
-    assert Settings.changed({}, {"prices": "a.yaml"})
-    assert not Settings.changed({"prices": "a.yaml"}, {"prices": "a.yaml"})
+    assert PluginSettings.changed({}, {"prices": "a.yaml"})
+    assert not PluginSettings.changed({"prices": "a.yaml"}, {"prices": "a.yaml"})
 
 
-def settings() -> Settings:
-    return Settings(place=LastPlace(lambda: Here(Machine("an-id", "bigbox"), Path("/p"), None)))
+def settings() -> PluginSettings:
+    return PluginSettings(place=LastPlace(lambda: Here(HostMachine("an-id", "bigbox"), Path("/p"), None)))
 
 
 def of_form(form: int) -> dict[str, Any]:

@@ -10,13 +10,13 @@ import pytest
 from kumulus.host import lifetime
 from kumulus.model.contents import contents
 from kumulus.nodes.errors import ProviderError
-from kumulus.provider.resources.cluster_place import UNSHOWN, Places, Shown
-from kumulus.provider.resources.diffing import Difference
-from kumulus.provider.settings import Settings
+from kumulus.provider.resources.cluster_place import UNSHOWN, RecordedPlaces, Shown
+from kumulus.provider.resources.diffing import PropertyDifference
+from kumulus.provider.settings import PluginSettings
 from kumulus.runtimes import registry
 
 OUTPUTS = {"name": "dev", "runtime": "kwok", "directory": "/clusters/dev"}
-REPLACED = [Difference("options.featureGates", "update-replace")]
+REPLACED = [PropertyDifference("options.featureGates", "update-replace")]
 PREVIEW = {"contents": contents([], [], preview=True)}
 UPDATE = {"contents": contents([], [], preview=False)}
 
@@ -27,10 +27,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "shown"
 
 
-def places(folder: Path, command: str = "one", **words: Any) -> Places:
+def places(folder: Path, command: str = "one", **words: Any) -> RecordedPlaces:
     """What a plugin has that a pulumi command starts: one for the preview, and another one for the update."""
     runtimes = {each.name: each.make() for each in registry.every()}
-    return Places(runtimes, Settings(**words), Shown(command, folder))
+    return RecordedPlaces(runtimes, PluginSettings(**words), Shown(command, folder))
 
 
 def test_the_update_of_the_command_whose_preview_has_shown_it_replaces(folder: Path) -> None:
@@ -57,8 +57,8 @@ def test_without_a_preview_it_takes_the_users_word(folder: Path) -> None:
 
 def test_what_is_gone_changes_in_place_or_outlives_the_stack_needs_no_word(folder: Path) -> None:
     asked = places(folder)
-    asked.require_consent(OUTPUTS, UPDATE, [Difference("options.etcdQuota", "update")])
-    asked.require_consent(OUTPUTS, UPDATE, [*REPLACED, Difference("status", "update-replace")])
+    asked.require_consent(OUTPUTS, UPDATE, [PropertyDifference("options.etcdQuota", "update")])
+    asked.require_consent(OUTPUTS, UPDATE, [*REPLACED, PropertyDifference("status", "update-replace")])
     asked.require_consent({**OUTPUTS, "runtime": "existing"}, UPDATE, REPLACED)
 
 

@@ -8,11 +8,11 @@ from google.protobuf import struct_pb2
 
 from kumulus.model.identity import STACK_ANNOTATION, STACK_ID, Owner, drawn, is_identity
 from kumulus.nodes.errors import ProviderError
-from kumulus.provider.engine import Engine
+from kumulus.provider.engine import PulumiEngine
 from kumulus.provider.protocol import provider_pb2
 from kumulus.provider.resources.base import Operation
 from kumulus.provider.resources.in_cluster import stack_of
-from kumulus.provider.resources.state_only import StackIdentity
+from kumulus.provider.resources.state_only import StackIdentityResource
 from kumulus.provider.rpc import Servicer
 from kumulus.provider.values import from_struct, to_struct
 from tests.support.said import Said
@@ -23,7 +23,7 @@ ONE, TWO = "1" * 32, "2" * 32
 
 def checked(seed: bytes, old: dict[str, Any] | None = None, **inputs: Any) -> Any:
     """What the plugin answers the engine, which hands it a random seed."""
-    servicer = Servicer(Engine(None), {StackIdentity.token: StackIdentity()}, "/program")
+    servicer = Servicer(PulumiEngine(None), {StackIdentityResource.token: StackIdentityResource()}, "/program")
     request = provider_pb2.CheckRequest(
         urn=URN, olds=to_struct(old or {}) if old else struct_pb2.Struct(), news=to_struct(inputs), randomSeed=seed
     )
@@ -49,26 +49,26 @@ def test_once_drawn_it_stays() -> None:
 
 
 def test_it_is_known_in_the_first_preview_already() -> None:
-    made = asyncio.run(StackIdentity().create(operation(preview=True), {"stackId": ONE}))
+    made = asyncio.run(StackIdentityResource().create(operation(preview=True), {"stackId": ONE}))
     assert made == ("", {"stackId": ONE})
 
 
 def test_one_that_was_lost_with_its_state_is_imported_by_its_digits() -> None:
-    found = asyncio.run(StackIdentity().read(operation(), TWO, {}, {}))
+    found = asyncio.run(StackIdentityResource().read(operation(), TWO, {}, {}))
     assert found is not None
     assert (found.resource_id, found.inputs, found.outputs) == (TWO, {"stackId": TWO}, {"stackId": TWO})
     with pytest.raises(ProviderError, match=r"'dev' is not an identity; write the 32 digits .*kumulus.io/stack-id"):
-        asyncio.run(StackIdentity().read(operation(), "dev", {}, {}))
+        asyncio.run(StackIdentityResource().read(operation(), "dev", {}, {}))
 
 
 def test_a_refresh_leaves_it_as_it_is() -> None:
-    found = asyncio.run(StackIdentity().read(operation(), ONE, {"stackId": ONE}, {"stackId": ONE}))
+    found = asyncio.run(StackIdentityResource().read(operation(), ONE, {"stackId": ONE}, {"stackId": ONE}))
     assert found is not None
     assert found.outputs == {"stackId": ONE}
 
 
 def test_what_is_no_identity_is_refused() -> None:
-    failures = StackIdentity().check({}, {"stackId": "dev"}, "/").failures
+    failures = StackIdentityResource().check({}, {"stackId": "dev"}, "/").failures
     assert [failure.path for failure in failures] == ["stackId"]
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pulumi.runtime import rpc
 
 from kumulus.model.unknown import UNKNOWN
-from kumulus.provider.resources.diffing import Difference, differences, join
+from kumulus.provider.resources.diffing import PropertyDifference, differences, join
 from kumulus.provider.values import contains_unknown, from_struct, to_struct
 
 SIGNATURE = rpc._special_sig_key
@@ -115,10 +115,10 @@ def test_keys_are_quoted_where_pulumi_needs_it(path: str, key: str, joined: str)
     ("old", "new", "kind"), [(None, "x", "add"), ("x", None, "delete"), ("x", "y", "update"), (1, UNKNOWN, "update")]
 )
 def test_each_kind_of_difference(old: Any, new: Any, kind: Any) -> None:
-    assert differences("a", old, new) == [Difference("a", kind)]
+    assert differences("a", old, new) == [PropertyDifference("a", kind)]
     forced = differences("a", old, new, replace=True)
     replacing: Any = f"{kind}-replace"
-    assert forced == [Difference("a", replacing)]
+    assert forced == [PropertyDifference("a", replacing)]
     assert [d.replaces for d in forced] == [True]
     assert [d.replaces for d in differences("a", old, new)] == [False]
 
@@ -127,20 +127,20 @@ def test_maps_are_compared_key_by_key() -> None:
     old = {"cpu": "96", "nvidia.com/gpu": "8", "memory": "1Ti"}
     new = {"cpu": "96", "nvidia.com/gpu": "4", "pods": "110"}
     assert differences("capacity", old, new) == [
-        Difference("capacity.memory", "delete"),
-        Difference('capacity["nvidia.com/gpu"]', "update"),
-        Difference("capacity.pods", "add"),
+        PropertyDifference("capacity.memory", "delete"),
+        PropertyDifference('capacity["nvidia.com/gpu"]', "update"),
+        PropertyDifference("capacity.pods", "add"),
     ]
 
 
 def test_lists_are_taken_whole_as_their_order_has_a_meaning() -> None:
-    assert differences("taints", [{"key": "a"}], [{"key": "b"}]) == [Difference("taints", "update")]
-    assert differences("taints", [1, 2], [2, 1]) == [Difference("taints", "update")]
+    assert differences("taints", [{"key": "a"}], [{"key": "b"}]) == [PropertyDifference("taints", "update")]
+    assert differences("taints", [1, 2], [2, 1]) == [PropertyDifference("taints", "update")]
 
 
 def test_an_unknown_inside_a_map_is_a_difference_there_only() -> None:
     found = differences("options", {"a": "1", "b": "2"}, {"a": UNKNOWN, "b": "2"}, replace=True)
-    assert found == [Difference("options.a", "update-replace")]
+    assert found == [PropertyDifference("options.a", "update-replace")]
 
 
 @given(st.recursive(st.none() | st.integers() | st.text(), lambda x: st.dictionaries(st.text(), x) | st.lists(x)))
@@ -151,7 +151,7 @@ def test_a_value_does_not_differ_from_itself(value: Any) -> None:
 def test_lists_are_descended_into_where_that_is_asked_for() -> None:
     old, new = {"n": [{"a": 1}, {"b": 1}]}, {"n": [{"a": 2}, {"b": 1}, {"c": 1}]}
 
-    def kinds(found: list[Difference]) -> dict[str, str]:
+    def kinds(found: list[PropertyDifference]) -> dict[str, str]:
         return {each.path: each.kind for each in found}
 
     assert kinds(differences("o", old, new)) == {"o.n": "update"}

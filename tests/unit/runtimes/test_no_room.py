@@ -9,7 +9,7 @@ import pytest
 from kumulus.host import processes
 from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes import directories
-from kumulus.runtimes.base import Wanted
+from kumulus.runtimes.base import WantedControlPlane
 from kumulus.runtimes.kwok import api, etcd_space, kept
 from kumulus.runtimes.kwok.layout import Layout, dump
 from kumulus.runtimes.kwok.runtime import KwokRuntime
@@ -39,7 +39,7 @@ def test_a_full_disk_is_named_first_and_once(tmp_path: Path) -> None:
 def test_a_repair_on_a_full_disk_says_so_and_names_no_other_disk_for_a_cluster_that_is_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: bool
 ) -> None:
-    runtime, wanted = KwokRuntime(), Wanted("dev", "me", str(tmp_path), "")
+    runtime, wanted = KwokRuntime(), WantedControlPlane("dev", "me", str(tmp_path), "")
     running = {} if changed else {"kwok-controller": [os.getpid()]}
     monkeypatch.setattr(processes, "running", lambda _: running)
     monkeypatch.setattr(processes, "end", lambda *_: None)

@@ -14,7 +14,7 @@ import pytest
 from kumulus.host import version
 from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes import directories
-from kumulus.runtimes.base import Observed, Recorded, Runtime, Wanted
+from kumulus.runtimes.base import Observed, RecordedControlPlane, Runtime, WantedControlPlane
 from kumulus.runtimes.directories import exclusive
 from kumulus.runtimes.existing.source import CopyPlace
 from kumulus.runtimes.kind.place import KindPlace
@@ -75,8 +75,8 @@ def tree(folder: Path) -> dict[str, tuple[int, bytes]]:
     }
 
 
-def asked(home: Path, owner: str = "me") -> Wanted:
-    return Wanted("dev", owner, str(home), "v1.35.4", {})
+def asked(home: Path, owner: str = "me") -> WantedControlPlane:
+    return WantedControlPlane("dev", owner, str(home), "v1.35.4", {})
 
 
 @pytest.mark.parametrize("case", OCCUPIED)
@@ -205,9 +205,9 @@ def test_a_link_in_a_cluster_is_removed_and_not_followed(tmp_path: Path) -> None
     assert (tmp_path / "elsewhere" / "precious").exists()
 
 
-def recorded(home: Path) -> Recorded:
+def recorded(home: Path) -> RecordedControlPlane:
     seen = Observed("uid", "", "", str(home / "clusters" / "dev"), {})
-    return Recorded.of(asked(home), seen)
+    return RecordedControlPlane.of(asked(home), seen)
 
 
 @pytest.mark.parametrize("case", ["a link", "another project's files", "folders of common names"])

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from kumulus.host.machine import Machine
-from kumulus.runtimes.place import described, identified, identity_of, owner, same
+from kumulus.host.machine import HostMachine
+from kumulus.runtimes.place import described_place, identified, identity_of, owner, same
 from kumulus.runtimes.whereabouts import Away, Here, away
 
-LAPTOP, SERVER = Machine("a" * 32, "laptop"), Machine("b" * 32, "server")
+LAPTOP, SERVER = HostMachine("a" * 32, "laptop"), HostMachine("b" * 32, "server")
 URN = "urn:pulumi:dev::kumulus::kumulus:index:KwokCluster$kumulus:index:Cluster::dev-control-plane"
 ONE, TWO = "1" * 32, "2" * 32
 OLDER = owner("dev", URN, "/home/me/kumulus")
@@ -39,7 +39,7 @@ def up(root: Path, home: Path | None = None) -> dict[str, Any]:
     return {"name": "dev", "directory": str(directory), "owner": owner, "machine": machine}
 
 
-def seen(outputs: dict[str, Any], root: Path, machine: Machine = LAPTOP) -> Away | None:
+def seen(outputs: dict[str, Any], root: Path, machine: HostMachine = LAPTOP) -> Away | None:
     return away(outputs, Here.of(machine, root))
 
 
@@ -69,7 +69,7 @@ def test_on_another_machine_its_name_and_both_ways_out_are_said(tmp_path: Path) 
 
 def test_two_machines_of_the_same_name_are_told_apart(tmp_path: Path) -> None:
     root = project(tmp_path / "fleet")
-    found = seen(up(root), root, Machine("c" * 32, LAPTOP.name))
+    found = seen(up(root), root, HostMachine("c" * 32, LAPTOP.name))
     assert found is not None
     assert "aaaaaaaa" in found.refusal
     assert "cccccccc" in found.refusal
@@ -156,5 +156,5 @@ def test_the_identity_is_put_into_an_owner_without_one() -> None:
 
 
 def test_an_owner_is_told_as_people_know_it() -> None:
-    assert described(owner("dev", URN, "/home/me/kumulus", ONE)) == "the stack dev of /home/me/kumulus"
-    assert described("the tests") == "the tests"
+    assert described_place(owner("dev", URN, "/home/me/kumulus", ONE)) == "the stack dev of /home/me/kumulus"
+    assert described_place("the tests") == "the tests"

@@ -10,7 +10,7 @@ from benchmarks import pages
 from kumulus.model.active_faults import FAULTS_ANNOTATION, ActiveFault, faults_of
 from kumulus.model.devices import Devices
 from kumulus.model.errors import SpecError
-from kumulus.model.fault_consequences import described, ended, loss
+from kumulus.model.fault_consequences import described_fault, ended, loss
 from kumulus.model.fault_effects import (
     XID_ANNOTATION,
     Interruption,
@@ -26,8 +26,8 @@ from kumulus.model.node_changes import delta
 from kumulus.model.node_sets import clashes, from_plain, ordinals, ranges, size, to_plain
 from kumulus.model.nodes import owned_fields
 from kumulus.model.pools import Pool
-from kumulus.model.slices import Part, slice_spec
-from kumulus.nodes.catalog.faults import kinds
+from kumulus.model.slices import SlicePart, slice_spec
+from kumulus.nodes.catalog.faults import fault_kinds
 from kumulus.nodes.faults.records import record_from
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.fault_targets import ResolvedFault, chosen, effects_of
@@ -222,7 +222,7 @@ def test_a_stock_out_and_a_price_are_about_offerings_and_no_nodes() -> None:
     assert not gone.offers.selects("any", "us-central1-a", "spot")
     assert offer_effects_from(gone.offers.to_plain()) == gone.offers
     assert record_from({"name": "x", "offers": dear.offers.to_plain()}).to_plain()["offers"] == dear.offers.to_plain()
-    said = described(gone.kind, gone.node, None, {}, {}, {}, None, gone.offers)
+    said = described_fault(gone.kind, gone.node, None, {}, {}, {}, None, gone.offers)
     assert said == "stock-out: none available: every instance type in us-central1-a, on-demand"
 
 
@@ -335,7 +335,9 @@ def test_what_is_allocatable_shrinks_by_what_the_capacity_loses() -> None:
 
 def test_a_fault_is_laid_over_what_the_pool_wants_and_taking_it_away_is_the_way_back() -> None:
     pool = fleet()[0]
-    fault = ActiveFault("x", kinds()["gpu-fell-off-bus"].node, {pool.name: frozenset({3})}, "2026-01-01T00:00:00Z")
+    fault = ActiveFault(
+        "x", fault_kinds()["gpu-fell-off-bus"].node, {pool.name: frozenset({3})}, "2026-01-01T00:00:00Z"
+    )
     faulted = Pool(**{**pool.__dict__, "faults": faults_of(pool.name, [fault])})
     healthy, sick = owned_fields(pool, 3, ""), owned_fields(faulted, 3, "")
     assert sick.allocatable[GPU] == "7"
@@ -354,7 +356,7 @@ def test_a_fault_is_laid_over_what_the_pool_wants_and_taking_it_away_is_the_way_
 
 
 def test_effects_survive_their_way_to_the_plugin() -> None:
-    for kind in kinds().values():
+    for kind in fault_kinds().values():
         assert node_effects_from(kind.node.to_plain()) == kind.node
         assert kind.pods is None or pod_effects_from(kind.pods.to_plain()) == kind.pods
 
@@ -365,13 +367,13 @@ def test_effects_survive_their_way_to_the_plugin() -> None:
 def test_the_end_of_a_fault_is_told_with_what_comes_back_and_what_is_over() -> None:
     capacity = {"cpu": "8", "nvidia.com/gpu": "8"}
     pool = Pool("a-z", "a", "z", "", 10, {}, capacity=capacity, allocatable=capacity)
-    lost_gpu = kinds()["gpu-fell-off-bus"]
+    lost_gpu = fault_kinds()["gpu-fell-off-bus"]
     nodes = {"a-z": frozenset({0, 1, 2})}
     assert ended("gpu-fell-off-bus", lost_gpu.node, None, nodes, [pool], 1) == (
         "gpu-fell-off-bus ends on 3 nodes (a-z-[0-2]): +3 nvidia.com/gpu; over: SysLogsGPUFallenOff=True, "
         "taint nvidia.com/gpu-error:NoSchedule, XID 79; 1 running pod on them"
     )
-    stuck = kinds()["stuck-terminating"]
+    stuck = fault_kinds()["stuck-terminating"]
     assert ended("stuck-terminating", stuck.node, stuck.pods, {}, [pool], None) == (
         "stuck-terminating ends on every node: over: a deleted pod does not go"
     )
@@ -380,7 +382,7 @@ def test_the_end_of_a_fault_is_told_with_what_comes_back_and_what_is_over() -> N
 
 
 def test_two_xids_share_a_node_and_the_last_is_shown() -> None:
-    found = [(kinds()[kind].node, {"a-z": frozenset({0})}) for kind in ("xid-74", "gpu-fell-off-bus")]
+    found = [(fault_kinds()[kind].node, {"a-z": frozenset({0})}) for kind in ("xid-74", "gpu-fell-off-bus")]
     assert clashes(*found[0], *found[1]) == ""
     capacity = {"nvidia.com/gpu": "8"}
     active = [ActiveFault(name, node, nodes) for name, (node, nodes) in zip("ab", found, strict=True)]
@@ -393,26 +395,26 @@ def test_a_lost_gpu_is_one_device_fewer_in_its_nodes_slice() -> None:
     devices = Devices("gpu.nvidia.com", 2)
     pool = Pool("a-z", "a", "z", "", 3, {}, devices=devices)
     lost_gpu, all_gone = (
-        ActiveFault(kind, kinds()[kind].node, {"a-z": frozenset({n})})
+        ActiveFault(kind, fault_kinds()[kind].node, {"a-z": frozenset({n})})
         for n, kind in enumerate(("gpu-fell-off-bus", "gpu-driver"))
     )
     sick = replace(pool, faults=faults_of("a-z", [lost_gpu, all_gone]))
-    published = [slice_spec(sick, devices, Part(n, 0)).get("devices", []) for n in range(3)]
+    published = [slice_spec(sick, devices, SlicePart(n, 0)).get("devices", []) for n in range(3)]
     assert [[each["name"] for each in there] for there in published] == [["gpu-0"], [], ["gpu-0", "gpu-1"]]
-    assert published[0] == slice_spec(pool, devices, Part(0, 0))["devices"][:1]
+    assert published[0] == slice_spec(pool, devices, SlicePart(0, 0))["devices"][:1]
     # A group whose GPUs are to be had by claims only loses them all the same.
     assert loss(lost_gpu.effects, lost_gpu.nodes, [pool]) == {"nvidia.com/gpu": "1"}
 
 
 def test_every_kind_does_something_and_says_where_it_is_from() -> None:
-    for kind in kinds().values():
+    for kind in fault_kinds().values():
         assert kind.summary
         assert kind.sources
         assert kind.pods is not None or kind.offers is not None or kind.node != NodeEffects()
 
 
 def test_every_kind_can_be_declared_as_it_is() -> None:
-    for kind in kinds().values():
+    for kind in fault_kinds().values():
         if kind.offers is None:
             assert faults({"name": "x", "kind": kind.name, "target": {"names": ["a100-use1-0"]}})
         else:

@@ -7,7 +7,7 @@ import yaml
 
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.kemu import KemuFile, convert, stack_file_of
-from kumulus.stackfile.load import Loaded, load
+from kumulus.stackfile.load import LoadedStack, load
 from kumulus.stackfile.yamltext import read_yaml
 from kumulus.toolchain import kubernetes_versions
 
@@ -46,7 +46,7 @@ spec:
 """
 
 
-def loaded(file: KemuFile) -> tuple[str, Loaded]:
+def loaded(file: KemuFile) -> tuple[str, LoadedStack]:
     text = stack_file_of(file)
     for document in (yaml.safe_load(text), read_yaml(text)):
         assert document == yaml.safe_load(text)

@@ -8,7 +8,7 @@ import yaml
 
 from kumulus.runtimes.kind.creating import with_metrics
 from kumulus.runtimes.kind.kind_config import API_VERSION, node_ranges, real_nodes, with_room
-from kumulus.runtimes.kind.section import Options
+from kumulus.runtimes.kind.section import KindOptions
 from kumulus.runtimes.section import option_problems
 from kumulus.stackfile.load import load
 from kumulus.stackfile.model import ClusterSpec
@@ -72,7 +72,7 @@ def test_mistakes_in_kinds_configuration_are_told_with_their_place(config: Any, 
     assert list(found) == [f"kindConfig.{path}"]
     assert said in found[f"kindConfig.{path}"]
     # The plugin says the same, whoever's program it is.
-    assert list(option_problems(Options, {"kindConfig": config})) == [f"kindConfig.{path}"]
+    assert list(option_problems(KindOptions, {"kindConfig": config})) == [f"kindConfig.{path}"]
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_mistakes_in_kinds_configuration_are_told_with_their_place(config: Any, 
 )
 def test_mistakes_in_the_section_are_told(section: dict[str, Any], path: str, said: str) -> None:
     assert said in told(kind=section)[f"kind.{path}"]
-    assert list(option_problems(Options, section)) == [path]
+    assert list(option_problems(KindOptions, section)) == [path]
 
 
 def test_a_port_of_this_machine_is_told_to_have_no_effect() -> None:
@@ -106,7 +106,7 @@ def test_what_is_set_becomes_the_clusters_options() -> None:
     settings = {"nodeImage": "localhost:5000/node@sha256:ab", "provider": "podman", "wait": "90s", "adopt": True}
     assert ClusterSpec.checked({"runtime": "kind", "kind": settings}).kind.options() == settings
     assert ClusterSpec.checked({"runtime": "kind"}).kind.options() == {}
-    assert option_problems(Options, settings) == {}
+    assert option_problems(KindOptions, settings) == {}
 
 
 # --- room for a fleet's addresses ------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from kumulus.model.errors import SpecError
 from kumulus.model.names import default_cluster_name
 from kumulus.runtimes.kwok.runtime import KwokRuntime
 from kumulus.stackfile import location
-from kumulus.stackfile.load import Loaded, load
+from kumulus.stackfile.load import LoadedStack, load
 from tests.support import http_server
 
 GROUP: dict[str, Any] = {
@@ -36,7 +36,7 @@ spec:
 """
 
 
-def read(config: dict[str, Any], base: Path = Path(), **overrides: Any) -> Loaded:
+def read(config: dict[str, Any], base: Path = Path(), **overrides: Any) -> LoadedStack:
     return load(config, "dev", base, **overrides)
 
 

@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kumulus.extras.lab.file.model import Experiment
+from kumulus.extras.lab.file.model import ExperimentSpec
 from kumulus.extras.lab.file.schema import experiment_schema
 from kumulus.model.errors import SpecError
 from kumulus.stackfile import clusters
@@ -56,7 +56,7 @@ def load_stack(document: Mapping[str, Any]) -> None:
 
 
 def load_experiment(document: Mapping[str, Any]) -> None:
-    Experiment.checked(document)
+    ExperimentSpec.checked(document)
 
 
 def told(loader: Callable[[Mapping[str, Any]], None], document: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from kumulus.cli import schema as command
-from kumulus.extras.lab.file.model import Experiment
+from kumulus.extras.lab.file.model import ExperimentSpec
 from kumulus.model import checks, names
 from kumulus.model.durations import duration_problems, of, written
 from kumulus.model.quantity import QuantityError, parse
@@ -85,8 +85,10 @@ def _fields(schema: Mapping[str, Any], place: str) -> Iterator[tuple[str, dict[s
                 yield from _fields(each, place)
 
 
-@pytest.mark.parametrize(("file", "model"), [("stack", ClusterSpec), ("experiment", Experiment)])
-def test_the_page_has_every_field_once_with_its_meaning(file: str, model: type[ClusterSpec] | type[Experiment]) -> None:
+@pytest.mark.parametrize(("file", "model"), [("stack", ClusterSpec), ("experiment", ExperimentSpec)])
+def test_the_page_has_every_field_once_with_its_meaning(
+    file: str, model: type[ClusterSpec] | type[ExperimentSpec]
+) -> None:
     text = (ROOT / "docs" / "reference" / f"{file}-file.md").read_text(encoding="utf-8")
     rows = [line for line in text.splitlines() if line.startswith("| `")]
     assert len({row.split("|")[1] for row in rows}) == len(rows)

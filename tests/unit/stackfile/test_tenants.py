@@ -12,7 +12,7 @@ from kumulus.model.lifecycles import PodSelection
 from kumulus.model.owner_kinds import OWNER_KINDS, is_of
 from kumulus.model.quotas import is_counted, over
 from kumulus.stackfile.model import ClusterSpec
-from kumulus.stackfile.tenants import Tenant
+from kumulus.stackfile.tenants import TenantSpec
 from tests.support.said import problems_of
 
 BATCH = "batch/v1"
@@ -34,7 +34,7 @@ PODS = [
 ]
 
 
-def read(*tenants: dict[str, Any]) -> list[Tenant]:
+def read(*tenants: dict[str, Any]) -> list[TenantSpec]:
     return ClusterSpec.checked({"tenants": list(tenants)}).tenants
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kumulus.runtimes.base import Wanted
+from kumulus.runtimes.base import WantedControlPlane
 from kumulus.runtimes.kwok.runtime import KwokRuntime
 from kumulus.testing import template
 from kumulus.testing.template import Template
@@ -23,8 +23,8 @@ def kept(objects: dict[str, bytes], texts: dict[str, str] | None = None) -> Temp
     return Template("", "", {}, coded, STARTED, texts or {})
 
 
-def wanted(**options: object) -> Wanted:
-    return Wanted("test", "me", "/home", KwokRuntime().default_version(), dict(options), 3)
+def wanted(**options: object) -> WantedControlPlane:
+    return WantedControlPlane("test", "me", "/home", KwokRuntime().default_version(), dict(options), 3)
 
 
 def test_the_same_uid_is_replaced_by_the_same_other_one() -> None:

@@ -13,7 +13,7 @@ import pytest
 from kumulus.toolchain import build, cache, pins, supply
 from kumulus.toolchain.errors import ToolchainError
 from kumulus.toolchain.locate import locate
-from kumulus.toolchain.progress import Step
+from kumulus.toolchain.progress import ToolLine
 from tests.support.mirror import serving
 from tests.unit.toolchain.releases import both
 from tests.unit.toolchain.sample import Sample, wait_for
@@ -308,7 +308,7 @@ def test_files_of_a_module_are_kept_beside_the_tool(tmp_path: Path, monkeypatch:
     (beta,) = (tool for tool in pins.load(made.pins).tools if tool.name == "beta")
     builder = build.Builder(tmp_path / "go", tmp_path / "scratch", tmp_path / "logs")
     monkeypatch.setattr(builder.__class__, "_module_directory", lambda *_: tmp_path / "m")
-    builder._keep(beta, work, home, Step("beta"))
+    builder._keep(beta, work, home, ToolLine("beta"))
     assert {file.name for file in cache.kept(home, beta).iterdir()} == {"a.yaml", "b.yaml"}
     build.install(made.program("made", "true"), beta, home, beta.stamp())
     assert cache.is_current(home, beta)
@@ -316,7 +316,7 @@ def test_files_of_a_module_are_kept_beside_the_tool(tmp_path: Path, monkeypatch:
     assert not cache.is_current(home, beta)
     source.rename(tmp_path / "m" / "elsewhere")
     with pytest.raises(ToolchainError, match=r"beta: module m has no file crds/\*\.yaml"):
-        builder._keep(beta, work, home, Step("beta"))
+        builder._keep(beta, work, home, ToolLine("beta"))
 
 
 def test_a_tool_is_on_the_disk_before_its_stamp_vouches_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -353,7 +353,7 @@ def test_a_tool_of_files_only_is_the_directory_of_its_files(tmp_path: Path, monk
     monkeypatch.setattr(builder.__class__, "_module_directory", lambda *_: tmp_path / "m")
     home = tmp_path / "home"
     assert not cache.is_current(home, tool)
-    builder.build(tool, home, Step("gamma"))
+    builder.build(tool, home, ToolLine("gamma"))
     assert cache.is_current(home, tool)
     found = cache.executable(home, tool)
     assert sorted(str(file.relative_to(found)) for file in found.rglob("*.yaml")) == ["a/b/one.yaml", "a/two.yaml"]

@@ -12,7 +12,7 @@ import pytest
 from kumulus.toolchain import cache, fetch, pins, releases, unpack
 from kumulus.toolchain import download as download_module
 from kumulus.toolchain.errors import ToolchainError
-from kumulus.toolchain.fetch import Limits, NotFetched, WrongSum
+from kumulus.toolchain.fetch import NotFetched, Timeouts, WrongSum
 from kumulus.toolchain.pins import CONTROL_PLANE
 from kumulus.toolchain.releases import Unpinned
 from tests.support.mirror import Answer, Mirror, program, serving, sha256, tar, zipped
@@ -273,7 +273,7 @@ def test_a_proxy_of_the_environment_is_used(sample: Sample, mirror: Mirror) -> N
 
 # --- one file ------------------------------------------------------------------------------------------------------
 
-QUICK = Limits(connect=5, stall=0.5, least=100_000, attempts=2, pause=0)
+QUICK = Timeouts(connect=5, stall=0.5, least=100_000, attempts=2, pause=0)
 
 
 def test_a_server_that_only_drips_is_given_up(tmp_path: Path, mirror: Mirror) -> None:
@@ -295,7 +295,7 @@ def test_a_server_that_says_nothing_is_given_up(tmp_path: Path, mirror: Mirror) 
 def test_a_slow_server_that_goes_on_is_waited_for(tmp_path: Path, mirror: Mirror) -> None:
     mirror.files["/slow"] = Answer(BETA, drip=0.01)
     told: list[tuple[int, int | None]] = []
-    patient = Limits(stall=0.3, least=1)
+    patient = Timeouts(stall=0.3, least=1)
     fetch.fetch(f"{mirror.url}/slow", tmp_path / "f", "sha256", sha256(BETA), lambda *now: told.append(now), patient)
     assert (tmp_path / "f").read_bytes() == BETA
     assert told[-1] == (len(BETA), len(BETA))
@@ -304,7 +304,7 @@ def test_a_slow_server_that_goes_on_is_waited_for(tmp_path: Path, mirror: Mirror
 def test_a_file_that_never_ends_is_given_up(tmp_path: Path, mirror: Mirror) -> None:
     mirror.files["/large"] = Answer(BETA)
     with pytest.raises(NotFetched, match="more than 1,000 bytes"):
-        fetch.fetch(f"{mirror.url}/large", tmp_path / "f", "sha256", "", lambda *_: None, Limits(most=1000))
+        fetch.fetch(f"{mirror.url}/large", tmp_path / "f", "sha256", "", lambda *_: None, Timeouts(most=1000))
 
 
 def test_a_sha512_does_as_well(tmp_path: Path, mirror: Mirror) -> None:
@@ -329,7 +329,7 @@ def test_a_dead_host_is_told_of_within_the_time_limit() -> None:
         deaf.bind(("127.0.0.1", 0))
         deaf.listen(0)
         with socket.create_connection(deaf.getsockname()), pytest.raises(NotFetched, match="cannot be reached"):
-            fetch.reachable(f"http://127.0.0.1:{deaf.getsockname()[1]}/x", Limits(connect=0.3))
+            fetch.reachable(f"http://127.0.0.1:{deaf.getsockname()[1]}/x", Timeouts(connect=0.3))
 
 
 # --- archives ------------------------------------------------------------------------------------------------------

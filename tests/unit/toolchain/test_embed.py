@@ -9,7 +9,7 @@ import pytest
 from kumulus.toolchain import build, pins
 from kumulus.toolchain.errors import ToolchainError
 from kumulus.toolchain.pins import Embed, Tool
-from kumulus.toolchain.progress import Step
+from kumulus.toolchain.progress import ToolLine
 
 FILES = {
     "cmd/tool/main.go": 'package main\n\nimport _ "example.com/everything"\n',
@@ -35,7 +35,7 @@ def put(tmp_path: Path, embed: Embed) -> dict[str, str]:
     ours = tmp_path / "ours"
     ours.mkdir()
     builder = Offline(Path("go"), tmp_path, tmp_path / "logs")
-    builder._embed(tool(embed), embed, ours, Step("test"))
+    builder._embed(tool(embed), embed, ours, ToolLine("test"))
     return {str(file.relative_to(ours)): file.read_text() for file in ours.rglob("*") if file.is_file()}
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kumulus.toolchain import build, golang, pins
-from kumulus.toolchain.progress import Step
+from kumulus.toolchain.progress import ToolLine
 from tests.unit.toolchain.sample import ROOT, Sample
 
 pytestmark = pytest.mark.skipif(shutil.which("go") is None, reason="needs a Go compiler")
@@ -54,7 +54,7 @@ def test_a_fetched_newer_go_can_be_removed_by_whoever_fetched_it(sample: Sample,
     tool = pins.load(sample.pins).tool("alpha")
     (tmp_path / "logs").mkdir()
     (tmp_path / "module").mkdir()
-    builder._get_newer_go("1.99.1", tool, tmp_path / "module", Step("alpha"))
+    builder._get_newer_go("1.99.1", tool, tmp_path / "module", ToolLine("alpha"))
     fetched = builder.caches("alpha") / "gomod" / "golang.org"
     assert all(folder.stat().st_mode & 0o200 for folder in (fetched, *fetched.rglob("*")))
     builder.drop_caches("alpha")

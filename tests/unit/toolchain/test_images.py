@@ -11,7 +11,7 @@ import pytest
 
 from kumulus.toolchain import accepted, images, pins, registry, releases, supply
 from kumulus.toolchain.errors import ToolchainError, ToolMissing
-from kumulus.toolchain.fetch import Limits
+from kumulus.toolchain.fetch import Timeouts
 from tests.support.mirror import Answer, Mirror, program, serving, sha256, tar
 from tests.support.registry import HOST, TOKEN, elf, push
 from tests.unit.toolchain.sample import Sample
@@ -103,7 +103,7 @@ def test_a_registry_that_only_drips_is_given_up(sample: Sample, mirror: Mirror) 
     (answer,) = push(mirror, "team/alpha", "v1.2.3", [tar({"workspace/app": random.Random(1).randbytes(100_000)})])
     answer.drip = 0.05
     with pytest.raises(ToolchainError, match=r"cannot be downloaded: only [\d,]+ bytes came in 0.5 s"):
-        images.find(registry.image(IMAGE), "workspace/app", HERE, Limits(stall=0.5, least=100_000, attempts=1))
+        images.find(registry.image(IMAGE), "workspace/app", HERE, Timeouts(stall=0.5, least=100_000, attempts=1))
 
 
 def test_a_layer_that_is_another_one_is_refused(sample: Sample, mirror: Mirror) -> None:

@@ -10,7 +10,7 @@ import pytest
 from kumulus.toolchain import cache, pins, plugins, supply
 from kumulus.toolchain.build import install
 from kumulus.toolchain.errors import ToolchainError, ToolMissing
-from kumulus.toolchain.progress import Step, transferred
+from kumulus.toolchain.progress import ToolLine, transferred
 from tests.unit.toolchain.sample import Sample
 
 # Installs as the real one does, from a file or, where `fetched` is there, from Pulumi's own server.
@@ -92,7 +92,7 @@ def test_a_transfer_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert transferred(31_000_000, 84_000_000, 100.0) == "31 of 84 MB (36%), 3.1 MB/s"
     assert transferred(31_000_000, None, 100.0) == "31 MB, 3.1 MB/s"
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    step = Step("[1/2] etcd v3.6.8", begun=109.0)
+    step = ToolLine("[1/2] etcd v3.6.8", begun=109.0)
     step.tick("31 of 84 MB")
     step.begun = 107.0
     step.tick("32 of 84 MB")

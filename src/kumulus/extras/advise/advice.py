@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kumulus.extras.advise.demand import ORDERS, Demand, Shape, Unadvisable, largest_first
-from kumulus.extras.advise.offers import Offer, Offers, useful, without
+from kumulus.extras.advise.demand import ORDERS, PodShape, Unadvisable, WorkloadDemand, largest_first
+from kumulus.extras.advise.offers import MachineOffers, Offer, useful, without
 from kumulus.extras.advise.programme import Programme
 from kumulus.kube import yaml_writing
 from kumulus.model.names import dns_safe
@@ -72,7 +72,7 @@ class Advice:
         return self.hourly / self.bound - 1 if self.bound > 0 else 0.0
 
 
-def advise(demand: Demand, offers: Offers, *, most_types: int = 12, seconds: float = 20.0) -> Advice:
+def advise(demand: WorkloadDemand, offers: MachineOffers, *, most_types: int = 12, seconds: float = 20.0) -> Advice:
     """The cheapest fleet on which a scheduler places every pod.
 
     Args:
@@ -105,13 +105,13 @@ def advise(demand: Demand, offers: Offers, *, most_types: int = 12, seconds: flo
 
 
 def _best_ordered(
-    offers: list[Offer], nodes: list[int], demand: Demand, most_types: int, seconds: float
+    offers: list[Offer], nodes: list[int], demand: WorkloadDemand, most_types: int, seconds: float
 ) -> tuple[list[int], str]:
     """The cheapest fleet that fits the pods in one of several orders, with the order's name.
 
     The order with the fewest pods left over on the packed fleet is tried first; the others only while they may win.
     """
-    orders: dict[str, Demand] = {}
+    orders: dict[str, WorkloadDemand] = {}
     for by in ORDERS:
         ordered = largest_first(demand.shapes, by)
         if all(ordered != each.shapes for each in orders.values()):
@@ -129,7 +129,7 @@ def _best_ordered(
 
 
 def _placed(
-    offers: list[Offer], nodes: list[int], demand: Demand, most_types: int, seconds: float, limit: float
+    offers: list[Offer], nodes: list[int], demand: WorkloadDemand, most_types: int, seconds: float, limit: float
 ) -> list[int] | None:
     """Add nodes until every pod, placed one by one, finds one; then remove nodes that are not needed.
 
@@ -155,7 +155,7 @@ def _placed(
     return None
 
 
-def _trimmed(offers: list[Offer], nodes: list[int], demand: Demand) -> list[int]:
+def _trimmed(offers: list[Offer], nodes: list[int], demand: WorkloadDemand) -> list[int]:
     """The fleet without nodes that no seed needs, the most expensive first: one, then twice as many each time."""
     for at in sorted(range(len(offers)), key=lambda at: -offers[at].hourly):
         step = 1
@@ -183,7 +183,7 @@ class Packing:
     """How many nodes have pods."""
 
 
-def place(offers: Sequence[Offer], nodes: Sequence[int], shapes: Sequence[Shape], seed: int = 0) -> Packing:
+def place(offers: Sequence[Offer], nodes: Sequence[int], shapes: Sequence[PodShape], seed: int = 0) -> Packing:
     """Place pods, one shape after the other, in the given order.
 
     Args:

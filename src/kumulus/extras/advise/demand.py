@@ -28,7 +28,7 @@ class Unadvisable(Exception):
 
 
 @dataclass(frozen=True)
-class Shape:
+class PodShape:
     """Pods that are the same for a scheduler."""
 
     name: str
@@ -47,16 +47,16 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Demand:
+class WorkloadDemand:
     """A workload."""
 
-    shapes: tuple[Shape, ...]
+    shapes: tuple[PodShape, ...]
     """Its pods, in the order in which they are created."""
     everywhere: Mapping[str, int]
     """Amounts that each node needs for the pods of DaemonSets."""
     unmodelled: tuple[str, ...] = ()
     """Rules between pods that are left to the scheduler, by name."""
-    whole: tuple[Shape, ...] = ()
+    whole: tuple[PodShape, ...] = ()
     """The pods again, with all their rules, including those that are left to the scheduler."""
     uncounted: tuple[str, ...] = ()
     """Objects with pods that are not in it, as it is not known how many they are."""
@@ -67,7 +67,7 @@ class Demand:
         return sum(shape.count for shape in self.shapes)
 
 
-def largest_first(shapes: Iterable[Shape], by: str = "share") -> tuple[Shape, ...]:
+def largest_first(shapes: Iterable[PodShape], by: str = "share") -> tuple[PodShape, ...]:
     """Shapes in an order in which a scheduler packs them well: those that request the most come first.
 
     Pods that request what only some machines have, such as GPUs, come before all others: the scheduler would spread the
@@ -84,10 +84,10 @@ def largest_first(shapes: Iterable[Shape], by: str = "share") -> tuple[Shape, ..
         for resource, much in shape.wants.items():
             most[resource] = max(most.get(resource, 0), much)
 
-    def size(shape: Shape) -> float:
+    def size(shape: PodShape) -> float:
         return max((much / most[name] for name, much in shape.wants.items() if name != "pods"), default=0.0)
 
-    def rare(shape: Shape) -> float:
+    def rare(shape: PodShape) -> float:
         return sum(much / most[name] for name, much in shape.wants.items() if name not in _EVERYWHERE)
 
     if by == "share":
@@ -105,15 +105,15 @@ def amount(resource: str, quantity: Quantity, *, up: bool) -> int:
     return -(-quantity.nanos // unit) if up else quantity.nanos // unit
 
 
-def made(pods: Iterable[Pods], daemons: Iterable[Object] = (), uncounted: Sequence[str] = ()) -> Demand:
+def made(pods: Iterable[Pods], daemons: Iterable[Object] = (), uncounted: Sequence[str] = ()) -> WorkloadDemand:
     """The demand of some pods.
 
     Args:
         daemons: the specs of pods that run once on each node.
         uncounted: objects with more pods, of which it is not known how many.
     """
-    shapes: dict[str, Shape] = {}
-    whole: dict[str, Shape] = {}
+    shapes: dict[str, PodShape] = {}
+    whole: dict[str, PodShape] = {}
     pods = [each for each in pods if each.count > 0]
     apart, others = groups(pods)
     left = {"podAntiAffinity"} if others else set()
@@ -132,11 +132,11 @@ def made(pods: Iterable[Pods], daemons: Iterable[Object] = (), uncounted: Sequen
         if required:
             where["nodeAffinity"] = required
         key = json.dumps([wants, where, kept], sort_keys=True)
-        _add(shapes, key, Shape(name, wants, count, where, kept))
+        _add(shapes, key, PodShape(name, wants, count, where, kept))
         rules = {rule: spec[rule] for rule in _RULES if spec.get(rule)}
         marks = {str(key): str(value) for key, value in pod.labels.items()} if selected else {}
         key = json.dumps([wants, rules, marks], sort_keys=True)
-        _add(whole, key, Shape(name, wants, count, rules, labels=marks))
+        _add(whole, key, PodShape(name, wants, count, rules, labels=marks))
     if not shapes:
         more = f"\n  It is not known how many pods these have: {', '.join(uncounted)}" if uncounted else ""
         raise Unadvisable(f"the workload has no pods\n  Write a Pod, Deployment, StatefulSet, Job or JobSet{more}")
@@ -144,10 +144,12 @@ def made(pods: Iterable[Pods], daemons: Iterable[Object] = (), uncounted: Sequen
     for spec in daemons:
         for resource, much in {"pods": 1, **_wants("a DaemonSet", spec)}.items():
             everywhere[resource] = everywhere.get(resource, 0) + much
-    return Demand(tuple(shapes.values()), everywhere, tuple(sorted(left)), tuple(whole.values()), tuple(uncounted))
+    return WorkloadDemand(
+        tuple(shapes.values()), everywhere, tuple(sorted(left)), tuple(whole.values()), tuple(uncounted)
+    )
 
 
-def _add(known: dict[str, Shape], key: str, shape: Shape) -> None:
+def _add(known: dict[str, PodShape], key: str, shape: PodShape) -> None:
     there = known.get(key)
     known[key] = replace(there, count=there.count + shape.count) if there else shape
 

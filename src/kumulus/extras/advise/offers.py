@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kumulus.extras.advise.demand import Demand, Shape, Unadvisable, amount
+from kumulus.extras.advise.demand import PodShape, Unadvisable, WorkloadDemand, amount
 from kumulus.extras.watch.live.admission import Requirement
 from kumulus.model.names import nearest
 from kumulus.model.pools import (
@@ -38,20 +38,20 @@ class Offer:
     hourly: float
     """US dollars per hour."""
     has: Mapping[str, int]
-    """Its allocatable amounts, in the units of :class:`kumulus.extras.advise.demand.Shape`."""
+    """Its allocatable amounts, in the units of :class:`kumulus.extras.advise.demand.PodShape`."""
     labels: Mapping[str, str]
     """Of its node."""
     group: Mapping[str, Any] = field(default_factory=dict)
     """A stack file's node group for it, without name and placement."""
 
-    def takes(self, shape: Shape) -> bool:
+    def takes(self, shape: PodShape) -> bool:
         """Whether a pod may run on such a node, and fits on an empty one."""
         fits = all(self.has.get(resource, 0) >= much for resource, much in shape.wants.items())
         return fits and allowed(shape.spec, self.labels)
 
 
 @dataclass(frozen=True)
-class Offers:
+class MachineOffers:
     """The machines to choose from."""
 
     found: tuple[Offer, ...]
@@ -60,7 +60,7 @@ class Offers:
     """Types that were asked for or considered, but have no price there."""
 
 
-def of_catalog(types: Sequence[str], zones: Sequence[str], prices: Prices, *, spot: bool = False) -> Offers:
+def of_catalog(types: Sequence[str], zones: Sequence[str], prices: Prices, *, spot: bool = False) -> MachineOffers:
     """Instance types of the catalog.
 
     Args:
@@ -90,10 +90,12 @@ def of_catalog(types: Sequence[str], zones: Sequence[str], prices: Prices, *, sp
             found.append(_offer(_pool(group, zone), machine.name, price.hourly, group))
     if not found:
         raise _none_priced(zones, unpriced, prices, spot)
-    return Offers(tuple(found), tuple(dict.fromkeys(unpriced)))
+    return MachineOffers(tuple(found), tuple(dict.fromkeys(unpriced)))
 
 
-def of_pools(given: Mapping[str, Iterable[Pool]], prices: Prices, region: str = "", *, spot: bool = False) -> Offers:
+def of_pools(
+    given: Mapping[str, Iterable[Pool]], prices: Prices, region: str = "", *, spot: bool = False
+) -> MachineOffers:
     """The node groups of a stack, each with any number of nodes.
 
     Args:
@@ -128,7 +130,7 @@ def of_pools(given: Mapping[str, Iterable[Pool]], prices: Prices, region: str = 
             f"no node group of the stack has a price: {', '.join(dict.fromkeys(unpriced)) or 'it has none'}\n"
             "  Write --region, or a file of your own with --prices (docs/prices.md)"
         )
-    return Offers(tuple(found), tuple(dict.fromkeys(unpriced)))
+    return MachineOffers(tuple(found), tuple(dict.fromkeys(unpriced)))
 
 
 def without(offers: Iterable[Offer], everywhere: Mapping[str, int]) -> list[Offer]:
@@ -141,7 +143,7 @@ def without(offers: Iterable[Offer], everywhere: Mapping[str, int]) -> list[Offe
     return found
 
 
-def useful(offers: Sequence[Offer], demand: Demand, unpriced: Sequence[str] = ()) -> list[Offer]:
+def useful(offers: Sequence[Offer], demand: WorkloadDemand, unpriced: Sequence[str] = ()) -> list[Offer]:
     """The offers that some pod can use; one for all zones of a region in which it costs the same and takes the same.
 
     Args:

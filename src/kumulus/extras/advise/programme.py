@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from kumulus.extras.advise.demand import Shape
+from kumulus.extras.advise.demand import PodShape
 from kumulus.extras.advise.offers import Offer
 from kumulus.extras.advise.solver import Row, solve
 
@@ -24,7 +24,7 @@ _MOST_UNITS = 1 << 26
 
 
 @dataclass(frozen=True)
-class Column:
+class PackedNode:
     """A node with pods on it."""
 
     offer: int
@@ -37,7 +37,7 @@ class Column:
 class Solution:
     """The fleet found."""
 
-    columns: tuple[tuple[Column, int], ...]
+    columns: tuple[tuple[PackedNode, int], ...]
     """Nodes with their pods, each with the number of such nodes."""
     bound: float
     """Lower bound of the price of any fleet, in US dollars per hour."""
@@ -51,7 +51,7 @@ class Programme:
         seconds: how long to look for columns, and then again for an integer solution.
     """
 
-    def __init__(self, offers: Sequence[Offer], shapes: Sequence[Shape], most_types: int, seconds: float) -> None:
+    def __init__(self, offers: Sequence[Offer], shapes: Sequence[PodShape], most_types: int, seconds: float) -> None:
         self._offers, self._shapes, self._most_types, self._seconds = offers, shapes, most_types, seconds
         self._demand = [shape.count for shape in shapes]
         self._most = [[self._alone(offer, shape) for shape in shapes] for offer in offers]
@@ -62,21 +62,21 @@ class Programme:
             name: _unit([each.wants.get(name, 0) for each in shapes], [each.has.get(name, 0) for each in offers])
             for name in {name for shape in shapes for name in shape.wants}
         }
-        self._columns: dict[Column, None] = {}
+        self._columns: dict[PackedNode, None] = {}
 
     def solve(self) -> Solution:
         """The cheapest fleet that can be made of the generated columns."""
         for offer, most in enumerate(self._most):
             for shape, number in enumerate(most):
                 if number:
-                    self._columns[Column(offer, _only(len(most), shape, number))] = None
+                    self._columns[PackedNode(offer, _only(len(most), shape, number))] = None
         listed = self._all()
         if listed is not None:
             self._columns |= dict.fromkeys(listed)
         bound = self._relaxed(complete=listed is not None)
         return Solution(self._whole(), max(bound, self._by_sums()))
 
-    def _alone(self, offer: Offer, shape: Shape) -> int:
+    def _alone(self, offer: Offer, shape: PodShape) -> int:
         """How many pods of a shape fit on an empty node, at most as many as there are."""
         if not offer.takes(shape):
             return 0
@@ -96,7 +96,7 @@ class Programme:
                 pods, value = self._priced(offer, found.duals, exact=exact)
                 hourly = self._offers[offer].hourly
                 if value > hourly + _EPSILON:
-                    fresh.append(Column(offer, pods))
+                    fresh.append(PackedNode(offer, pods))
                 if value > 0:
                     worth = min(worth, hourly / value)
             if exact:
@@ -146,7 +146,7 @@ class Programme:
                 pods[least] -= 1
         return pods
 
-    def _whole(self) -> tuple[tuple[Column, int], ...]:
+    def _whole(self) -> tuple[tuple[PackedNode, int], ...]:
         """The best integer numbers of the generated columns."""
         columns = list(self._columns)
         costs = [self._offers[column.offer].hourly for column in columns]
@@ -170,7 +170,7 @@ class Programme:
             (column, number) for index, column in enumerate(columns) if (number := round(found.values[index])) > 0
         )
 
-    def _covering(self, columns: Sequence[Column]) -> list[Row]:
+    def _covering(self, columns: Sequence[PackedNode]) -> list[Row]:
         """The rows that put every pod on a node: for each shape, at least its count."""
         return [
             ({at: float(column.pods[shape]) for at, column in enumerate(columns) if column.pods[shape]}, float(wanted))
@@ -195,12 +195,12 @@ class Programme:
                 rows.append(({index: 1.0, **{place[index, shape]: -1.0 for shape in mine if shape in group}}, 0.0))
         return solve(costs, rows).value
 
-    def _all(self) -> list[Column] | None:
+    def _all(self) -> list[PackedNode] | None:
         """Every column that is not part of another; None if there are too many."""
-        found: list[Column] = []
+        found: list[PackedNode] = []
         for offer in range(len(self._offers)):
             some = list(itertools.islice(self._maximal(offer), _MOST_LISTED + 1))
-            found += [Column(offer, pods) for pods in some]
+            found += [PackedNode(offer, pods) for pods in some]
             if len(found) > _MOST_LISTED:
                 return None
         return found

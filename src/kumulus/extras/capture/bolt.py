@@ -31,11 +31,11 @@ _MOST_OVERFLOW = 16 * 1024 * 1024
 _FNV_START, _FNV_PRIME = 0xCBF29CE484222325, 0x100000001B3
 
 
-class Damaged(Exception):
+class DamagedBolt(Exception):
     """A file is not what bbolt writes; says where."""
 
 
-class Entry(NamedTuple):
+class BoltEntry(NamedTuple):
     """An entry of a bucket."""
 
     key: bytes
@@ -78,13 +78,13 @@ class Bolt:
             Damaged: the file ends before.
         """
         if at < 0 or size < 0 or at + size > self.size:
-            raise Damaged(f"it ends at byte {self.size:,}, and something at byte {at:,} is to be in it")
+            raise DamagedBolt(f"it ends at byte {self.size:,}, and something at byte {at:,} is to be in it")
         found = os.pread(self._opened.fileno(), size, at)
         if len(found) != size:
-            raise Damaged("it has become shorter while it was read")
+            raise DamagedBolt("it has become shorter while it was read")
         return found
 
-    def bucket(self, name: bytes) -> Iterator[Entry]:
+    def bucket(self, name: bytes) -> Iterator[BoltEntry]:
         """The entries of a bucket of the root, in the order of their keys.
 
         Raises:
@@ -95,9 +95,9 @@ class Bolt:
             if entry.key == name and is_bucket:
                 break
         else:
-            raise Damaged(f"it has no {name.decode()!r}: etcd did not write it")
+            raise DamagedBolt(f"it has no {name.decode()!r}: etcd did not write it")
         if entry.size < _BUCKET.size:
-            raise Damaged("a bucket is cut off")
+            raise DamagedBolt("a bucket is cut off")
         root, _ = _BUCKET.unpack_from(entry.value)
         if root:
             yield from (found for found, _ in self._entries(root))
@@ -105,10 +105,10 @@ class Bolt:
             # A small bucket is stored inline, after its header.
             page = entry.value[_BUCKET.size :]
             if len(page) < _PAGE.size:
-                raise Damaged("a bucket is cut off")
+                raise DamagedBolt("a bucket is cut off")
             yield from (found for found, _ in _leaves(page, entry.at + _BUCKET.size))
 
-    def _entries(self, root: int) -> Iterator[tuple[Entry, bool]]:
+    def _entries(self, root: int) -> Iterator[tuple[BoltEntry, bool]]:
         path = [iter((root,))]
         while path:
             if (number := next(path[-1], None)) is None:
@@ -121,27 +121,27 @@ class Bolt:
             elif flags & _BRANCH_PAGE and len(path) < _MOST_LEVELS:
                 path.append(iter(_branches(page)))
             else:
-                raise Damaged(f"page {number} is none of a tree")
+                raise DamagedBolt(f"page {number} is none of a tree")
 
     def _page(self, number: int) -> tuple[int, bytes]:
         """The offset of a page, and its bytes."""
         at = number * self._page_size
         if number >= len(self._seen):
-            raise Damaged(f"it is cut off: page {number} is not there")
+            raise DamagedBolt(f"it is cut off: page {number} is not there")
         if self._seen[number]:
-            raise Damaged(f"page {number} is in two places")
+            raise DamagedBolt(f"page {number} is in two places")
         self._seen[number] = 1
         own, _, _, overflow = _PAGE.unpack(self.read(at, _PAGE.size))
         if own != number:
-            raise Damaged(f"in the place of page {number} is something else")
+            raise DamagedBolt(f"in the place of page {number} is something else")
         size = (overflow + 1) * self._page_size
         if size > max(_MOST_OVERFLOW, self._page_size):
-            raise Damaged(f"page {number} is to have {size:,} bytes")
+            raise DamagedBolt(f"page {number} is to have {size:,} bytes")
         page = self.read(at, size)
         # Overlapping pages would make a small file expand to gigabytes of reads.
         following = slice(number + 1, number + overflow + 1)
         if any(self._seen[following]):
-            raise Damaged(f"page {number} goes on into another one")
+            raise DamagedBolt(f"page {number} goes on into another one")
         self._seen[following] = b"\1" * overflow
         return at, page
 
@@ -157,7 +157,7 @@ class Bolt:
             if magic and whole and version == _VERSION and page_size in _SIZES and at in (0, page_size):
                 found.append((order, page_size, root))
         if not found:
-            raise Damaged("it does not begin as a file of etcd does")
+            raise DamagedBolt("it does not begin as a file of etcd does")
         _, page_size, root = max(found)
         return page_size, root
 
@@ -175,7 +175,7 @@ def _branches(page: bytes) -> Iterator[int]:
         yield _BRANCH.unpack_from(page, _PAGE.size + index * _BRANCH.size)[2]
 
 
-def _leaves(page: bytes, at: int) -> Iterator[tuple[Entry, bool]]:
+def _leaves(page: bytes, at: int) -> Iterator[tuple[BoltEntry, bool]]:
     _, _, count, _ = _PAGE.unpack_from(page)
     _fits(page, count, _LEAF.size)
     room = len(page) - _PAGE.size - count * _LEAF.size
@@ -185,17 +185,17 @@ def _leaves(page: bytes, at: int) -> Iterator[tuple[Entry, bool]]:
         key_at = place + position
         value_at = key_at + key_size
         if value_at + value_size > len(page):
-            raise Damaged("an entry does not end in its page")
+            raise DamagedBolt("an entry does not end in its page")
         room -= key_size + value_size
         if room < 0:
-            raise Damaged("entries of a page have the same bytes")
-        entry = Entry(page[key_at:value_at], at + value_at, value_size, page[value_at : value_at + value_size])
+            raise DamagedBolt("entries of a page have the same bytes")
+        entry = BoltEntry(page[key_at:value_at], at + value_at, value_size, page[value_at : value_at + value_size])
         yield entry, bool(flags & _IS_BUCKET)
 
 
 def _fits(page: bytes, count: int, size: int) -> None:
     if _PAGE.size + count * size > len(page):
-        raise Damaged(f"a page is to have {count:,} entries, for which it has no room")
+        raise DamagedBolt(f"a page is to have {count:,} entries, for which it has no room")
 
 
 def _fnv(raw: bytes) -> int:

@@ -31,7 +31,7 @@ class CannotRename(Exception):
     """An expression whose string literals cannot be determined."""
 
 
-class Renaming(Protocol):
+class LiteralRenaming(Protocol):
     """How the string literals of an expression are renamed."""
 
     def driver(self, text: str) -> str:
@@ -52,7 +52,7 @@ class _Token(NamedTuple):
     text: str
 
 
-def renamed(expression: str, names: Renaming) -> str:
+def renamed(expression: str, names: LiteralRenaming) -> str:
     """An expression with every name in it replaced; spaces as they were, string literals in double quotes.
 
     Raises:
@@ -70,7 +70,7 @@ def renamed(expression: str, names: Renaming) -> str:
     return "".join(" " * len(each.text) if each.kind == "space" else next(exchanged) for each in found)
 
 
-def _exchanged(tokens: Sequence[_Token], index: int, names: Renaming) -> str:
+def _exchanged(tokens: Sequence[_Token], index: int, names: LiteralRenaming) -> str:
     token = tokens[index]
     if token.kind == "name":
         return _name(tokens, index, names)
@@ -79,7 +79,7 @@ def _exchanged(tokens: Sequence[_Token], index: int, names: Renaming) -> str:
     return token.text
 
 
-def _name(tokens: Sequence[_Token], index: int, names: Renaming) -> str:
+def _name(tokens: Sequence[_Token], index: int, names: LiteralRenaming) -> str:
     text = tokens[index].text
     if _at(tokens, index - 1) in (".", ".?"):
         if _is_domain(tokens, index - 2):
@@ -91,7 +91,7 @@ def _name(tokens: Sequence[_Token], index: int, names: Renaming) -> str:
     raise CannotRename
 
 
-def _text(tokens: Sequence[_Token], index: int, names: Renaming) -> str:
+def _text(tokens: Sequence[_Token], index: int, names: LiteralRenaming) -> str:
     text, before, after = tokens[index].text[1:-1], _at(tokens, index - 1), _at(tokens, index + 1)
     if _kind(tokens, index - 1) in ("text", "name") or _kind(tokens, index + 1) == "text":
         # A prefix of a string literal, or triple quotes.
@@ -114,7 +114,7 @@ def _text(tokens: Sequence[_Token], index: int, names: Renaming) -> str:
     return names.device_text(text)
 
 
-def _sought(tokens: Sequence[_Token], index: int, text: str, names: Renaming) -> str:
+def _sought(tokens: Sequence[_Token], index: int, text: str, names: LiteralRenaming) -> str:
     """The left operand of `in`, whose right operand begins at an index: `device.attributes`, or one of its domains."""
     if [_at(tokens, index + each) for each in (0, 1)] != ["device", "."] or _at(tokens, index + 2) not in _DOMAINS:
         raise CannotRename

@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from kumulus.extras.capture.probe import DRY_LABEL, GROUPS, Probe, Verdict, looked_at, unschedulable
+from kumulus.extras.capture.probe import DRY_LABEL, GROUPS, Probe, ProbeVerdict, looked_at, unschedulable
 from kumulus.extras.journal import recover, undo
 from kumulus.extras.journal.changes import RaisedQuota
 from kumulus.kube import ApiError, objects
@@ -117,7 +117,7 @@ class Dry:
 
     async def pods(
         self, probe: Probe, count: int, priority_class: str, *, keep: bool = False, among: int = 0
-    ) -> Verdict:
+    ) -> ProbeVerdict:
         """Create pods and wait for the scheduler's decision about each.
 
         Args:
@@ -130,7 +130,7 @@ class Dry:
         """
         self._tries += 1
         attempt, path = self._tries, f"{NAMESPACES}/{probe.namespace}/pods"
-        verdict = Verdict(count)
+        verdict = ProbeVerdict(count)
         await self._group(probe, attempt, priority_class)
 
         async def one(index: int) -> None:
@@ -265,7 +265,7 @@ class Dry:
         for path, attempt in self._kept:
             await self._remove(path, attempt)
 
-    async def _decided(self, path: str, attempt: int, verdict: Verdict, among: int) -> None:
+    async def _decided(self, path: str, attempt: int, verdict: ProbeVerdict, among: int) -> None:
         began, made = time.monotonic(), verdict.wanted - verdict.refused
         while True:
             verdict.on.clear()

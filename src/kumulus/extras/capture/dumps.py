@@ -25,7 +25,7 @@ _GZIP = b"\x1f\x8b"
 _SUFFIXES = (".yaml", ".yml", ".json")
 
 
-class Refused(Exception):
+class FileRefused(Exception):
     """A file is refused; says why."""
 
 
@@ -39,9 +39,9 @@ def files(paths: list[Path]) -> list[Path]:
         elif path.exists():
             found.append(path)
         else:
-            raise Refused(f"{path} does not exist")
+            raise FileRefused(f"{path} does not exist")
     if not found:
-        raise Refused(f"no {', '.join(_SUFFIXES)} file in {', '.join(map(str, paths))}")
+        raise FileRefused(f"no {', '.join(_SUFFIXES)} file in {', '.join(map(str, paths))}")
     return found
 
 
@@ -49,13 +49,13 @@ def objects(file: Path) -> Iterator[dict[str, Any]]:
     """The objects in a file, those of lists one by one."""
     size = file.stat().st_size
     if size > MOST_BYTES:
-        raise Refused(f"{file} has {size:,} bytes; at most {MOST_BYTES:,} are read")
+        raise FileRefused(f"{file} has {size:,} bytes; at most {MOST_BYTES:,} are read")
     with file.open("rb") as opened:
         if opened.read(len(_GZIP)) == _GZIP:
-            raise Refused(f"{file} is compressed\n  To unpack it: gunzip {file}")
+            raise FileRefused(f"{file} is compressed\n  To unpack it: gunzip {file}")
     if file.suffix == ".json" and size > MOST_JSON_BYTES:
         lines = file.with_suffix(".jsonl")
-        raise Refused(
+        raise FileRefused(
             f"{file} has {size:,} bytes; at most {MOST_JSON_BYTES:,} of JSON are read at once\n"
             f"  Name {lines.name} instead, after: jq -c '.items[]' {shlex.quote(str(file))} > {shlex.quote(str(lines))}"
         )
@@ -71,7 +71,7 @@ def objects(file: Path) -> Iterator[dict[str, Any]]:
                 for document in documents(opened, file.name):
                     yield from _flat(document)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise Refused(f"{file} cannot be read: {str(error).splitlines()[0][:200]}") from None
+        raise FileRefused(f"{file} cannot be read: {str(error).splitlines()[0][:200]}") from None
 
 
 def documents(stream: Any, name: str) -> Iterator[Any]:
@@ -89,11 +89,13 @@ def _of_lines(file: Path) -> Iterator[dict[str, Any]]:
     with file.open("rb") as opened:
         for number, line in enumerate(iter(lambda: opened.readline(MOST_JSON_BYTES + 1), b""), start=1):
             if len(line) > MOST_JSON_BYTES:
-                raise Refused(f"{file}: line {number} has more than {MOST_JSON_BYTES:,} bytes; write an object a line")
+                raise FileRefused(
+                    f"{file}: line {number} has more than {MOST_JSON_BYTES:,} bytes; write an object a line"
+                )
             document = json.loads(line)
             # jq takes the items of a typed list, such as a PodList, without their kind.
             if not isinstance(document, dict) or not document.get("kind"):
-                raise Refused(
+                raise FileRefused(
                     f"{file}: line {number} has no kind, as each item of a list of pods\n"
                     """  To write it: jq -c '.items[] | .kind = "Pod"'"""
                 )
@@ -125,12 +127,12 @@ class _Builder:
     def take(self, event: Any) -> Iterator[Any]:
         """The values that one more event completes."""
         if isinstance(event, yaml.AliasEvent):
-            raise Refused(f"{self._name}: line {_line(event)} has an alias, which no such file needs")
+            raise FileRefused(f"{self._name}: line {_line(event)} has an alias, which no such file needs")
         if isinstance(event, yaml.ScalarEvent):
             yield from self._put(_scalar(event))
         elif isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
             if len(self._stack) >= MOST_LEVELS:
-                raise Refused(f"{self._name}: line {_line(event)} is nested too deeply")
+                raise FileRefused(f"{self._name}: line {_line(event)} is nested too deeply")
             self._stack.append({} if isinstance(event, yaml.MappingStartEvent) else [])
             self._keys.append(_NO_KEY)
         elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
@@ -141,7 +143,7 @@ class _Builder:
     def _put(self, value: Any) -> Iterator[Any]:
         self._values += 1
         if self._values > MOST_VALUES:
-            raise Refused(f"{self._name}: an object of more than {MOST_VALUES:,} values")
+            raise FileRefused(f"{self._name}: an object of more than {MOST_VALUES:,} values")
         if not self._stack:
             self._values = 0
             yield value

@@ -31,7 +31,7 @@ from kumulus.extras.schedulers.forms import (
     Form,
     Leaf,
 )
-from kumulus.extras.schedulers.kinds import Kind
+from kumulus.extras.schedulers.kinds import ObjectKind
 
 # The value of a field is a node's name here: matchFields supports only metadata.name.
 _TERM: Form = {
@@ -203,7 +203,7 @@ _DEVICES_GIVEN: Form = {
 META: Form = {"name": NAME, "namespace": NAME, "labels": LABELS}
 
 
-def _by_name(kinds: Iterable[Kind]) -> dict[str, dict[str, Form]]:
+def _by_name(kinds: Iterable[ObjectKind]) -> dict[str, dict[str, Form]]:
     """The fields of kinds; two groups' kinds of one name have those of both, in the place of the later."""
     found: dict[str, dict[str, Form]] = {}
     for kind in kinds:

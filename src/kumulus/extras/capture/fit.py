@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.extras.capture import mark
 from kumulus.extras.capture.dry import Dry, dry_run
-from kumulus.extras.capture.probe import Probe, Verdict
+from kumulus.extras.capture.probe import Probe, ProbeVerdict
 from kumulus.extras.capture.raising import raised_quotas
 from kumulus.kube.objects import NODES
 from kumulus.model.pools import GROUP_LABEL, INSTANCE_TYPE_LABEL
@@ -32,7 +32,7 @@ _MOST_NODES = 1000
 
 
 @dataclass
-class Change:
+class FitChange:
     """A change that makes all pods fit, as was tried."""
 
     what: str
@@ -42,14 +42,14 @@ class Change:
 
 
 @dataclass
-class Answer:
+class FitAnswer:
     """The answer about a workload."""
 
-    verdict: Verdict
+    verdict: ProbeVerdict
     """How many pods fit, on which nodes, and what limits them."""
     groups: Counter[str] = field(default_factory=Counter)
     """How many pods went to each group of nodes."""
-    changes: list[Change] = field(default_factory=list)
+    changes: list[FitChange] = field(default_factory=list)
     """The changes that would make all fit, the smallest first."""
     tried: list[str] = field(default_factory=list)
     """The changes that were tried and do not suffice."""
@@ -63,7 +63,7 @@ async def fit(
     clone: bool = True,
     changes: bool = True,
     say: Callable[[str], None] = lambda _: None,
-) -> Answer:
+) -> FitAnswer:
     """Ask the scheduler of a clone.
 
     Args:
@@ -83,7 +83,7 @@ async def fit(
         groups = {str(node["metadata"]["name"]): _group(node) for node in nodes}
         await dry.namespace(probe.namespace)
         priority = await dry.priority_class(probe)
-        answer = Answer(await dry.pods(probe, probe.count, priority, keep=True))
+        answer = FitAnswer(await dry.pods(probe, probe.count, priority, keep=True))
         # Waiting pods would take the room on which the next ones are tried.
         await dry.drop_waiting()
         for node, number in answer.verdict.on.items():
@@ -95,7 +95,7 @@ async def fit(
 
 
 async def _changes(
-    client: Client, dry: Dry, probe: Probe, priority: str, nodes: list[dict[str, Any]], answer: Answer
+    client: Client, dry: Dry, probe: Probe, priority: str, nodes: list[dict[str, Any]], answer: FitAnswer
 ) -> None:
     fitted, first = answer.verdict.fitted, ""
     if answer.verdict.refused:
@@ -103,7 +103,7 @@ async def _changes(
         if raised is None:
             return
         if raised.fitted == probe.count:
-            answer.changes.append(Change(raised.what, 1))
+            answer.changes.append(FitChange(raised.what, 1))
             return
         answer.tried.append(f"with {raised.what} {raised.fitted:,} of {probe.count:,} fit")
         fitted, first = raised.fitted, f"{raised.what} and "
@@ -113,17 +113,17 @@ async def _changes(
     await _constraints(dry, probe, priority, answer, first)
 
 
-async def _constraints(dry: Dry, probe: Probe, priority: str, answer: Answer, first: str) -> None:
+async def _constraints(dry: Dry, probe: Probe, priority: str, answer: FitAnswer, first: str) -> None:
     for constraint in probe.constraints():
         verdict = await dry.pods(probe.without(constraint), probe.count, priority)
         if verdict.all_fit:
-            answer.changes.append(Change(f"{first}dropping {constraint}", 0))
+            answer.changes.append(FitChange(f"{first}dropping {constraint}", 0))
         else:
             answer.tried.append(f"{first}without {constraint} {verdict.fitted:,} of {probe.count:,} fit")
 
 
 async def _nodes(
-    dry: Dry, probe: Probe, priority: str, before: int, nodes: list[dict[str, Any]], answer: Answer, first: str
+    dry: Dry, probe: Probe, priority: str, before: int, nodes: list[dict[str, Any]], answer: FitAnswer, first: str
 ) -> None:
     if probe.group:
         # A gang is tried whole each time: what is left of it would be no gang.
@@ -150,7 +150,7 @@ async def _nodes(
         await dry.drop(added)
         what = f"{first}{counted(needed, 'more node')} like those of {name}{_cost(like, needed)}"
         if verdict.all_fit:
-            answer.changes.append(Change(what, needed))
+            answer.changes.append(FitChange(what, needed))
         else:
             answer.tried.append(f"with {what} {before + verdict.fitted:,} of {probe.count:,} fit")
 

@@ -29,7 +29,7 @@ _NOW = {"gracePeriodSeconds": 0}
 
 
 @dataclass
-class Contents:
+class WorkloadFile:
     """The contents of a workload file."""
 
     objects: dict[Key, dict[str, Any]] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class Contents:
 
 
 @dataclass(frozen=True)
-class Difference:
+class CaptureDifference:
     """The changes between two captures."""
 
     gone: list[dict[str, Any]]
@@ -51,9 +51,9 @@ class Difference:
     """Changed objects, each with its changes as a JSON merge patch."""
 
 
-def contents(file: Path) -> Contents:
+def contents(file: Path) -> WorkloadFile:
     """Read a workload file."""
-    found = Contents()
+    found = WorkloadFile()
     for document in read(file):
         if document["kind"] == SHAPE:
             for pod in checked(document, file):
@@ -65,7 +65,7 @@ def contents(file: Path) -> Contents:
     return found
 
 
-def difference(before: Contents, now: Contents) -> Difference:
+def difference(before: WorkloadFile, now: WorkloadFile) -> CaptureDifference:
     """The changes that turn a clone of `before` into a clone of `now`."""
     gone = [manifest(pod) for key, pod in before.pods.items() if now.pods.get(key) != pod]
     order = {kind: place for place, kind in enumerate(OBJECTS)}
@@ -74,7 +74,7 @@ def difference(before: Contents, now: Contents) -> Difference:
     made = [found for key, found in now.objects.items() if key not in before.objects and key[0] != "Namespace"]
     both = [(posted(before.objects[key]), posted(found)) for key, found in now.objects.items() if key in before.objects]
     patches = [(found, merge_patch(old, found)) for old, found in both if old != found]
-    return Difference(gone, sorted(made, key=lambda each: order[each["kind"]]), patches)
+    return CaptureDifference(gone, sorted(made, key=lambda each: order[each["kind"]]), patches)
 
 
 def merge_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def merge_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any
     return patch
 
 
-async def follow(client: Client, changes: Difference, now: Contents) -> Put:
+async def follow(client: Client, changes: CaptureDifference, now: WorkloadFile) -> Put:
     """Apply the changes of the source to its clone, and recreate what the clone has lost otherwise.
 
     A clone loses a pod when its node is recreated, or when the clone's scheduler preempts it for another.

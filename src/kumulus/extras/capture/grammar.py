@@ -34,7 +34,7 @@ _MOST_TEXT = 4096
 _MOST_EXPRESSION = 10 * 1024
 
 
-class Renaming(cel.Renaming, Protocol):
+class TextRenaming(cel.LiteralRenaming, Protocol):
     """How texts are renamed."""
 
     def name(self, text: str) -> str:
@@ -72,7 +72,7 @@ def reduced(form: Form, value: Any) -> Any:
     return listed or None
 
 
-def renamed(form: Form, value: Any, names: Renaming) -> Any:
+def renamed(form: Form, value: Any, names: TextRenaming) -> Any:
     """A reduced value with every name in it replaced; None for nothing.
 
     Args:
@@ -99,7 +99,7 @@ def renamed(form: Form, value: Any, names: Renaming) -> Any:
     return [found for each in value if (found := renamed(form[0], each, names)) is not None]
 
 
-def _with_key(form: Mapping[str, Form], value: Mapping[str, Any], names: Renaming) -> dict[str, Any]:
+def _with_key(form: Mapping[str, Form], value: Mapping[str, Any], names: TextRenaming) -> dict[str, Any]:
     """The renamed values of an expression or a toleration: their key determines what may stay."""
     key = str(value.get("key", ""))
     found: dict[str, Any] = {}
@@ -110,7 +110,7 @@ def _with_key(form: Mapping[str, Form], value: Mapping[str, Any], names: Renamin
     return found
 
 
-def _renamed_leaf(form: Leaf, value: Any, names: Renaming) -> Any:
+def _renamed_leaf(form: Leaf, value: Any, names: TextRenaming) -> Any:
     if form in _RENAMED:
         return _RENAMED[form](names, value)
     if form is Leaf.LABELS:
@@ -121,7 +121,7 @@ def _renamed_leaf(form: Leaf, value: Any, names: Renaming) -> Any:
     return value
 
 
-_RENAMED: Mapping[Leaf, Callable[[Renaming, str], str]] = {
+_RENAMED: Mapping[Leaf, Callable[[TextRenaming, str], str]] = {
     Leaf.NAME: lambda names, text: names.name(text),
     Leaf.KEY: lambda names, text: names.key_of(text),
     Leaf.RESOURCE: lambda names, text: names.resource(text),

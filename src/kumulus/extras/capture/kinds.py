@@ -1,40 +1,40 @@
 """Which kinds are read, by which requests; and the ClusterRole with exactly the rights for them."""
 
 from kumulus.extras.schedulers import registry
-from kumulus.extras.schedulers.kinds import Kind
+from kumulus.extras.schedulers.kinds import ObjectKind
 from kumulus.extras.schedulers.native.objects import GROUP as SCHEDULING
 
 ROLE = "kumulus-capture"
 _DEVICES, _DEVICES_VERSIONS = "resource.k8s.io", ("v1", "v1beta2", "v1beta1")
 
-OF_SCHEDULERS = tuple(kind for kind in registry.kinds() if kind.fields is not None)
+OF_SCHEDULERS = tuple(kind for kind in registry.object_kinds() if kind.fields is not None)
 """Those of schedulers that are captured."""
-NODES, PODS = Kind("Node", "nodes"), Kind("Pod", "pods")
+NODES, PODS = ObjectKind("Node", "nodes"), ObjectKind("Pod", "pods")
 KINDS = (
     NODES,
-    Kind("Namespace", "namespaces"),
-    Kind("PriorityClass", "priorityclasses", SCHEDULING),
-    Kind("RuntimeClass", "runtimeclasses", "node.k8s.io"),
-    Kind("StorageClass", "storageclasses", "storage.k8s.io"),
-    Kind("CSIDriver", "csidrivers", "storage.k8s.io"),
-    Kind("CSINode", "csinodes", "storage.k8s.io"),
-    Kind("CSIStorageCapacity", "csistoragecapacities", "storage.k8s.io"),
-    Kind("PersistentVolume", "persistentvolumes"),
-    Kind("PersistentVolumeClaim", "persistentvolumeclaims"),
-    Kind("DeviceClass", "deviceclasses", _DEVICES, _DEVICES_VERSIONS),
-    Kind("ResourceSlice", "resourceslices", _DEVICES, _DEVICES_VERSIONS),
-    Kind("ResourceClaimTemplate", "resourceclaimtemplates", _DEVICES, _DEVICES_VERSIONS),
-    Kind("ResourceClaim", "resourceclaims", _DEVICES, _DEVICES_VERSIONS),
+    ObjectKind("Namespace", "namespaces"),
+    ObjectKind("PriorityClass", "priorityclasses", SCHEDULING),
+    ObjectKind("RuntimeClass", "runtimeclasses", "node.k8s.io"),
+    ObjectKind("StorageClass", "storageclasses", "storage.k8s.io"),
+    ObjectKind("CSIDriver", "csidrivers", "storage.k8s.io"),
+    ObjectKind("CSINode", "csinodes", "storage.k8s.io"),
+    ObjectKind("CSIStorageCapacity", "csistoragecapacities", "storage.k8s.io"),
+    ObjectKind("PersistentVolume", "persistentvolumes"),
+    ObjectKind("PersistentVolumeClaim", "persistentvolumeclaims"),
+    ObjectKind("DeviceClass", "deviceclasses", _DEVICES, _DEVICES_VERSIONS),
+    ObjectKind("ResourceSlice", "resourceslices", _DEVICES, _DEVICES_VERSIONS),
+    ObjectKind("ResourceClaimTemplate", "resourceclaimtemplates", _DEVICES, _DEVICES_VERSIONS),
+    ObjectKind("ResourceClaim", "resourceclaims", _DEVICES, _DEVICES_VERSIONS),
     *OF_SCHEDULERS,
-    Kind("PodDisruptionBudget", "poddisruptionbudgets", "policy"),
-    Kind("LimitRange", "limitranges"),
-    Kind("ResourceQuota", "resourcequotas"),
+    ObjectKind("PodDisruptionBudget", "poddisruptionbudgets", "policy"),
+    ObjectKind("LimitRange", "limitranges"),
+    ObjectKind("ResourceQuota", "resourcequotas"),
     # The longest list last: if it is interrupted, the others are complete.
     PODS,
 )
 
 
-def kind_of(name: str, api_version: str) -> Kind | None:
+def kind_of(name: str, api_version: str) -> ObjectKind | None:
     """The kind of an object by its `kind` and `apiVersion`; None if it is not read."""
     return next((kind for kind in KINDS if kind.name == name and kind.is_in(api_version)), None)
 

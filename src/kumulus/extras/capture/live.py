@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from kumulus.extras.capture.encoded import Unreadable, page
 from kumulus.extras.capture.kinds import KINDS
 from kumulus.extras.capture.reading import captured
-from kumulus.extras.schedulers.kinds import Kind
+from kumulus.extras.schedulers.kinds import ObjectKind
 from kumulus.kube import ApiError, Client
 from kumulus.kube.errors import no_answer
 from kumulus.kube.media import JSON, PROTOBUF
@@ -61,7 +61,7 @@ class Reader:
             while not await self._kind(kind):
                 self._spool.restart(kind.kept_as)
 
-    async def _kind(self, kind: Kind) -> bool:
+    async def _kind(self, kind: ObjectKind) -> bool:
         """Read the rest of a kind; False if the server no longer accepts the last page's continue token."""
         token = self._spool.token(kind.kept_as)
         count = sum(1 for _ in self._spool.items(kind.kept_as))
@@ -80,7 +80,7 @@ class Reader:
             token = following or None
         return True
 
-    async def _page(self, kind: Kind, token: str) -> tuple[str, tuple[list[dict[str, Any]], str]]:
+    async def _page(self, kind: ObjectKind, token: str) -> tuple[str, tuple[list[dict[str, Any]], str]]:
         """The API version of a page, its objects, and the token of the next page."""
         query = {"limit": str(PAGE), **({"continue": token} if token else {})}
         for version in kind.versions:
@@ -95,7 +95,7 @@ class Reader:
                     raise
         raise AssertionError("a kind has a version")
 
-    def _refused(self, kind: Kind, error: ApiError) -> None:
+    def _refused(self, kind: ObjectKind, error: ApiError) -> None:
         """Note a kind that cannot be read, and continue with the others.
 
         Raises:

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from kumulus.extras.capture.dumps import Refused, documents
+from kumulus.extras.capture.dumps import FileRefused, documents
 from kumulus.extras.lab.file.recording import IMAGE
 from kumulus.extras.schedulers.manifests import expected_pods, manifest_problems
 from kumulus.model.errors import SpecError
@@ -126,11 +126,11 @@ def read(file: Path, count: int | None = None) -> Probe:
         with file.open("rb") as opened:
             found = [each for each in documents(opened, file.name) if isinstance(each, dict)]
     except yaml.YAMLError as error:
-        raise Refused(f"{file} is no YAML: {str(error).splitlines()[0]}") from None
+        raise FileRefused(f"{file} is no YAML: {str(error).splitlines()[0]}") from None
     workload = next((each for each in found if each.get("kind") in _KINDS), None)
     if workload is None:
         kinds = ", ".join(sorted({str(each.get("kind", "no kind")) for each in found})) or "nothing"
-        raise Refused(f"{file} has {kinds}; write a {', '.join(_KINDS[:-1])} or {_KINDS[-1]}")
+        raise FileRefused(f"{file} has {kinds}; write a {', '.join(_KINDS[:-1])} or {_KINDS[-1]}")
     groups = {str((each.get("metadata") or {}).get("name")): each for each in found if each.get("kind") == "PodGroup"}
     return _probe(file, workload, groups, count)
 
@@ -139,11 +139,11 @@ def _probe(
     file: Path, workload: Mapping[str, Any], groups: Mapping[str, Mapping[str, Any]], count: int | None
 ) -> Probe:
     if problems := manifest_problems((), workload):
-        raise Refused(str(SpecError(problems, str(file))))
+        raise FileRefused(str(SpecError(problems, str(file))))
     metadata, spec = workload.get("metadata") or {}, workload.get("spec") or {}
     template = workload if workload["kind"] == "Pod" else spec.get("template")
     if not isinstance(template, Mapping) or not isinstance((template.get("spec") or {}).get("containers"), list):
-        raise Refused(f"{file}: the {workload['kind']} has no pod template with containers")
+        raise FileRefused(f"{file}: the {workload['kind']} has no pod template with containers")
     about = template.get("metadata") or {}
     own = expected_pods(workload)
     return Probe(
@@ -168,7 +168,7 @@ def _group(
     """The spec of the group of some pods, as their Job has it or the PodGroup that they name; empty without one."""
     name = (pod.get("schedulingGroup") or {}).get("podGroupName")
     if name and name not in groups:
-        raise Refused(f"{file}: the pods name PodGroup {str(name)[:60]!r}, which the file lacks; write it there")
+        raise FileRefused(f"{file}: the pods name PodGroup {str(name)[:60]!r}, which the file lacks; write it there")
     found = groups[name].get("spec") if name else workload.get("scheduling")
     group = copy.deepcopy({key: found[key] for key in _KEPT if key in found}) if isinstance(found, Mapping) else {}
     if not group:
@@ -183,7 +183,7 @@ def _group(
 
 
 @dataclass
-class Verdict:
+class ProbeVerdict:
     """What happened to dry pods."""
 
     wanted: int

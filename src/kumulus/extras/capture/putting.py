@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.extras.capture.claims import allocate, is_made
 from kumulus.extras.capture.devices import owned
-from kumulus.extras.capture.dumps import Refused, documents
+from kumulus.extras.capture.dumps import FileRefused, documents
 from kumulus.extras.capture.fields import LAST, OBJECTS
 from kumulus.extras.capture.grammar import reduced
 from kumulus.extras.capture.kinds import OF_SCHEDULERS, PODS, kind_of
@@ -23,7 +23,7 @@ from kumulus.extras.capture.reading import POD
 from kumulus.extras.capture.workload import API_VERSION, SHAPE, manifest, pods
 from kumulus.extras.schedulers import definitions, registry
 from kumulus.extras.schedulers.errors import SchedulerError
-from kumulus.extras.schedulers.kinds import Kind
+from kumulus.extras.schedulers.kinds import ObjectKind
 from kumulus.extras.schedulers.objects import CAPTURED_LABEL, established
 from kumulus.kube import ApiError, objects
 from kumulus.kube.bulk import for_each
@@ -75,7 +75,7 @@ def read(file: Path) -> Iterator[dict[str, Any]]:
                 kept = reduced(OBJECTS[kind], document)
                 yield {"apiVersion": str(document.get("apiVersion")), "kind": kind, **(kept or {})}
             else:
-                raise Refused(f"{file} has a document that no capture writes: kind {str(kind)[:60]!r}")
+                raise FileRefused(f"{file} has a document that no capture writes: kind {str(kind)[:60]!r}")
 
 
 async def put(client: Client, file: Path, progress: Progress) -> Put:
@@ -125,7 +125,7 @@ def checked(shape: dict[str, Any], file: Path) -> Iterator[dict[str, Any]]:
                 raise ValueError("a pod needs a name, a namespace and containers")
             yield kept
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise Refused(f"{file} has a {SHAPE} that cannot be used: {error}") from None
+        raise FileRefused(f"{file} has a {SHAPE} that cannot be used: {error}") from None
 
 
 @dataclass
@@ -183,7 +183,7 @@ def path_of(kind: str, body: dict[str, Any]) -> str:
     known = PODS if kind == "Pod" else kind_of(kind, str(body["apiVersion"]))
     version = str(body["apiVersion"]).rpartition("/")[2]
     if known is None or version not in known.versions:
-        raise Refused(f"{kind} of {body['apiVersion']}: no capture has that version")
+        raise FileRefused(f"{kind} of {body['apiVersion']}: no capture has that version")
     root = known.path(version)
     namespace = body["metadata"].get("namespace")
     head, _, plural = root.rpartition("/")
@@ -224,7 +224,7 @@ async def define(client: Client, objects: Iterable[Mapping[str, Any]]) -> dict[s
         Why kinds could not be defined, by kind: their tool is not built.
     """
     missing: dict[str, str] = {}
-    kinds: set[Kind | None] = {kind_of(str(each["kind"]), str(each["apiVersion"])) for each in objects}
+    kinds: set[ObjectKind | None] = {kind_of(str(each["kind"]), str(each["apiVersion"])) for each in objects}
     for scheduler in registry.every():
         wanted = {(kind.group, kind.plural): kind.name for kind in scheduler.kinds if kind in kinds}
         if scheduler.is_own or not wanted:

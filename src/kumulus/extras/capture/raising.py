@@ -16,7 +16,7 @@ from kumulus.model.quantity import QuantityError, parse
 
 if TYPE_CHECKING:
     from kumulus.extras.capture.dry import Dry
-    from kumulus.extras.capture.probe import Probe, Verdict
+    from kumulus.extras.capture.probe import Probe, ProbeVerdict
     from kumulus.kube import Client
 
 _AMPLE = 4
@@ -37,7 +37,7 @@ class Raised:
     """How many of all pods then have a node."""
 
 
-async def raised_quotas(client: Client, dry: Dry, probe: Probe, priority: str, verdict: Verdict) -> Raised | None:
+async def raised_quotas(client: Client, dry: Dry, probe: Probe, priority: str, verdict: ProbeVerdict) -> Raised | None:
     """Raise the quotas that refuse pods, one after the other, until the API server accepts all pods.
 
     The pods that got a node stay, and the quotas stay raised, until the end of `dry`: later tries run with them.
@@ -73,7 +73,7 @@ async def raised_quotas(client: Client, dry: Dry, probe: Probe, priority: str, v
     return None
 
 
-def _without_waiting(quota: Exceeded, verdict: Verdict) -> dict[str, str]:
+def _without_waiting(quota: Exceeded, verdict: ProbeVerdict) -> dict[str, str]:
     """What is used of a quota once the pods that wait for a node are gone."""
     waiting = verdict.wanted - verdict.refused - verdict.fitted
     return {key: str(parse(quota.used[key]) - parse(each) * waiting) for key, each in quota.requested.items()}

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kumulus.extras.capture.devices import CLAIM_KINDS, DEVICE_API, DEVICE_KINDS, as_v1, claim_as_v1
-from kumulus.extras.capture.dumps import Refused
+from kumulus.extras.capture.dumps import FileRefused
 from kumulus.extras.capture.fields import GROUP_ANNOTATIONS, OBJECTS, POD_LABELS, POD_SPEC
 from kumulus.extras.capture.grammar import reduced
 from kumulus.extras.capture.groups import KEPT, captured_node
@@ -33,7 +33,7 @@ _KINDS = """
     ReplicaSet StatefulSet DaemonSet Job ReplicationController Node JobSet LeaderWorkerSet RayCluster PyTorchJob
     MPIJob TFJob
 """
-_OWNERS = frozenset((*_KINDS.split(), *(kind.name for kind in registry.kinds() if kind.job)))
+_OWNERS = frozenset((*_KINDS.split(), *(kind.name for kind in registry.object_kinds() if kind.job)))
 _SYSTEM_NAMESPACES = frozenset(("kube-node-lease", "kube-public", "kube-system", "default"))
 
 
@@ -53,7 +53,7 @@ def captured(kind: str, raw: Mapping[str, Any], api_version: str) -> dict[str, A
             return _claim(raw) if kind == "ResourceClaim" else _object(kind, _template(raw), DEVICE_API)
         return _object(kind, raw, api_version)
     except (AttributeError, KeyError, TypeError):
-        raise Refused(f"the {kind} {metadata['name'][:60]!r} is none that an API server would store") from None
+        raise FileRefused(f"the {kind} {metadata['name'][:60]!r} is none that an API server would store") from None
 
 
 def _with_containers(pod: dict[str, Any] | None) -> dict[str, Any] | None:

@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from kumulus.extras.capture.bolt import Bolt, Damaged, Entry, is_bolt
-from kumulus.extras.capture.dumps import Refused
+from kumulus.extras.capture.bolt import Bolt, BoltEntry, DamagedBolt, is_bolt
+from kumulus.extras.capture.dumps import FileRefused
 from kumulus.extras.capture.encoded import Encrypted, Unreadable, as_json
 from kumulus.extras.capture.kinds import KINDS
-from kumulus.extras.schedulers.kinds import Kind
+from kumulus.extras.schedulers.kinds import ObjectKind
 
 is_snapshot = is_bolt
 
@@ -45,14 +45,14 @@ def objects(file: Path, progress: Progress) -> Iterator[dict[str, Any]]:
     try:
         # Checked before opening: a mark is kept for each page, and a sparse file may have any number of pages.
         if (size := file.stat().st_size) > MOST_BYTES:
-            raise Refused(f"{file} has {size:,} bytes; at most {MOST_BYTES:,} are read")
+            raise FileRefused(f"{file} has {size:,} bytes; at most {MOST_BYTES:,} are read")
         with Bolt(file) as bolt:
             _check(bolt, progress)
             root = _root(bolt)
             for kind, entry in _latest(bolt, root, progress):
                 yield _object(file, kind, bolt.read(*entry))
-    except Damaged as error:
-        raise Refused(f"{file} is no whole snapshot of etcd: {error}") from None
+    except DamagedBolt as error:
+        raise FileRefused(f"{file} is no whole snapshot of etcd: {error}") from None
 
 
 def _check(bolt: Bolt, progress: Progress) -> None:
@@ -64,7 +64,7 @@ def _check(bolt: Bolt, progress: Progress) -> None:
         found.update(bolt.read(at, min(_CHUNK, end - at)))
         progress("bytes checked", at)
     if found.digest() != bolt.read(end, _SUM):
-        raise Damaged("its checksum is of another content")
+        raise DamagedBolt("its checksum is of another content")
 
 
 def _root(bolt: Bolt) -> bytes:
@@ -76,38 +76,38 @@ def _root(bolt: Bolt) -> bytes:
             if key.endswith(ending) and (found is None or len(key) - len(ending) < len(found)):
                 found = key.removesuffix(ending)
     if found is None:
-        raise Damaged("no API server has kept its objects in it")
+        raise DamagedBolt("no API server has kept its objects in it")
     return found
 
 
-def _latest(bolt: Bolt, root: bytes, progress: Progress) -> Iterator[tuple[Kind, tuple[int, int]]]:
+def _latest(bolt: Bolt, root: bytes, progress: Progress) -> Iterator[tuple[ObjectKind, tuple[int, int]]]:
     """The kind of each object that exists at the last revision, and the offset and size of its bytes."""
     kinds = {_path(kind): kind for kind in KINDS}
-    there: dict[bytes, tuple[Kind, tuple[int, int]]] = {}
+    there: dict[bytes, tuple[ObjectKind, tuple[int, int]]] = {}
     before = b""
     for count, entry in enumerate(bolt.bucket(_KEYS)):
         if count % _EVERY == 0:
             progress("revisions", count)
         if len(entry.key) not in (_REVISION, _TOMBSTONE):
-            raise Damaged("a key is no revision")
+            raise DamagedBolt("a key is no revision")
         if entry.key <= before:
-            raise Damaged("its revisions are not in order")
+            raise DamagedBolt("its revisions are not in order")
         before = entry.key
         key = _field(entry.value, _KEY_TAG)
         if (kind := _kind(key, root, kinds)) is None:
             continue
         if len(key) > _MOST_KEY:
-            raise Damaged(f"a key of {len(key):,} bytes")
+            raise DamagedBolt(f"a key of {len(key):,} bytes")
         if len(entry.key) == _TOMBSTONE:
             there.pop(key, None)
             continue
         there[key] = kind, _place(entry)
         if len(there) > MOST_KEYS:
-            raise Refused(f"a snapshot of more than {MOST_KEYS:,} objects")
+            raise FileRefused(f"a snapshot of more than {MOST_KEYS:,} objects")
     yield from there.values()
 
 
-def _path(kind: Kind) -> bytes:
+def _path(kind: ObjectKind) -> bytes:
     """The path under which an API server stores a kind: custom resources with their group, others without."""
     if kind.name == "Node":
         return b"minions"
@@ -115,7 +115,7 @@ def _path(kind: Kind) -> bytes:
     return (f"{kind.group}/{kind.plural}" if custom else kind.plural).encode()
 
 
-def _kind(key: bytes, root: bytes, kinds: dict[bytes, Kind]) -> Kind | None:
+def _kind(key: bytes, root: bytes, kinds: dict[bytes, ObjectKind]) -> ObjectKind | None:
     if not key.startswith(root + b"/"):
         return None
     first, _, rest = key[len(root) + 1 :].partition(b"/")
@@ -124,10 +124,10 @@ def _kind(key: bytes, root: bytes, kinds: dict[bytes, Kind]) -> Kind | None:
     return kinds.get(first + b"/" + rest.partition(b"/")[0])
 
 
-def _place(entry: Entry) -> tuple[int, int]:
+def _place(entry: BoltEntry) -> tuple[int, int]:
     start, size = _span(entry.value, _VALUE_TAG)
     if size > _MOST_OBJECT:
-        raise Damaged(f"an object of {size:,} bytes")
+        raise DamagedBolt(f"an object of {size:,} bytes")
     return entry.at + start, size
 
 
@@ -144,12 +144,12 @@ def _span(raw: bytes, wanted: int) -> tuple[int, int]:
         number, at = _varint(raw, at + 1)
         if tag & 7 == 2:
             if at + number > len(raw):
-                raise Damaged("an entry is cut off")
+                raise DamagedBolt("an entry is cut off")
             if tag == wanted:
                 return at, number
             at += number
         elif tag & 7:
-            raise Damaged("an entry is none of etcd's")
+            raise DamagedBolt("an entry is none of etcd's")
     return 0, 0
 
 
@@ -162,16 +162,16 @@ def _varint(raw: bytes, at: int) -> tuple[int, int]:
         if byte < 0x80:
             return found, at
         shift += 7
-    raise Damaged("an entry is cut off")
+    raise DamagedBolt("an entry is cut off")
 
 
-def _object(file: Path, kind: Kind, raw: bytes) -> dict[str, Any]:
+def _object(file: Path, kind: ObjectKind, raw: bytes) -> dict[str, Any]:
     try:
         return as_json(kind.name, raw)
     except Encrypted as error:
-        raise Refused(
+        raise FileRefused(
             f"{file}: its {kind.plural} are encrypted at rest ({error}), and only the API server has the key\n"
             "  Capture the cluster itself (--context), or a dump of it (kubectl get … -o yaml)"
         ) from None
     except Unreadable:
-        raise Damaged(f"what is stored as one of its {kind.plural} is none") from None
+        raise DamagedBolt(f"what is stored as one of its {kind.plural} is none") from None

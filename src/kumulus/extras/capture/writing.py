@@ -33,7 +33,7 @@ _BEGINS = {
 
 
 @dataclass
-class Written:
+class WrittenCapture:
     """The contents of a capture."""
 
     counts: Counter[str] = field(default_factory=Counter)
@@ -55,13 +55,13 @@ def first_lines(directory: Path) -> dict[Path, str]:
     return {directory / name: line for name, line in _BEGINS.items()}
 
 
-def write(spool: Spool, directory: Path, words: Words | None) -> Written:
+def write(spool: Spool, directory: Path, words: Words | None) -> WrittenCapture:
     """Write the files of what has been read.
 
     Args:
         words: replace the names; None keeps them.
     """
-    done = Written(missing={kind.kept_as: note for kind in KINDS if (note := spool.note(kind.kept_as))})
+    done = WrittenCapture(missing={kind.kept_as: note for kind in KINDS if (note := spool.note(kind.kept_as))})
     mode = 0o600 if words is None else 0o644
     nodes = list(_items(spool, "Node", words))
     done.counts["Node"] = len(nodes)
@@ -132,7 +132,7 @@ def _indented(file: TextIO, text: str, by: int) -> None:
         file.write(f"{' ' * by}{line}\n")
 
 
-def _workload(file: TextIO, spool: Spool, words: Words | None, done: Written) -> None:
+def _workload(file: TextIO, spool: Spool, words: Words | None, done: WrittenCapture) -> None:
     file.write(_BEGINS[WORKLOAD])
     for kind in OBJECTS:
         listed = list(_items(spool, kind, words, done.unnamed))
@@ -153,7 +153,7 @@ def _place(metadata: Mapping[str, Any]) -> tuple[str, str]:
     return str(metadata.get("namespace", "")), str(metadata["name"])
 
 
-def _left_out(done: Written, nodes: list[dict[str, Any]]) -> str:
+def _left_out(done: WrittenCapture, nodes: list[dict[str, Any]]) -> str:
     lines = [_BEGINS[LEFT_OUT]]
     if done.missing:
         lines += ["Could not be read:", "", *(f"- {kind}: {why}" for kind, why in sorted(done.missing.items())), ""]

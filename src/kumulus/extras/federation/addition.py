@@ -50,7 +50,7 @@ def ports(layout: Layout) -> dict[str, int]:
     return {called: known[name] for called, name in named.items() if name in known}
 
 
-class Kueue(Addition):
+class KueueAddition(Addition):
     """The Kueue of a cluster that works with others as one."""
 
     names = frozenset({NAME})
@@ -179,4 +179,4 @@ def _definition(layout: Layout, listening: Mapping[str, int]) -> dict[str, Any]:
     )
 
 
-ADDITION = Kueue()
+ADDITION = KueueAddition()

@@ -13,7 +13,7 @@ from kumulus.extras.federation.section import Federated, quota, together
 if TYPE_CHECKING:
     from kumulus.components.emulated_cluster import EmulatedCluster
     from kumulus.model.quantity import Quantity
-    from kumulus.stackfile.load import Loaded
+    from kumulus.stackfile.load import LoadedStack
 
 
 class Federation(pulumi.ComponentResource):
@@ -30,7 +30,7 @@ class Federation(pulumi.ComponentResource):
         resource_name: str,
         federated: Federated,
         clusters: Mapping[str, EmulatedCluster],
-        loaded: Mapping[str, Loaded],
+        loaded: Mapping[str, LoadedStack],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("kumulus:index:Federation", resource_name, None, opts)

@@ -23,7 +23,7 @@ from kumulus.nodes.errors import PartialFailure, ProviderError
 from kumulus.provider.connections import UNASKED
 from kumulus.provider.properties import STRING, STRINGS, Property, listing, mapping
 from kumulus.provider.resources.base import Operation, Properties, known
-from kumulus.provider.resources.in_cluster import DRIFT, LOOK_PATIENCE, PLACE, WORK_PATIENCE, InCluster, drifted
+from kumulus.provider.resources.in_cluster import DRIFT, LOOK_PATIENCE, PLACE, WORK_PATIENCE, InClusterResource, drifted
 from kumulus.provider.values import contains_unknown
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _QUEUE = (
 )
 
 
-class _Member(InCluster[Properties]):
+class _Member(InClusterResource[Properties]):
     """A cluster of a federation: a set of objects in it."""
 
     role: ClassVar[str]

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kumulus.extras.journal.changes import Changes, changes_from
+from kumulus.extras.journal.changes import JournaledChanges, changes_from
 from kumulus.extras.journal.errors import NotWritten
 from kumulus.host import files, lifetime
 from kumulus.host.machine import state_home
@@ -28,7 +28,7 @@ def directory(cluster: str) -> Path:
 class Journal:
     """The journal of one run: what is written here is on the disk when the call returns."""
 
-    def __init__(self, changes: Changes) -> None:
+    def __init__(self, changes: JournaledChanges) -> None:
         self.changes = changes
         self.file = directory(changes.cluster) / f"{changes.run}.json"
 
@@ -36,7 +36,7 @@ class Journal:
         """Record what is about to be changed.
 
         Args:
-            found: fields of :class:`Changes`; a list is added to the recorded one.
+            found: fields of :class:`JournaledChanges`; a list is added to the recorded one.
         """
         merged: dict[str, Any] = {}
         for key, value in found.items():
@@ -48,7 +48,7 @@ class Journal:
         """Remove the entries that have been restored.
 
         Args:
-            done: fields of :class:`Changes`: for a list the entries to remove, otherwise None.
+            done: fields of :class:`JournaledChanges`: for a list the entries to remove, otherwise None.
         """
         remaining: dict[str, Any] = {}
         for key, value in done.items():
@@ -70,7 +70,7 @@ class Journal:
         with _os_errors_explained(self.file):
             files.remove(self.file)
 
-    def _write(self, changes: Changes) -> None:
+    def _write(self, changes: JournaledChanges) -> None:
         with _os_errors_explained(self.file):
             self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             files.write(self.file, json.dumps(changes.to_plain(), indent=1) + "\n", mode=0o600)

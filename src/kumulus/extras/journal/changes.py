@@ -10,7 +10,7 @@ EXPERIMENT = "experiment"
 
 
 @dataclass(frozen=True)
-class Stopped:
+class StoppedProgram:
     """A program of the cluster that was stopped, and how to start it."""
 
     directory: str
@@ -72,7 +72,7 @@ class RaisedQuota:
 
 
 @dataclass(frozen=True)
-class Restoring:
+class JournaledRestore:
     """A snapshot that is being restored."""
 
     kubeconfig: str
@@ -86,7 +86,7 @@ class Restoring:
 
 
 @dataclass(frozen=True)
-class Changes:
+class JournaledChanges:
     """What a run of a command has changed in a cluster."""
 
     run: str
@@ -105,7 +105,7 @@ class Changes:
     """Names of the faults it has begun."""
     nodes: tuple[str, ...] = ()
     """Paths of the nodes it has added."""
-    stopped: Stopped | None = None
+    stopped: StoppedProgram | None = None
     """The cluster's own scheduler, when it was stopped."""
     scheduler: SecondScheduler | None = None
     """The one that was started in addition to the cluster's own."""
@@ -119,7 +119,7 @@ class Changes:
     """Paths of the collections in which it has pods that carry its mark."""
     quotas: tuple[RaisedQuota, ...] = ()
     """Those it has raised."""
-    restoring: Restoring | None = None
+    restoring: JournaledRestore | None = None
     """The snapshot that it is restoring."""
     commands: tuple[str, ...] = ()
     """The user's own commands that it has started."""
@@ -136,7 +136,7 @@ class Changes:
     @property
     def empty(self) -> bool:
         """Whether there is nothing to put back or to finish."""
-        kept = Changes(self.run, self.name, self.cluster, self.process, command=self.command)
+        kept = JournaledChanges(self.run, self.name, self.cluster, self.process, command=self.command)
         return self == kept
 
     def to_plain(self) -> dict[str, Any]:
@@ -144,7 +144,7 @@ class Changes:
         return asdict(self)
 
 
-def changes_from(text: str) -> Changes:
+def changes_from(text: str) -> JournaledChanges:
     """Changes from the text of a journal's file.
 
     Raises:
@@ -153,4 +153,4 @@ def changes_from(text: str) -> Changes:
     return _FORM.validate_json(text)
 
 
-_FORM = TypeAdapter(Changes)
+_FORM = TypeAdapter(JournaledChanges)

@@ -91,7 +91,7 @@ async def remove(client: Client, name: str, collections: Iterable[str] = ()) -> 
 
 async def _free_workloads(client: Client, name: str) -> None:
     """Remove finalizers, such as those of the Workloads of a hub's Kueue that cannot reach the worker."""
-    for kind in registry.kinds():
+    for kind in registry.object_kinds():
         if kind.finalized:
             with tolerating(403, 404):
                 root = f"/apis/{kind.api_version(kind.versions[0])}/namespaces/{name}"

@@ -6,7 +6,7 @@ from typing import Any
 
 from kumulus.host import processes
 from kumulus.nodes.reporter import Silent
-from kumulus.runtimes.base import Wanted
+from kumulus.runtimes.base import WantedControlPlane
 from kumulus.runtimes.directories import exclusive
 from kumulus.runtimes.kwok import addition, objects, starting
 from kumulus.runtimes.kwok.components import flag
@@ -38,7 +38,7 @@ async def bring_back(kubeconfig: Path) -> bool:
         return False
     async with exclusive(layout):
         dead = starting.dead(layout)
-        wanted = Wanted(layout.name, "", str(layout.home), "", _options(layout))
+        wanted = WantedControlPlane(layout.name, "", str(layout.home), "", _options(layout))
         await starting.start(layout, wanted, report, changed=False, dead=dead)
     await starting.all_running(layout, report)
     return bool(dead)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import psutil
 
-from kumulus.extras.journal.changes import Stopped
+from kumulus.extras.journal.changes import StoppedProgram
 from kumulus.host import files, processes
 
 # The variables that Kubernetes programs read. Others may contain the user's secrets, which belong in no file.
@@ -16,7 +16,7 @@ _ENVIRONMENT = (
 )
 
 
-def described(directory: Path, name: str, pid: int) -> Stopped:
+def described(directory: Path, name: str, pid: int) -> StoppedProgram:
     """What is needed to restart a program that is about to be stopped.
 
     Raises:
@@ -24,10 +24,10 @@ def described(directory: Path, name: str, pid: int) -> Stopped:
     """
     process = psutil.Process(pid)
     environment = {key: value for key, value in process.environ().items() if key in _ENVIRONMENT}
-    return Stopped(str(directory), name, tuple(process.cmdline()), environment, process.cwd())
+    return StoppedProgram(str(directory), name, tuple(process.cmdline()), environment, process.cwd())
 
 
-def start(stopped: Stopped) -> int:
+def start(stopped: StoppedProgram) -> int:
     """Start a program again, unless it runs; returns its pid.
 
     Raises:

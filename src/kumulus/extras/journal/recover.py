@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kumulus.extras.journal import book, namespace, undo
 from kumulus.extras.journal.book import Journal
-from kumulus.extras.journal.changes import EXPERIMENT, Changes
+from kumulus.extras.journal.changes import EXPERIMENT, JournaledChanges
 from kumulus.extras.journal.errors import Busy, NotWritten, Unfinished
 from kumulus.host import lifetime
 from kumulus.kube import ApiError, objects
@@ -75,7 +75,7 @@ async def begin(
             left = other.changes
             raise Unfinished(f"{left.what} (run {left.run}) did not come to its end; finish it: {left.finish}")
         lines += [f"removed {each}, which an earlier run had left" for each in await namespace.clear_leftovers(client)]
-        journal = Journal(Changes(run, name, cluster, lifetime.own(), command=command, finish=finish))
+        journal = Journal(JournaledChanges(run, name, cluster, lifetime.own(), command=command, finish=finish))
         journal.add()
     return journal, lines
 

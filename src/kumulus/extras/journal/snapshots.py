@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kumulus.extras.journal.book import Journal
-from kumulus.extras.journal.changes import Restoring
+from kumulus.extras.journal.changes import JournaledRestore
 from kumulus.extras.journal.errors import NotPutBack
 from kumulus.extras.snapshots import clusters as snapshots
-from kumulus.extras.snapshots.file import Damaged
-from kumulus.extras.snapshots.restored import OfAnother, Refused, Restored, unrecorded
+from kumulus.extras.snapshots.file import DamagedSnapshot
+from kumulus.extras.snapshots.restored import OfAnother, Restored, RestoreRefused, unrecorded
 from kumulus.model.words import listed
 from kumulus.nodes.errors import ProviderError
 
@@ -48,18 +48,18 @@ async def restore(
 
     def begin(objects: Collection[str]) -> None:
         where = (str(kubeconfig.absolute()), str(file.absolute()))
-        journal.add(restoring=Restoring(*where, of_another, tuple(sorted(objects))))
+        journal.add(restoring=JournaledRestore(*where, of_another, tuple(sorted(objects))))
 
     try:
         done = await snapshots.restore(client, kubeconfig, file, begin, stop, of_another, only)
-    except (OfAnother, Refused, Damaged):
+    except (OfAnother, RestoreRefused, DamagedSnapshot):
         journal.drop(restoring=None)
         raise
     journal.drop(restoring=None)
     return done
 
 
-async def finish(client: Client, journal: Journal, begun: Restoring) -> str:
+async def finish(client: Client, journal: Journal, begun: JournaledRestore) -> str:
     """Finish a restore that was cut off; returns what was done, in words.
 
     Through the API, it touches nothing but what it was to touch before.
@@ -75,7 +75,7 @@ async def finish(client: Client, journal: Journal, begun: Restoring) -> str:
         done = await snapshots.restore(
             client, Path(begun.kubeconfig), file, unrecorded, asyncio.Event(), begun.of_another, begun.objects or None
         )
-    except (ProviderError, Damaged, OSError) as error:
+    except (ProviderError, DamagedSnapshot, OSError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise NotPutBack(
             f"the restore of {file.stem} is half done, and cannot be finished: {why}\n"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from kumulus.extras.journal import autoscaling, federation, namespace, programs, snapshots
 from kumulus.extras.journal.book import Journal
-from kumulus.extras.journal.changes import Changes, RaisedQuota, Stopped
+from kumulus.extras.journal.changes import JournaledChanges, RaisedQuota, StoppedProgram
 from kumulus.extras.journal.errors import NotPutBack
 from kumulus.extras.schedulers import SchedulerError, children
 from kumulus.extras.schedulers import objects as of_schedulers
@@ -183,7 +183,7 @@ async def _lower(client: Client, raised: RaisedQuota) -> bool:
     return lowered
 
 
-def _start(stopped: Stopped) -> bool:
+def _start(stopped: StoppedProgram) -> bool:
     """Start a program of the cluster, unless the cluster is gone."""
     if not Path(stopped.directory).is_dir():
         return False
@@ -223,7 +223,7 @@ async def _put_back_workers(client: Client, journal: Journal) -> list[str]:
     return lines
 
 
-async def _end_scheduler(client: Client, changes: Changes) -> None:
+async def _end_scheduler(client: Client, changes: JournaledChanges) -> None:
     """End the programs of a scheduler, and remove its objects from the cluster."""
     assert changes.scheduler is not None
     # It ends with the run that started it; if that was not possible, nothing else would end it.

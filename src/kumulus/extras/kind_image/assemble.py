@@ -10,14 +10,14 @@ from pathlib import Path
 
 from kumulus.extras.kind_image import docker
 from kumulus.toolchain.errors import ToolchainError
-from kumulus.toolchain.progress import Step
+from kumulus.toolchain.progress import ToolLine
 
 _ENTRYPOINT = '["/usr/local/bin/entrypoint", "/sbin/init"]'
 _CTR = ("ctr", "--namespace=k8s.io")
 _START_SECONDS = 60
 
 
-def make(name: str, labels: dict[str, str], root: Path, images: Path, step: Step, log: Path) -> None:
+def make(name: str, labels: dict[str, str], root: Path, images: Path, step: ToolLine, log: Path) -> None:
     """Make the image.
 
     Args:
@@ -58,7 +58,7 @@ def _pack(root: Path, packed: Path) -> None:
         raise ToolchainError(f"the root filesystem of a node could not be packed:\n  {answer.stderr.strip()}")
 
 
-def _await_containerd(container: str, step: Step) -> None:
+def _await_containerd(container: str, step: ToolLine) -> None:
     give_up = time.monotonic() + _START_SECONDS
     command = ["docker", "exec", container, "ctr", "version"]
     while subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, check=False).returncode != 0:

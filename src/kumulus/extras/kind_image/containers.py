@@ -19,7 +19,7 @@ _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 
 
 @dataclass(frozen=True)
-class Container:
+class ContainerImage:
     """One image."""
 
     name: str
@@ -32,10 +32,10 @@ class Container:
     """What is run in it by itself."""
 
 
-def program(name: str, executable: Path) -> Container:
+def program(name: str, executable: Path) -> ContainerImage:
     """The image of a program that needs nothing else."""
     path = f"usr/local/bin/{executable.name}"
-    return Container(name, {path: executable}, entrypoint=(f"/{path}",))
+    return ContainerImage(name, {path: executable}, entrypoint=(f"/{path}",))
 
 
 def architecture() -> str:
@@ -44,7 +44,7 @@ def architecture() -> str:
     return _ARCHITECTURES.get(machine, machine)
 
 
-def write(archive: Path, containers: Iterable[Container], scratch: Path) -> None:
+def write(archive: Path, containers: Iterable[ContainerImage], scratch: Path) -> None:
     """Write an archive of images.
 
     Args:
@@ -66,7 +66,7 @@ def write(archive: Path, containers: Iterable[Container], scratch: Path) -> None
     layer.unlink(missing_ok=True)
 
 
-def _write_layer(target: Path, container: Container) -> None:
+def _write_layer(target: Path, container: ContainerImage) -> None:
     with tarfile.open(target, "w") as layer:
         for path, mode in _DIRECTORIES.items():
             layer.addfile(_entry(path, tarfile.DIRTYPE, mode))
@@ -88,7 +88,7 @@ def _entry(path: str, kind: bytes, mode: int) -> tarfile.TarInfo:
     return entry
 
 
-def _configuration(container: Container, digest: str) -> dict[str, object]:
+def _configuration(container: ContainerImage, digest: str) -> dict[str, object]:
     return {
         "architecture": architecture(),
         "os": "linux",

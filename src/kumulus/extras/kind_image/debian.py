@@ -14,7 +14,7 @@ from pathlib import Path
 
 from kumulus.toolchain import running
 from kumulus.toolchain.errors import ToolchainError
-from kumulus.toolchain.progress import Step
+from kumulus.toolchain.progress import ToolLine
 
 SUITE = "bookworm"
 FILES = Path(__file__).resolve().parent / "files"
@@ -61,7 +61,7 @@ def require() -> None:
 
 
 @dataclass(frozen=True)
-class Node:
+class NodeContents:
     """What is in a node besides Debian."""
 
     version: str
@@ -72,7 +72,7 @@ class Node:
     """The name of the image that holds a pod's namespaces."""
 
 
-def make(root: Path, node: Node, mirror: str | None, step: Step, log: Path) -> None:
+def make(root: Path, node: NodeContents, mirror: str | None, step: ToolLine, log: Path) -> None:
     """Make the root filesystem.
 
     Args:
@@ -130,11 +130,11 @@ def _own(root: Path) -> None:
         os.chown(root / path.relative_to(FILES), 0, 0, follow_symlinks=False)
 
 
-def _in_root(root: Path, command: Sequence[str], step: Step, log: Path) -> None:
+def _in_root(root: Path, command: Sequence[str], step: ToolLine, log: Path) -> None:
     _run(["chroot", str(root), *command], step, log)
 
 
-def _run(command: Sequence[str], step: Step, log: Path) -> None:
+def _run(command: Sequence[str], step: ToolLine, log: Path) -> None:
     # The kernel ends with the namespace whatever was started in it, and takes its mounts along.
     namespace = ["unshare", "--mount", "--pid", "--fork", "--kill-child"]
     try:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kumulus.toolchain import running
 from kumulus.toolchain.errors import ToolchainError
-from kumulus.toolchain.progress import Step
+from kumulus.toolchain.progress import ToolLine
 
 _SECONDS: float = 30
 # A busy Docker takes a while to remove gigabytes.
@@ -36,7 +36,7 @@ def label(image: str, name: str) -> str | None:
     return answer.stdout.strip() or None if answer.returncode == 0 else None
 
 
-def run(arguments: Sequence[str], step: Step, log: Path, *, stdin: Path | None = None) -> None:
+def run(arguments: Sequence[str], step: ToolLine, log: Path, *, stdin: Path | None = None) -> None:
     """Run `docker` to its end.
 
     Args:

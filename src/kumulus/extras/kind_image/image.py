@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kumulus.extras.kind_image import assemble, containers, debian, docker
-from kumulus.extras.kind_image.containers import Container
+from kumulus.extras.kind_image.containers import ContainerImage
 from kumulus.toolchain import cache, lock, pins, running, supply
 from kumulus.toolchain.errors import ToolchainError
-from kumulus.toolchain.progress import Step, say
+from kumulus.toolchain.progress import ToolLine, say
 
 _HERE = Path(__file__).resolve().parent
 _LABEL = "kumulus.io/made-from"
@@ -25,7 +25,7 @@ _TOOLS = (*_CONTROL_PLANE, "kubectl", "etcd", "kwok", "kwok-charts", "kind-node"
 
 
 @dataclass(frozen=True)
-class Made:
+class BuiltImage:
     """A node image that is there."""
 
     name: str
@@ -66,7 +66,7 @@ def made_from() -> str:
     return digest.hexdigest()[:16]
 
 
-def ensure(mirror: str | None = None, anew: bool = False) -> Made:
+def ensure(mirror: str | None = None, anew: bool = False) -> BuiltImage:
     """Make sure that Docker has the image: as it is, from the archive, or made now.
 
     Args:
@@ -74,20 +74,20 @@ def ensure(mirror: str | None = None, anew: bool = False) -> Made:
         anew: make it again even if it exists, with the packages that Debian has now.
     """
     docker.require()
-    wanted = Made(name(), archive())
+    wanted = BuiltImage(name(), archive())
     with lock.exclusive(folder() / "lock", "making the node image", say):
         if not anew and docker.label(wanted.name, _LABEL) == made_from():
             return wanted
         if anew or not wanted.archive.exists():
             _make(wanted, mirror)
         else:
-            step = Step(f"{wanted.name} from {wanted.archive}")
+            step = ToolLine(f"{wanted.name} from {wanted.archive}")
             docker.run(["load", "--quiet", "--input", str(wanted.archive)], step, folder() / "log")
             step.end(f"loaded in {step.seconds} s")
     return wanted
 
 
-def _make(wanted: Made, mirror: str | None) -> None:
+def _make(wanted: BuiltImage, mirror: str | None) -> None:
     debian.require()
     programs = supply.built(_TOOLS)
     names = _image_names(programs["kubeadm"])
@@ -98,24 +98,24 @@ def _make(wanted: Made, mirror: str | None) -> None:
     work.mkdir()
     root, images = work / "root", work / "images.tar"
     try:
-        step = Step(f"[1/4] root filesystem of Debian {debian.SUITE}")
-        debian.make(root, debian.Node(version(), programs, names["pause"]), mirror, step, log)
+        step = ToolLine(f"[1/4] root filesystem of Debian {debian.SUITE}")
+        debian.make(root, debian.NodeContents(version(), programs, names["pause"]), mirror, step, log)
         _end(step)
         brought = _containers(names, programs, root)
-        step = Step(f"[2/4] {len(brought)} images that it brings along")
+        step = ToolLine(f"[2/4] {len(brought)} images that it brings along")
         containers.write(images, brought, work)
         _end(step)
-        step = Step(f"[3/4] {wanted.name}")
+        step = ToolLine(f"[3/4] {wanted.name}")
         assemble.make(wanted.name, {_LABEL: made_from()}, root, images, step, log)
         _end(step)
-        step = Step(f"[4/4] {wanted.archive}")
+        step = ToolLine(f"[4/4] {wanted.archive}")
         _save(wanted, work, step, log)
         _end(step)
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
 
-def _end(step: Step) -> None:
+def _end(step: ToolLine) -> None:
     step.end(f"{step.seconds} s")
 
 
@@ -130,12 +130,12 @@ def _image_names(kubeadm: Path) -> dict[str, str]:
     return names
 
 
-def _containers(names: Mapping[str, str], programs: Mapping[str, Path], root: Path) -> list[Container]:
+def _containers(names: Mapping[str, str], programs: Mapping[str, Path], root: Path) -> list[ContainerImage]:
     files, links = debian.of_proxy(root, programs["kube-proxy"])
     alone = [each for each in names if each != "kube-proxy"]
     return [
         *(containers.program(names[each], programs[each]) for each in alone),
-        Container(names["kube-proxy"], files, links),
+        ContainerImage(names["kube-proxy"], files, links),
         *(containers.program(ours, programs[each]) for each, ours in _OURS.items()),
         containers.program(_kwok_image(), programs["kwok"]),
     ]
@@ -152,7 +152,7 @@ def _kwok_image() -> str:
     return f"{repository[1]}:v{known.tool('kwok').version}"
 
 
-def _save(wanted: Made, work: Path, step: Step, log: Path) -> None:
+def _save(wanted: BuiltImage, work: Path, step: ToolLine, log: Path) -> None:
     plain, packed = work / "image.tar", work / "image.tar.gz"
     docker.run(["save", "--output", str(plain), wanted.name], step, log)
     try:

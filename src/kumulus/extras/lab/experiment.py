@@ -9,9 +9,9 @@ import yaml
 
 from kumulus.extras.journal.errors import JournalError
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.file.load import Loaded, load, loaded_from
+from kumulus.extras.lab.file.load import LoadedExperiment, load, loaded_from
 from kumulus.extras.lab.report import junit
-from kumulus.extras.lab.run.bench import Options
+from kumulus.extras.lab.run.bench import RunOptions
 from kumulus.extras.lab.running import run
 from kumulus.kube import ApiError, KubeconfigError, Unreachable, yaml_writing
 from kumulus.model.errors import SpecError
@@ -67,14 +67,14 @@ class Experiment:
         """
         path = Path(kubeconfig).expanduser()
         try:
-            options = Options(path, stack or path.stem, Path(results), junit.write_forms, say=say)
+            options = RunOptions(path, stack or path.stem, Path(results), junit.write_forms, say=say)
             report, _ = asyncio.run(run(self._loaded, options))
         except (ApiError, JournalError, KubeconfigError, LabError, Unreachable) as error:
             raise RuntimeError(str(error)) from None
         return report.model_dump(mode="json")
 
 
-def _loaded(description: str | Path | Mapping[str, Any], directory: Path) -> Loaded:
+def _loaded(description: str | Path | Mapping[str, Any], directory: Path) -> LoadedExperiment:
     if isinstance(description, Mapping):
         text = yaml_writing.written(dict(description))
         return loaded_from(dict(description), directory, "the experiment", text)

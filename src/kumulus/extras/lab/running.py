@@ -16,15 +16,15 @@ from kumulus.extras.lab.cluster.claims import gates_for
 from kumulus.extras.lab.cluster.components import Components
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.federation.members import Session, joined, require_inside, require_outside
-from kumulus.extras.lab.file.load import Loaded
-from kumulus.extras.lab.plan.plan import Plan
+from kumulus.extras.lab.file.load import LoadedExperiment
+from kumulus.extras.lab.plan.plan import RepetitionPlan
 from kumulus.extras.lab.plan.scheduling import is_own, require_own
 from kumulus.extras.lab.report.fidelity import concerning
 from kumulus.extras.lab.report.files import RunDirectory
 from kumulus.extras.lab.report.making import delayed, inputs_of, machine, status_of, test_of
-from kumulus.extras.lab.report.model import Cluster, Metadata, Report, Results, SchedulerUsed
+from kumulus.extras.lab.report.model import Metadata, Report, ReportedCluster, Results, SchedulerUsed
 from kumulus.extras.lab.run.arriving import Arriving, by_node
-from kumulus.extras.lab.run.bench import Bench, Options
+from kumulus.extras.lab.run.bench import Bench, RunOptions
 from kumulus.extras.lab.run.commands import Commands
 from kumulus.extras.lab.run.federated import HubSwitch
 from kumulus.extras.lab.run.planning import places_of, planned
@@ -48,7 +48,7 @@ PATIENCE = 10.0
 """Seconds that a silent API server is waited for."""
 
 
-async def run(loaded: Loaded, options: Options) -> tuple[Report, Path]:
+async def run(loaded: LoadedExperiment, options: RunOptions) -> tuple[Report, Path]:
     """Run an experiment on the cluster of a kubeconfig; returns the report, and the directory that it is in."""
     async with Client(load_kubeconfig(options.kubeconfig), patience=PATIENCE) as client:
         made = Run(client, loaded, options)
@@ -58,7 +58,7 @@ async def run(loaded: Loaded, options: Options) -> tuple[Report, Path]:
 class Run:
     """Runs an experiment."""
 
-    def __init__(self, client: Client, loaded: Loaded, options: Options) -> None:
+    def __init__(self, client: Client, loaded: LoadedExperiment, options: RunOptions) -> None:
         now = datetime.now(UTC)
         self._client = client
         self._loaded = loaded
@@ -196,7 +196,7 @@ class Run:
                 except LabError as error:
                     self._options.say(f"the scheduler {wanted.name} has left something in the cluster: {error}")
 
-    async def _repeat(self, bench: Bench, plan: Plan, report: Report, numbers: range) -> str:
+    async def _repeat(self, bench: Bench, plan: RepetitionPlan, report: Report, numbers: range) -> str:
         """Run some of the repetitions; returns why the run has to end, or an empty text."""
         experiment, results, options = self._loaded.experiment, report.results, self._options
         for number in numbers:
@@ -263,13 +263,13 @@ class Run:
                 if left:
                     self._options.say(f"the run is over; removing its pods: {left:,} of {max(said):,} are left")
 
-    async def _plan(self) -> Plan:
+    async def _plan(self) -> RepetitionPlan:
         federation = self._options.federation
         measured = [each.client for each in self._session.members] if self._session else [self._client]
         plan, self._places = await planned(self._client, self._loaded, measured, federation.queue if federation else "")
         return plan
 
-    async def _metadata(self, plan: Plan, components: Components, switch: SchedulerSwitch) -> Metadata:
+    async def _metadata(self, plan: RepetitionPlan, components: Components, switch: SchedulerSwitch) -> Metadata:
         experiment, options = self._loaded.experiment, self._options
         version: dict[str, Any] = await self._client.get("/version")
         return Metadata(
@@ -285,7 +285,7 @@ class Run:
             stack=options.stack,
             seed=experiment.seed,
             repetitions=experiment.repetitions,
-            cluster=Cluster(
+            cluster=ReportedCluster(
                 name=options.stack,
                 version=version.get("gitVersion", ""),
                 nodes=0,

@@ -58,7 +58,7 @@ def gpus_of(pool: Pool) -> int:
     return totals([pool]).gpus
 
 
-class Ledger:
+class PoolLedger:
     """Adds up what the pools of a stack have, in the order in which they are registered.
 
     Rules that look at one resource are asked before it is made, those that look at a whole stack when all of it is:

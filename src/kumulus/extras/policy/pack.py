@@ -24,7 +24,7 @@ _COUNT = {"type": "integer", "minimum": 0}
 
 def _limit(name: str, what: str, amount_of: Callable[[Pool], int], most: int) -> ResourceValidationPolicy:
     """A rule for how many of something a stack's pools may have together."""
-    ledger = limits.Ledger()
+    ledger = limits.PoolLedger()
 
     def validate(args: ResourceValidationArgs, report_violation: ReportViolation) -> None:
         if args.resource_type != _POOL or (pool := limits.pool_of(args.props)) is None:

@@ -19,7 +19,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from kumulus.extras.processes.containers import NODE
 from kumulus.extras.processes.outside import SandboxError, Streams, relay
-from kumulus.extras.processes.running import Pod
+from kumulus.extras.processes.running import ProcessPod
 from kumulus.kube import ApiError, Unreachable
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Egress:
         certificate: what the node's kubelet shows to the API server.
     """
 
-    def __init__(self, client: Client, pods: Mapping[str, Pod], certificate: ssl.SSLContext) -> None:
+    def __init__(self, client: Client, pods: Mapping[str, ProcessPod], certificate: ssl.SSLContext) -> None:
         self._client = client
         self._pods = pods
         self._certificate = certificate

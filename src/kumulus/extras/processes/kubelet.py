@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from kumulus.extras.processes.addition import MARK
 from kumulus.extras.processes.containers import NODE, Manifest
 from kumulus.extras.processes.egress import SOCKET, Egress
-from kumulus.extras.processes.running import Pod
+from kumulus.extras.processes.running import ProcessPod
 from kumulus.kube import ApiError, Client, Unreachable, load_kubeconfig, objects
 from kumulus.kube.objects import NODES
 from kumulus.kube.watch import Events, News, follow
@@ -39,7 +39,7 @@ class Kubelet:
     def __init__(self, client: Client, programs: dict[str, str]) -> None:
         self._client = client
         self._programs = programs
-        self.pods: dict[str, Pod] = {}
+        self.pods: dict[str, ProcessPod] = {}
         server = urlsplit(client.connection.server)
         self._api = (server.hostname or "127.0.0.1", server.port or 443)
         self._next = 1
@@ -64,7 +64,7 @@ class Kubelet:
         ending = "deletionTimestamp" in pod["metadata"]
         if there is None and (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed"):
             folder = (_PODS / pod["metadata"]["uid"]).absolute()
-            there = self.pods[key] = Pod(self._client, pod, folder, self._address(), self._api, self._programs)
+            there = self.pods[key] = ProcessPod(self._client, pod, folder, self._address(), self._api, self._programs)
         if there and ending:
             there.end(pod["metadata"].get("deletionGracePeriodSeconds") or 0, delete=True)
         elif there:

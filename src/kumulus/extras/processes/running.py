@@ -28,7 +28,7 @@ _LONGEST_BACKOFF = 300.0
 _LOG_BYTES = 10 << 20
 
 
-class Container:
+class RunningContainer:
     """What is known of one container while its pod is there."""
 
     def __init__(self, spec: Manifest, log: Path) -> None:
@@ -56,7 +56,7 @@ class Container:
         }
 
 
-class Pod:
+class ProcessPod:
     """A pod of the node `local`.
 
     Args:
@@ -92,8 +92,8 @@ class Pod:
         self._tasks = [asyncio.create_task(each) for each in (self._life(), self._publishing())]
         self._ending: asyncio.Task[None] | None = None
 
-    def _container(self, spec: Manifest) -> Container:
-        return Container(spec, self.folder / f"{spec['name']}.log")
+    def _container(self, spec: Manifest) -> RunningContainer:
+        return RunningContainer(spec, self.folder / f"{spec['name']}.log")
 
     def log_of(self, name: str) -> Path | None:
         """The file with a container's output; None if there is no such container."""
@@ -168,7 +168,7 @@ class Pod:
                         # Its program appends to it.
                         each.log.write_bytes(b"")
 
-    async def _supervise(self, container: Container, *, always: bool) -> int:
+    async def _supervise(self, container: RunningContainer, *, always: bool) -> int:
         """Run a container, again and again if its pod asks for it; returns the last exit code."""
         policy = self.pod["spec"].get("restartPolicy", "Always")
         delay = 0.0
@@ -187,7 +187,7 @@ class Pod:
             delay = min(max(10.0, 2 * delay), _LONGEST_BACKOFF)
             container.restarts += 1
 
-    async def _once(self, container: Container) -> int:
+    async def _once(self, container: RunningContainer) -> int:
         assert self.sandbox
         asked = None
         while asked is None:
@@ -215,7 +215,7 @@ class Pod:
         self._news.set()
         return code
 
-    async def _process(self, container: Container) -> dict[str, Any]:
+    async def _process(self, container: RunningContainer) -> dict[str, Any]:
         spec, found = container.spec, {}
         for source in [*(spec.get("envFrom") or []), *(each.get("valueFrom") or {} for each in spec.get("env") or [])]:
             for key, reference in source.items():
@@ -241,7 +241,7 @@ class Pod:
             "mounts": containers.mounts(spec, program, line[0], str(self._volumes.folder)),
         }
 
-    async def _probed(self, container: Container, pid: int, asked: dict[str, Any]) -> None:
+    async def _probed(self, container: RunningContainer, pid: int, asked: dict[str, Any]) -> None:
         """Ask the container's probes: first that of its start, then the others."""
         sandbox, spec = self.sandbox, container.spec
         assert sandbox

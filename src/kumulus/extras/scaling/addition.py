@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from kumulus.extras.scaling import NAMES, applying, registry
-from kumulus.extras.scaling.descriptor import Autoscaler, Place
+from kumulus.extras.scaling.descriptor import AutoscalerDescriptor, AutoscalerPlace
 from kumulus.host import files
 from kumulus.host.ports import Claims
 from kumulus.nodes.reporter import Reporter
@@ -41,7 +41,7 @@ class Scaling(Addition):
         if not found:
             return {}
         autoscaler, asked = found
-        place = Place(Path("/nowhere"), Path("/nowhere"), dict.fromkeys(_ports(autoscaler), 0))
+        place = AutoscalerPlace(Path("/nowhere"), Path("/nowhere"), dict.fromkeys(_ports(autoscaler), 0))
         contents = autoscaler.files(asked, place)
         # Karpenter's has the form that it has always had, so that an update of Kumulus restarts nothing.
         return {
@@ -149,7 +149,7 @@ class Scaling(Addition):
             report.info(f"{lost:,} machines were on their way when the autoscaler ended; it asks for them again")
 
 
-def _ports(autoscaler: Autoscaler) -> dict[str, tuple[str, str]]:
+def _ports(autoscaler: AutoscalerDescriptor) -> dict[str, tuple[str, str]]:
     """The ports of an autoscaler, by their keys in its place, each with its program and its name in the program."""
     return {
         called if each is autoscaler.programs[0] else f"{each.name}/{called}": (each.name, called)
@@ -163,9 +163,9 @@ def _port_key(program: str, called: str) -> str:
     return program if called == "http" else f"{program} ({called})"
 
 
-def _place(layout: Layout, autoscaler: Autoscaler, ports: Mapping[str, int]) -> Place:
+def _place(layout: Layout, autoscaler: AutoscalerDescriptor, ports: Mapping[str, int]) -> AutoscalerPlace:
     folder = layout.directory / autoscaler.name
-    return Place(folder, folder / _KUBECONFIG, ports, layout.kubeconfig, layout.directory / "pki")
+    return AutoscalerPlace(folder, folder / _KUBECONFIG, ports, layout.kubeconfig, layout.directory / "pki")
 
 
 ADDITION = Scaling()

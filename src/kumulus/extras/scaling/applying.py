@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kumulus.extras.scaling import NAMES, registry
-from kumulus.extras.scaling.descriptor import Autoscaler, Manifest
+from kumulus.extras.scaling.descriptor import AutoscalerDescriptor, Manifest
 from kumulus.kube import ApiError, objects
 from kumulus.kube.errors import tolerating
 from kumulus.kube.media import MERGE_PATCH
@@ -54,7 +54,10 @@ async def apply(client: Client, options: Mapping[str, Any]) -> None:
 
 
 async def put(
-    client: Client, autoscaler: Autoscaler, wanted: Iterable[Manifest], labels: Mapping[str, str] | None = None
+    client: Client,
+    autoscaler: AutoscalerDescriptor,
+    wanted: Iterable[Manifest],
+    labels: Mapping[str, str] | None = None,
 ) -> None:
     """Create or update objects of an autoscaler, and remove objects of its kinds that are no longer wanted.
 
@@ -73,7 +76,7 @@ async def put(
                 await objects.remove(client, f"{collection}/{name}")
 
 
-def is_its(there: Mapping[str, Any], autoscaler: Autoscaler) -> bool:
+def is_its(there: Mapping[str, Any], autoscaler: AutoscalerDescriptor) -> bool:
     """Whether an object in a cluster was made here for an autoscaler, whatever stack has it."""
     return (there["metadata"].get("labels") or {}).get(LABEL) == autoscaler.name
 
@@ -121,7 +124,7 @@ async def _established(client: Client, path: str) -> bool:
     return await objects.find(client, f"/apis/{spec['group']}/{version}/{spec['names']['plural']}") is not None
 
 
-async def remove(client: Client, autoscaler: Autoscaler) -> None:
+async def remove(client: Client, autoscaler: AutoscalerDescriptor) -> None:
     """Remove the nodes, objects and kinds of an autoscaler that has ended, but nothing of anybody else's."""
     ours = {"labelSelector": f"{LABEL}={autoscaler.name}"}
     if not await objects.names(client, _ROLES[-1], ours) and not await objects.names(client, DEFINITIONS, ours):

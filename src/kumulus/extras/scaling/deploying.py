@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kumulus.extras.scaling import applying
-from kumulus.extras.scaling.descriptor import Autoscaler, Manifest
+from kumulus.extras.scaling.descriptor import AutoscalerDescriptor, Manifest
 from kumulus.kube import ApiError, objects
 from kumulus.kube.objects import NODES
 from kumulus.kube.pods import reason
@@ -53,7 +53,9 @@ class DeploymentState:
         return len(self.missing) < self.wanted
 
 
-async def look(client: Client, autoscaler: Autoscaler, wanted: Iterable[Manifest], owner: Owner) -> DeploymentState:
+async def look(
+    client: Client, autoscaler: AutoscalerDescriptor, wanted: Iterable[Manifest], owner: Owner
+) -> DeploymentState:
     """Compare what exists with what is wanted.
 
     Raises:
@@ -75,7 +77,12 @@ async def look(client: Client, autoscaler: Autoscaler, wanted: Iterable[Manifest
 
 
 async def deploy(
-    client: Client, autoscaler: Autoscaler, wanted: list[Manifest], owner: Owner, stop: asyncio.Event, say: Say
+    client: Client,
+    autoscaler: AutoscalerDescriptor,
+    wanted: list[Manifest],
+    owner: Owner,
+    stop: asyncio.Event,
+    say: Say,
 ) -> None:
     """Create or update it, and wait until it works.
 
@@ -99,7 +106,7 @@ async def deploy(
     await _until_it_works(client, deployment, stop, say)
 
 
-async def remove(client: Client, autoscaler: Autoscaler, owner: Owner, stop: asyncio.Event, say: Say) -> None:
+async def remove(client: Client, autoscaler: AutoscalerDescriptor, owner: Owner, stop: asyncio.Event, say: Say) -> None:
     """Remove it: its nodes, itself, its objects and its kinds.
 
     While it still runs it removes its own nodes, as their pools are deleted; the nodes that are left after a minute

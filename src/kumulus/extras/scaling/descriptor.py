@@ -1,4 +1,4 @@
-"""The description of an autoscaler: :class:`Autoscaler`, one for each folder of this package."""
+"""The description of an autoscaler: :class:`AutoscalerDescriptor`, one for each folder of this package."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Asked = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Place:
+class AutoscalerPlace:
     """Where an autoscaler's processes run."""
 
     folder: Path
@@ -31,16 +31,16 @@ class Place:
     """The directory of the cluster's certificates."""
 
 
-def _nothing(asked: Asked, place: Place) -> list[str]:
+def _nothing(asked: Asked, place: AutoscalerPlace) -> list[str]:
     return []
 
 
-def _without(asked: Asked, place: Place) -> dict[str, str]:
+def _without(asked: Asked, place: AutoscalerPlace) -> dict[str, str]:
     return {}
 
 
 @dataclass(frozen=True)
-class Program:
+class AutoscalerProgram:
     """One of an autoscaler's processes."""
 
     name: str
@@ -49,16 +49,16 @@ class Program:
     """The program to run."""
     ports: tuple[str, ...]
     """The names of the ports it listens on."""
-    arguments: Callable[[Asked, Place], list[str]] = _nothing
+    arguments: Callable[[Asked, AutoscalerPlace], list[str]] = _nothing
     """Its command line."""
-    environment: Callable[[Asked, Place], Mapping[str, str]] = _without
+    environment: Callable[[Asked, AutoscalerPlace], Mapping[str, str]] = _without
     """Its variables."""
     after: tuple[str, ...] = ()
     """The autoscaler's processes that start before it."""
 
 
 @dataclass(frozen=True)
-class Autoscaler:
+class AutoscalerDescriptor:
     """One autoscaler that can run alongside a control plane."""
 
     name: str
@@ -69,9 +69,9 @@ class Autoscaler:
     """Its program in pins.toml, which also brings the CRDs of its kinds; empty for the user's own."""
     user: str
     """Its user name at the API server, to which the roles among its objects are bound."""
-    programs: tuple[Program, ...]
+    programs: tuple[AutoscalerProgram, ...]
     """Its processes, itself first."""
-    files: Callable[[Asked, Place], Mapping[str, str]]
+    files: Callable[[Asked, AutoscalerPlace], Mapping[str, str]]
     """The files that they read, by name, in its folder."""
     objects: Callable[[Asked], list[Manifest]]
     """What it needs in the cluster, in the order of creation."""

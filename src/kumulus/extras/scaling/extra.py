@@ -9,8 +9,8 @@ EXTRA = Extra(
     "autoscalers of nodes",
     additions=("kumulus.extras.scaling.addition:ADDITION",),
     folders=NAMES,
-    resources=("kumulus.extras.scaling.resource:Autoscaler",),
-    sections={"autoscaler": "kumulus.extras.scaling.section:Autoscaler"},
+    resources=("kumulus.extras.scaling.resource:AutoscalerResource",),
+    sections={"autoscaler": "kumulus.extras.scaling.section:AutoscalerSpec"},
     tools={f"autoscaler: {{name: {name}}}": (name,) for name in BUILT},
     commands={
         "image": Command(

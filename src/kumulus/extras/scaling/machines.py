@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from kumulus.extras.scaling.section import Autoscaler
+from kumulus.extras.scaling.section import AutoscalerSpec
 from kumulus.model.distributions import Distribution, drawn
 from kumulus.model.errors import Problem
 from kumulus.model.pools import CLUSTER_LABEL, GROUP_LABEL, POOL_LABEL, REGION_LABEL, ZONE_LABEL, Pool
@@ -22,7 +22,7 @@ _DRAWN = 499
 _OF_PLACEMENT = (GROUP_LABEL, POOL_LABEL, ZONE_LABEL, REGION_LABEL)
 
 
-def options(asked: Autoscaler, prices: Prices, cluster: str, kubelet: str) -> tuple[dict[str, Any], list[Problem]]:
+def options(asked: AutoscalerSpec, prices: Prices, cluster: str, kubelet: str) -> tuple[dict[str, Any], list[Problem]]:
     """The plugin's inputs for an autoscaler, JSON-able, and the problems that leave it without machines.
 
     Args:
@@ -56,7 +56,7 @@ def options(asked: Autoscaler, prices: Prices, cluster: str, kubelet: str) -> tu
     return {**plain, "machines": machines}, problems
 
 
-def _zone_problems(asked: Autoscaler, regions: Mapping[str, str], prices: Prices) -> list[Problem]:
+def _zone_problems(asked: AutoscalerSpec, regions: Mapping[str, str], prices: Prices) -> list[Problem]:
     """Zones of no known region or, if there are none, zones of regions without prices."""
     problems = [
         Problem(f"autoscaler.zones[{at}]", f"{zone} tells no region", "write a zone such as us-central1-a")
@@ -75,7 +75,7 @@ def _zone_problems(asked: Autoscaler, regions: Mapping[str, str], prices: Prices
 
 
 def of_groups(
-    asked: Autoscaler, prices: Prices, cluster: str, pools: Iterable[Pool], base: Path
+    asked: AutoscalerSpec, prices: Prices, cluster: str, pools: Iterable[Pool], base: Path
 ) -> tuple[dict[str, Any], list[Problem]]:
     """The plugin's inputs for an autoscaler of node groups, JSON-able, and the problems that keep it from running.
 

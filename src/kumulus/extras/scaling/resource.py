@@ -19,7 +19,7 @@ from kumulus.provider.resources.in_cluster import (
     LOOK_PATIENCE,
     PLACE,
     WORK_PATIENCE,
-    InCluster,
+    InClusterResource,
     drifted,
     with_remedy,
 )
@@ -27,14 +27,14 @@ from kumulus.provider.values import contains_unknown
 from kumulus.toolchain import ToolMissing
 
 if TYPE_CHECKING:
-    from kumulus.extras.scaling.descriptor import Autoscaler as Known
+    from kumulus.extras.scaling.descriptor import AutoscalerDescriptor as Known
     from kumulus.extras.scaling.descriptor import Manifest
 
 _REMEDY = "leave autoscaler: out of the stack, or remove that one first"
 _NAMED = 5
 
 
-class Autoscaler(InCluster[Properties]):
+class AutoscalerResource(InClusterResource[Properties]):
     """An autoscaler inside a cluster: its Deployment, its rights, its kinds, its pools."""
 
     token: ClassVar[str] = "kumulus:index:Autoscaler"
@@ -51,14 +51,14 @@ class Autoscaler(InCluster[Properties]):
         return f"{known(inputs, 'clusterName')}/autoscaler"
 
     def place_of(self, properties: Properties) -> tuple[object, ...]:
-        """See :meth:`InCluster.place_of`: which autoscaler it is."""
+        """See :meth:`InClusterResource.place_of`: which autoscaler it is."""
         return (_name(properties),)
 
     def failed(self, properties: Properties, error: Exception) -> ProviderError:
         return with_remedy(super().failed(properties, error), properties)
 
     async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
-        """See :meth:`InCluster.previewed`: refuses another owner's autoscaler here too, once there is a cluster."""
+        """See :meth:`InClusterResource.previewed`: refuses another owner's autoscaler here too, given a cluster."""
         if contains_unknown(inputs):
             return inputs
         autoscaler, wanted = self._wanted(inputs)
@@ -79,7 +79,7 @@ class Autoscaler(InCluster[Properties]):
         return inputs
 
     async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
-        """See :meth:`InCluster.make`: deploys the autoscaler and waits for it."""
+        """See :meth:`InClusterResource.make`: deploys the autoscaler and waits for it."""
         title = self.title(inputs)
         with self.needing_cluster(inputs):
             client = await self.client(inputs, WORK_PATIENCE)
@@ -107,7 +107,7 @@ class Autoscaler(InCluster[Properties]):
         return drifted(inputs, {key: what for key, what in drift.items() if what})
 
     async def remove(self, op: Operation, outputs: Properties) -> None:
-        """See :meth:`InCluster.remove`: also removes the nodes that the autoscaler made, and its kinds."""
+        """See :meth:`InClusterResource.remove`: also removes the nodes that the autoscaler made, and its kinds."""
         asked = known(outputs, "autoscaler")
         assert isinstance(asked, dict)
         client = await self.client(outputs, WORK_PATIENCE)

@@ -7,7 +7,7 @@ from kumulus.extras.scaling import BUILT, NAMES
 from kumulus.model.bounds import bounds_problems
 from kumulus.model.checks import problem
 from kumulus.model.errors import Where, shown
-from kumulus.nodes.catalog.faults import kinds
+from kumulus.nodes.catalog.faults import fault_kinds
 from kumulus.stackfile.fault_checks import entry_of
 from kumulus.stackfile.plain import Found, duplicates, items, runtime_of
 
@@ -130,7 +130,7 @@ def _offerings(raw: Mapping[str, object]) -> Found:
     """Faults of an autoscaler's offerings without an autoscaler, or of offerings that it does not have."""
     asked = raw.get("autoscaler")
     for index, fault in items(raw, "faults"):
-        kind = kinds().get(entry_of(str(fault.get("kind"))))
+        kind = fault_kinds().get(entry_of(str(fault.get("kind"))))
         if kind is None or kind.offers is None:
             continue
         if not isinstance(asked, Mapping):

@@ -22,7 +22,7 @@ from kumulus.stackfile.yamltext import json_problem
 if TYPE_CHECKING:
     import pulumi
 
-    from kumulus.stackfile.load import Loaded
+    from kumulus.stackfile.load import LoadedStack
 
 
 def _spec_problems(where: Where, raw: object) -> list[Problem]:
@@ -78,7 +78,7 @@ ProgramOptions = Annotated[
 ]
 
 
-class Autoscaler(ClusterSection):
+class AutoscalerSpec(ClusterSection):
     """Creates nodes for pods that find none, and removes them again (docs/autoscalers.md)."""
 
     model_config = ConfigDict(json_schema_extra={FORM: "autoscalerRules"})
@@ -142,11 +142,11 @@ class Autoscaler(ClusterSection):
         """See :meth:`ClusterSection.rules`."""
         return rules(raw)
 
-    def parts(self, loaded: Loaded) -> Sequence[str]:
+    def parts(self, loaded: LoadedStack) -> Sequence[str]:
         """See :meth:`ClusterSection.parts`."""
         return (f"autoscaler: {{name: {self.name}}}",)
 
-    def handed(self, loaded: Loaded, base: Path) -> tuple[dict[str, Any], list[Problem]]:
+    def handed(self, loaded: LoadedStack, base: Path) -> tuple[dict[str, Any], list[Problem]]:
         """See :meth:`ClusterSection.handed`: its machines or node groups, with their prices."""
         # Imported here, so that other stacks do not have to load the catalog and its prices.
         from kumulus.extras.scaling import machines

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from kumulus.extras.schedulers.errors import SchedulerError
-from kumulus.extras.schedulers.launch.plan import Program
+from kumulus.extras.schedulers.launch.plan import SchedulerProgram
 from kumulus.host import processes
 from kumulus.host.files import last_lines
 
@@ -21,7 +21,7 @@ _ENVIRONMENT = {"GOGC": "200"}
 _NOT_INHERITED = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT", "KUBECONFIG", "POD_NAMESPACE", "NAMESPACE")
 
 
-def start(directory: Path, program: Program, output: IO[bytes] | None = None) -> subprocess.Popen[bytes]:
+def start(directory: Path, program: SchedulerProgram, output: IO[bytes] | None = None) -> subprocess.Popen[bytes]:
     """Start a program that ends when the calling thread does; returns at once.
 
     Args:
@@ -52,7 +52,7 @@ def start(directory: Path, program: Program, output: IO[bytes] | None = None) ->
             raise SchedulerError(f"{program.binary} cannot be run: {error.strerror}") from None
 
 
-def reader(directory: Path, program: Program) -> subprocess.Popen[bytes]:
+def reader(directory: Path, program: SchedulerProgram) -> subprocess.Popen[bytes]:
     """Start the process that a program's output is piped through: it writes to the log and ends with its input."""
     log = log_file(directory, program.name)
     log.parent.mkdir(mode=0o700, exist_ok=True)

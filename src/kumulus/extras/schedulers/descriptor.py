@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kumulus.extras.schedulers.kinds import Kind
-from kumulus.extras.schedulers.launch.plan import Plan, Request
+from kumulus.extras.schedulers.kinds import ObjectKind
+from kumulus.extras.schedulers.launch.plan import LaunchPlan, LaunchRequest
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -37,7 +37,7 @@ class Scheduler:
     """The `spec.schedulerName` of its pods."""
     tools: tuple[str, ...]
     """Its programs in pins.toml, the one that schedules first; the definitions of its kinds are kept with that."""
-    plan: Callable[[Request], Plan] | None
+    plan: Callable[[LaunchRequest], LaunchPlan] | None
     """Gives the plan of a start; raises SchedulerError if a program is missing or a configuration is unusable. None if
     nothing is started, because it is the cluster's own."""
     require: Callable[[Client], Awaitable[None]] | None = None
@@ -77,7 +77,7 @@ class Scheduler:
     """Whether it logs how it decides, as kube-scheduler does (:mod:`kumulus.extras.schedulers.decisions`)."""
     api_groups: tuple[str, ...] = ()
     """The API groups of its own kinds, to recognize its objects when the cluster does not know their kind."""
-    kinds: tuple[Kind, ...] = ()
+    kinds: tuple[ObjectKind, ...] = ()
     """The kinds of objects by which gangs and queues are seen, captured and replayed."""
     group_keys: tuple[str, ...] = ()
     """The labels or annotations by which a pod names its group."""

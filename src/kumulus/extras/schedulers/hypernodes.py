@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.extras.schedulers.fabrics import HyperNode
 from kumulus.kube import ApiError, objects
-from kumulus.kube.bulk import Outcome, for_each
+from kumulus.kube.bulk import BulkOutcome, for_each
 from kumulus.kube.media import USER_AGENT
 from kumulus.model.identity import NOBODY, STACK_ID, Owner
 from kumulus.model.pools import CLUSTER_LABEL
@@ -188,6 +188,6 @@ def _differences(spec: Mapping[str, Any], wanted: HyperNode) -> str:
     return "; ".join(found)
 
 
-def _failures(outcome: Outcome[str]) -> list[str]:
+def _failures(outcome: BulkOutcome[str]) -> list[str]:
     problems = [f"{name}: {error}" for name, error in outcome.failed[:3]]
     return problems + ([f"{outcome.skipped:,} HyperNodes are left to do"] if outcome.skipped else [])

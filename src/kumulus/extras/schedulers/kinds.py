@@ -44,7 +44,7 @@ class Quota(NamedTuple):
     admitted: int
 
 
-class Member(NamedTuple):
+class QueueMember(NamedTuple):
     """The queue that an object is in, for queues that do not report their own counts.
 
     Attributes:
@@ -58,7 +58,7 @@ class Member(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Kind:
+class ObjectKind:
     """A kind of objects, and what they are read for."""
 
     name: str
@@ -81,7 +81,7 @@ class Kind:
     """Whether it says why a job waits before any of its pods is tried, so that no pod does."""
     queues: Callable[[Object], list[Quota]] | None = None
     """Reads the queues that an object describes."""
-    member: Callable[[Object], Member | None] | None = None
+    member: Callable[[Object], QueueMember | None] | None = None
     """Reads which queue an object is in, if queues do not count that."""
     only: str = ""
     """The query that selects those objects which are read for jobs and queues; empty for all."""

@@ -100,12 +100,17 @@ def _removed() -> tuple[str, ...]:
     Objects in a namespace, or of a kind, are deleted with it.
     """
     webhooks = (_WEBHOOKS.format("validating"), _WEBHOOKS.format("mutating"))
-    return (*webhooks, *(kind.read_at for kind in registry.kinds() if kind.started_with), _DEFINITIONS, NAMESPACES)
+    return (
+        *webhooks,
+        *(kind.read_at for kind in registry.object_kinds() if kind.started_with),
+        _DEFINITIONS,
+        NAMESPACES,
+    )
 
 
 def _kept_by_others() -> set[str]:
     """Kinds of objects that may have existed before, and are then used as they are."""
-    return {"CustomResourceDefinition", *(kind.name for kind in registry.kinds() if kind.started_with)}
+    return {"CustomResourceDefinition", *(kind.name for kind in registry.object_kinds() if kind.started_with)}
 
 
 async def _create(client: Client, scheduler: str, manifest: Mapping[str, Any], labels: Mapping[str, str]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from kumulus.extras.schedulers import children, objects, registry
 from kumulus.extras.schedulers.cluster import connected
 from kumulus.extras.schedulers.errors import SchedulerError
-from kumulus.extras.schedulers.launch.plan import PLAIN, Plan, Request, Switches
+from kumulus.extras.schedulers.launch.plan import PLAIN, LaunchPlan, LaunchRequest, Switches
 from kumulus.extras.schedulers.objects import Mark
 from kumulus.extras.schedulers.running import Running
 from kumulus.host import files
@@ -66,7 +66,9 @@ async def start(
         raise SchedulerError(f"{error.filename or directory}: {error.strerror or error}") from None
 
 
-async def _start(request: Request, plan: Plan, client: Client, timeout: float, mark: Mark | None) -> Running:
+async def _start(
+    request: LaunchRequest, plan: LaunchPlan, client: Client, timeout: float, mark: Mark | None
+) -> Running:
     for name, content in plan.files.items():
         files.write(request.directory / name, content, mode=0o600)
     running = Running(
@@ -98,7 +100,7 @@ def _request(
     binary: Path | None,
     claims: Claims,
     switches: Switches,
-) -> Request:
+) -> LaunchRequest:
     scheduler, directory = registry.get(name), directory.absolute()
     if binary is not None and not binary.is_file():
         raise SchedulerError(f"the scheduler's binary {binary} does not exist\n  Check its path")
@@ -106,7 +108,7 @@ def _request(
         programs = ", ".join(alive)
         raise SchedulerError(f"{programs} runs in {directory} already\n  Stop it first, or choose another directory")
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return Request(
+    return LaunchRequest(
         name=scheduler.name,
         kubeconfig=kubeconfig.absolute(),
         directory=directory,

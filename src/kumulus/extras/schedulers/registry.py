@@ -8,7 +8,7 @@ from typing import Any
 
 from kumulus.extras.schedulers.descriptor import OF_THE_CLUSTER, Scheduler
 from kumulus.extras.schedulers.errors import SchedulerError
-from kumulus.extras.schedulers.kinds import Kind
+from kumulus.extras.schedulers.kinds import ObjectKind
 from kumulus.host import extras
 
 NAMES = extras.names("schedulers")
@@ -43,7 +43,7 @@ def all_of(*parts: str) -> tuple[Any, ...]:
     return tuple(dict.fromkeys(found for each in ordered for part in parts for found in getattr(each, part)))
 
 
-def kinds() -> tuple[Kind, ...]:
+def object_kinds() -> tuple[ObjectKind, ...]:
     """The kinds of all of them, in that order."""
     return all_of("kinds")
 

@@ -22,13 +22,13 @@ from kumulus.nodes.errors import PartialFailure, ProviderError
 from kumulus.provider.connections import SILENT, UNASKED
 from kumulus.provider.object_types import TOPOLOGY
 from kumulus.provider.properties import INTEGER, STRING, ObjectType, Property, mapping
-from kumulus.provider.resources.base import Checked, Failure, Operation, Properties, known
+from kumulus.provider.resources.base import CheckResult, InputFailure, Operation, Properties, known
 from kumulus.provider.resources.in_cluster import (
     DRIFT,
     LOOK_PATIENCE,
     PLACE,
     WORK_PATIENCE,
-    InCluster,
+    InClusterResource,
     drifted,
     recorded_owner,
 )
@@ -49,7 +49,7 @@ _FABRIC = ObjectType(
 )
 
 
-class HyperNodes(InCluster[Properties]):
+class HyperNodes(InClusterResource[Properties]):
     """Volcano's HyperNodes for the topology of a cluster's pools, as one resource."""
 
     token: ClassVar[str] = "kumulus:index:HyperNodes"
@@ -59,15 +59,15 @@ class HyperNodes(InCluster[Properties]):
         DRIFT,
     )
 
-    def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
+    def check(self, old_inputs: Properties, inputs: Properties, program: str) -> CheckResult:
         failures = self.input_failures(inputs)
         pools = inputs.get("pools")
         if pools is not None and not contains_unknown(pools):
             problems = fabrics_problems(("pools",), pools)
-            failures += [Failure(p.path, f"{p.message}; {p.remedy}") for p in problems]
+            failures += [InputFailure(p.path, f"{p.message}; {p.remedy}") for p in problems]
             if not problems:
                 inputs = {**inputs, "pools": fabrics_to_plain(fabrics_from(pools))}
-        return Checked({key: inputs[key] for key in self.keys() if key in inputs}, failures)
+        return CheckResult({key: inputs[key] for key in self.keys() if key in inputs}, failures)
 
     def title(self, properties: Properties) -> str:
         return "HyperNodes"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from kumulus.extras.schedulers import children, objects
 from kumulus.extras.schedulers.cluster import connected
 from kumulus.extras.schedulers.errors import SchedulerError
-from kumulus.extras.schedulers.launch.plan import Plan, Program, Setting
+from kumulus.extras.schedulers.launch.plan import LaunchPlan, SchedulerProgram, Setting
 from kumulus.host import inotify
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Running:
     """Of its cluster."""
     directory: Path
     """Its own, for configuration and logs."""
-    programs: tuple[Program, ...]
+    programs: tuple[SchedulerProgram, ...]
     """The programs that run, the one that schedules first."""
     run: str = ""
     """The experiment's run that started it; empty for none."""
@@ -79,7 +79,7 @@ class Running:
                 # Closed here afterwards: only the program keeps it open, so the reader's input ends with the program.
                 self._started[program.name] = children.start(self.directory, program, output)
 
-    async def work(self, client: Client, plan: Plan | None, timeout: float) -> None:
+    async def work(self, client: Client, plan: LaunchPlan | None, timeout: float) -> None:
         """Wait until all of it works; fails as soon as a process ends.
 
         Args:
@@ -103,7 +103,7 @@ class Running:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
-    def _last_words(self, program: Program) -> str:
+    def _last_words(self, program: SchedulerProgram) -> str:
         tail = children.log_tail(self.directory, program.name)
         remedy = inotify.shortage(tail)
         return (f"; its last words:\n{tail}" if tail else "") + (f"\n  {remedy}" if remedy else "")
@@ -116,7 +116,7 @@ class Running:
         command = " ".join([str(ended.binary), *ended.arguments])
         return f"{failure}\n  Check its configuration, and what it is started with: {command}"
 
-    async def _working(self, client: Client, plan: Plan | None) -> None:
+    async def _working(self, client: Client, plan: LaunchPlan | None) -> None:
         if plan is not None and plan.awaited is not None:
             await plan.awaited(client)
         await answering(self.programs)
@@ -165,7 +165,7 @@ def _how(process: subprocess.Popen[bytes] | None) -> str:
     return f" by {signal.Signals(-code).name}" if code < 0 else f" with exit code {code}"
 
 
-async def answering(programs: Sequence[Program]) -> None:
+async def answering(programs: Sequence[SchedulerProgram]) -> None:
     """Wait until each program answers at its addresses with success."""
     addresses = [(program.name, program.ready, program.ready_says) for program in programs]
     addresses += [(program.name, each, "") for program in programs for each in program.ready_too]

@@ -17,12 +17,14 @@ from kumulus.runtimes.existing.source import outlives_by_note
 from kumulus.runtimes.kwok.layout import Layout
 
 if TYPE_CHECKING:
-    from kumulus.extras.snapshots.file import About
+    from kumulus.extras.snapshots.file import SnapshotSummary
     from kumulus.extras.snapshots.restored import Begin, Restored
     from kumulus.kube import Client
 
 
-async def save(client: Client, kubeconfig: Path, stack: str, to: Path, namespaces: Collection[str] = ()) -> About:
+async def save(
+    client: Client, kubeconfig: Path, stack: str, to: Path, namespaces: Collection[str] = ()
+) -> SnapshotSummary:
     """Save the objects in a cluster.
 
     Args:

@@ -34,12 +34,12 @@ _CHUNK = 1 << 20
 _LONGEST_LINE = 1 << 20
 
 
-class Damaged(Exception):
+class DamagedSnapshot(Exception):
     """A file that is not a snapshot, is of another version, or is not as it was written."""
 
 
 @dataclass(frozen=True)
-class About:
+class SnapshotSummary:
     """What a snapshot contains."""
 
     stack: str
@@ -63,7 +63,7 @@ class About:
     """Kinds that are not in it, because the right to list them was missing."""
 
 
-def write(file: Path, about: About, entries: Iterable[tuple[bytes, bytes]]) -> About:
+def write(file: Path, about: SnapshotSummary, entries: Iterable[tuple[bytes, bytes]]) -> SnapshotSummary:
     """Write a snapshot, readable by its owner only, as it contains secrets of the cluster.
 
     Args:
@@ -86,13 +86,13 @@ def write(file: Path, about: About, entries: Iterable[tuple[bytes, bytes]]) -> A
     return found
 
 
-def about(file: Path) -> About:
+def about(file: Path) -> SnapshotSummary:
     """What a snapshot contains, by its first line."""
     with file.open("rb") as opened:
         return _first_line(file, opened)
 
 
-def read(file: Path) -> tuple[About, Iterator[tuple[bytes, bytes]]]:
+def read(file: Path) -> tuple[SnapshotSummary, Iterator[tuple[bytes, bytes]]]:
     """Read a snapshot, after checking all of it against its checksum."""
     with file.open("rb") as opened:
         found = _first_line(file, opened)
@@ -100,11 +100,11 @@ def read(file: Path) -> tuple[About, Iterator[tuple[bytes, bytes]]]:
         while chunk := opened.read(_CHUNK):
             digest.update(chunk)
     if digest.hexdigest() != found.sha256:
-        raise Damaged(f"{file} is not as it was written: its sum is another")
+        raise DamagedSnapshot(f"{file} is not as it was written: its sum is another")
     return found, _entries(file)
 
 
-def _first_line(file: Path, opened: IO[bytes]) -> About:
+def _first_line(file: Path, opened: IO[bytes]) -> SnapshotSummary:
     line = opened.readline(_LONGEST_LINE)
     try:
         fields = json.loads(line)
@@ -112,13 +112,13 @@ def _first_line(file: Path, opened: IO[bytes]) -> About:
         if kind != _MAGIC:
             raise ValueError
         if version != VERSION:
-            raise Damaged(f"{file} is of version {version}, this Kumulus reads {VERSION}")
-        return About(**{**fields, **{key: tuple(fields.get(key) or ()) for key in _LISTS}})
+            raise DamagedSnapshot(f"{file} is of version {version}, this Kumulus reads {VERSION}")
+        return SnapshotSummary(**{**fields, **{key: tuple(fields.get(key) or ()) for key in _LISTS}})
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise Damaged(f"{file} is no snapshot") from None
+        raise DamagedSnapshot(f"{file} is no snapshot") from None
 
 
-def _body(to: IO[bytes], about: About, entries: Iterable[tuple[bytes, bytes]]) -> About:
+def _body(to: IO[bytes], about: SnapshotSummary, entries: Iterable[tuple[bytes, bytes]]) -> SnapshotSummary:
     digest, packer = hashlib.sha256(), zlib.compressobj(_LEVEL)
     nodes = pods = keys = 0
     for key, value in entries:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from kumulus.extras.snapshots import file as snapshot_file
 from kumulus.extras.snapshots import kwok_clocks
-from kumulus.extras.snapshots.file import About
+from kumulus.extras.snapshots.file import SnapshotSummary
 from kumulus.extras.snapshots.kwok_workloads import defined, is_namespace, namespaces, workloads
 from kumulus.extras.snapshots.restored import RELEASED, Begin, OfAnother, Restored, require_nodes, unrecorded
 from kumulus.host import files, processes
@@ -62,7 +62,7 @@ _MANAGER = "kube-controller-manager"
 _CONTROLLERS = (_MANAGER, "kube-scheduler", "kwok-controller")
 
 
-def save(layout: Layout, stack: str, cluster: str, file: Path) -> About:
+def save(layout: Layout, stack: str, cluster: str, file: Path) -> SnapshotSummary:
     """Save a cluster's objects as of now.
 
     Args:
@@ -72,7 +72,7 @@ def save(layout: Layout, stack: str, cluster: str, file: Path) -> About:
     with EtcdKeys(layout) as etcd:
         _, entries = etcd.all(_ROOT)
         kept = ((key, value) for key, value in entries if not key.startswith(_OF_THE_MOMENT))
-        return snapshot_file.write(file, About(stack, cluster, now), kept)
+        return snapshot_file.write(file, SnapshotSummary(stack, cluster, now), kept)
 
 
 def restore(layout: Layout, cluster: str, file: Path, begin: Begin = unrecorded) -> Restored:
@@ -133,7 +133,7 @@ def restore_into(layout: Layout, file: Path, begin: Begin = unrecorded) -> Resto
     return replace(done, left={RELEASED: left} if left else {})
 
 
-def _seconds_since(about: About) -> int:
+def _seconds_since(about: SnapshotSummary) -> int:
     return int((datetime.now(UTC) - datetime.fromisoformat(about.taken)).total_seconds())
 
 

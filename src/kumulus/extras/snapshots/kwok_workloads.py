@@ -47,7 +47,7 @@ _TABLES: Tables = {
 
 
 @dataclass(frozen=True)
-class Place:
+class StoragePath:
     """Where an object is stored."""
 
     resource: str
@@ -58,7 +58,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Workloads:
+class StoredWorkloads:
     """The objects of a cluster that move."""
 
     entries: Mapping[bytes, bytes]
@@ -66,7 +66,7 @@ class Workloads:
     left: tuple[str, ...]
     """Namespaces that stay, because they have a Helm release, or do not move and are not in the other cluster."""
 
-    def within(self, there: Collection[str], known: frozenset[str]) -> Workloads:
+    def within(self, there: Collection[str], known: frozenset[str]) -> StoredWorkloads:
         """The objects whose namespace moves too, or is in the other cluster already.
 
         Args:
@@ -82,7 +82,7 @@ class Workloads:
                 entries[key] = value
             else:
                 without_namespace[place.namespace] = None
-        return Workloads(entries, tuple(sorted({*self.left, *without_namespace})))
+        return StoredWorkloads(entries, tuple(sorted({*self.left, *without_namespace})))
 
     def nodes(self) -> set[str]:
         """The nodes that its pods are on."""
@@ -108,7 +108,7 @@ def defined(keys: Iterable[bytes]) -> frozenset[str]:
     return frozenset(f"{group}/{plural}" for plural, _, group in (each.partition(".") for each in found))
 
 
-def workloads(entries: Mapping[bytes, bytes], known: frozenset[str], staying: Iterable[str] = ()) -> Workloads:
+def workloads(entries: Mapping[bytes, bytes], known: frozenset[str], staying: Iterable[str] = ()) -> StoredWorkloads:
     """The objects of a cluster that move.
 
     Args:
@@ -121,31 +121,31 @@ def workloads(entries: Mapping[bytes, bytes], known: frozenset[str], staying: It
     }
     fixed = _SYSTEM | releases | set(staying)
     found = {key: entries[key] for key, place in places.items() if _moves(place, entries[key], fixed)}
-    return Workloads(found, tuple(sorted(releases - _SYSTEM)))
+    return StoredWorkloads(found, tuple(sorted(releases - _SYSTEM)))
 
 
 @cache
 def _groups_of_nodes() -> frozenset[str]:
     """The API groups of a cluster's machines, which stay."""
-    of_schedulers = (kind.group for kind in registry.kinds() if kind.of_nodes)
+    of_schedulers = (kind.group for kind in registry.object_kinds() if kind.of_nodes)
     return frozenset(("kwok.x-k8s.io", "karpenter.sh", "karpenter.kwok.sh", *of_schedulers))
 
 
-def place_of(key: bytes, known: frozenset[str]) -> Place | None:
+def place_of(key: bytes, known: frozenset[str]) -> StoragePath | None:
     """The place of an object that may move; None for one that never does."""
     path = key.removeprefix(_ROOT).decode(errors="replace").split("/")
     for length in (1, 2):
         resource, rest = "/".join(path[:length]), path[length:]
         if resource in _NAMESPACED and len(rest) == 2:
-            return Place(resource, rest[0], rest[1])
+            return StoragePath(resource, rest[0], rest[1])
         if resource in _CLUSTER_WIDE and len(rest) == 1:
-            return Place(resource, "", rest[0])
+            return StoragePath(resource, "", rest[0])
         if resource in known and path[0] not in _groups_of_nodes() and len(rest) in (1, 2):
-            return Place(resource, rest[0] if len(rest) == 2 else "", rest[-1])
+            return StoragePath(resource, rest[0] if len(rest) == 2 else "", rest[-1])
     return None
 
 
-def _moves(place: Place, value: bytes, fixed: frozenset[str] | set[str]) -> bool:
+def _moves(place: StoragePath, value: bytes, fixed: frozenset[str] | set[str]) -> bool:
     if place.namespace in fixed or (place.resource, place.name) in _MADE_BY_CONTROLLERS:
         return False
     if place.resource == "namespaces" and (place.name in fixed or place.name == "default"):
@@ -156,7 +156,7 @@ def _moves(place: Place, value: bytes, fixed: frozenset[str] | set[str]) -> bool
     return STACK_ID not in labels and kind != _OF_ACCOUNTS
 
 
-def _seen(place: Place, value: bytes) -> tuple[Mapping[str, str], str]:
+def _seen(place: StoragePath, value: bytes) -> tuple[Mapping[str, str], str]:
     """An object's labels and, for a Secret, its type."""
     if not value.startswith(MAGIC):
         try:

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kumulus.extras.snapshots import file
-from kumulus.extras.snapshots.file import About
-from kumulus.extras.snapshots.planning import Plan, planned
+from kumulus.extras.snapshots.file import SnapshotSummary
+from kumulus.extras.snapshots.planning import RestorePlan, planned
 from kumulus.extras.snapshots.restored import Begin, CutOff, OfAnother, Restored, require_nodes, unrecorded
 from kumulus.extras.snapshots.restoring import Restoring, checked, node_of
 from kumulus.extras.snapshots.scope import contents
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 FORM = "objects"
 
 
-async def save(client: Client, stack: str, to: Path, namespaces: Collection[str] = ()) -> About:
+async def save(client: Client, stack: str, to: Path, namespaces: Collection[str] = ()) -> SnapshotSummary:
     """Save users' objects in a cluster.
 
     Args:
         namespaces: the selected ones; empty for all of the users'.
     """
-    about = About(
+    about = SnapshotSummary(
         stack,
         await objects.identity(client),
         timestamp(),
@@ -79,7 +79,7 @@ async def restore(
     return await Restoring(client, datetime.fromisoformat(about.taken), todo, stop).run()
 
 
-async def plan(client: Client, source: Path) -> Plan:
+async def plan(client: Client, source: Path) -> RestorePlan:
     """What a restore would do now.
 
     Raises:
@@ -90,7 +90,7 @@ async def plan(client: Client, source: Path) -> Plan:
     return (await _planned(client, source, None))[1]
 
 
-async def _planned(client: Client, source: Path, only: Collection[str] | None) -> tuple[About, Plan]:
+async def _planned(client: Client, source: Path, only: Collection[str] | None) -> tuple[SnapshotSummary, RestorePlan]:
     about, entries = await asyncio.to_thread(file.read, source)
     if about.cluster != await objects.identity(client):
         raise OfAnother(f"{source.name} is of a cluster that is gone: {about.stack} was made again since {about.taken}")

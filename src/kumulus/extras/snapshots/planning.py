@@ -6,11 +6,11 @@ from typing import Any
 
 from kumulus.extras.snapshots.families import Objects, families, is_as_it_was, is_remade, is_replaced, roots
 from kumulus.extras.snapshots.restored import FORBIDDEN, MEANWHILE, OF_CLAIMS, RELEASED
-from kumulus.extras.snapshots.scope import CLAIMS, Contents
+from kumulus.extras.snapshots.scope import CLAIMS, UserObjects
 
 
 @dataclass(frozen=True)
-class Plan:
+class RestorePlan:
     """What a restore does, by the objects' paths."""
 
     wanted: Objects
@@ -45,7 +45,7 @@ class Plan:
         return self.removed | self.put
 
 
-def planned(snapshot: Objects, now: Contents, only: Collection[str] | None = None) -> Plan:
+def planned(snapshot: Objects, now: UserObjects, only: Collection[str] | None = None) -> RestorePlan:
     """Plan a restore.
 
     A family of owners and what they own that is not as it was is restored as a whole, or left alone as a whole: if
@@ -86,7 +86,7 @@ def planned(snapshot: Objects, now: Contents, only: Collection[str] | None = Non
     untouched = set().union(*alone.values())
     left = {RELEASED: now.left, FORBIDDEN: now.forbidden}
     left |= {why: tuple(names(_heads(paths, wanted, present))) for why, paths in alone.items()}
-    return Plan(
+    return RestorePlan(
         wanted={path: each for path, each in wanted.items() if path not in untouched},
         present=present,
         removed=frozenset(deleted - put),

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kumulus.extras.snapshots.file import About
+from kumulus.extras.snapshots.file import SnapshotSummary
 from kumulus.model.words import listed
 from kumulus.nodes.errors import ProviderError
 
@@ -27,7 +27,7 @@ class OfAnother(ProviderError):
     """A snapshot of another cluster than the present one; nothing was changed."""
 
 
-class Refused(ProviderError):
+class RestoreRefused(ProviderError):
     """The cluster would refuse a part of the restore; nothing was changed."""
 
 
@@ -56,7 +56,7 @@ class Restored:
         return f"{self.written:,} objects put back, {self.removed:,} removed, {self.same:,} as they were"
 
 
-def require_nodes(about: About, file: Path, wanted: Collection[str], there: Collection[str]) -> None:
+def require_nodes(about: SnapshotSummary, file: Path, wanted: Collection[str], there: Collection[str]) -> None:
     """Make sure that the nodes of a snapshot's pods exist."""
     if missing := sorted(set(wanted).difference(there)):
         raise OfAnother(

@@ -12,8 +12,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kumulus.extras.snapshots.families import changed_back, made, rank
-from kumulus.extras.snapshots.planning import Plan, names
-from kumulus.extras.snapshots.restored import UNCHANGEABLE, CutOff, Refused, Restored
+from kumulus.extras.snapshots.planning import RestorePlan, names
+from kumulus.extras.snapshots.restored import UNCHANGEABLE, CutOff, Restored, RestoreRefused
 from kumulus.kube import ApiError, namespaces, objects
 from kumulus.kube.bodies import nothing
 from kumulus.kube.bulk import for_each
@@ -39,7 +39,7 @@ _ENDED = ("Succeeded", "Failed")
 _TIMES = ("startTime", "startedAt", "finishedAt")
 
 
-async def checked(client: Client, plan: Plan) -> Plan:
+async def checked(client: Client, plan: RestorePlan) -> RestorePlan:
     """A plan whose changes the API server accepts; where it says that a field is immutable, a few kinds are replaced.
 
     The API server is asked by dry runs, so that a refusal comes before anything is removed.
@@ -73,7 +73,7 @@ async def checked(client: Client, plan: Plan) -> Plan:
     if refused:
         first = min(refused)
         kinds = [f"{plan.wanted[path]['kind']} {name}" for path in sorted(refused) for name in names([path])]
-        raise Refused(
+        raise RestoreRefused(
             f"the cluster would refuse to change back {listed(kinds, _SHOWN)}, and nothing was changed: "
             f"{refused[first]}\n  Change it back or delete it yourself, if that is meant, and restore again"
         )
@@ -89,7 +89,7 @@ class Restoring:
         stop: set to stop before the next change.
     """
 
-    def __init__(self, client: Client, taken: datetime, plan: Plan, stop: asyncio.Event) -> None:
+    def __init__(self, client: Client, taken: datetime, plan: RestorePlan, stop: asyncio.Event) -> None:
         self._client, self._plan, self._stop = client, plan, stop
         self._wanted = plan.wanted
         self._passed = int((datetime.now(UTC) - taken).total_seconds())
@@ -253,7 +253,7 @@ class Restoring:
             )
 
 
-async def _change_back(client: Client, path: str, plan: Plan, *, dry: bool = False) -> None:
+async def _change_back(client: Client, path: str, plan: RestorePlan, *, dry: bool = False) -> None:
     """Put an object in the place of the present one, or only ask whether the API server would accept that."""
     wanted, gone = plan.wanted[path], {plan.present[each]["metadata"]["uid"] for each in plan.deleted}
 

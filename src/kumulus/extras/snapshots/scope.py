@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.extras.snapshots.families import WORKLOADS
 from kumulus.kube import ApiError, objects
-from kumulus.kube.discovery import BESIDE_OTHERS, IN_EVERY_NAMESPACE, Resource, namespaced
+from kumulus.kube.discovery import BESIDE_OTHERS, IN_EVERY_NAMESPACE, ApiResource, namespaced
 from kumulus.kube.namespaces import NAMESPACES
 from kumulus.model.identity import STACK_ID
 
@@ -33,7 +33,7 @@ _DROPPED = ("managedFields", "resourceVersion", "generation", "selfLink")
 
 
 @dataclass(frozen=True)
-class Contents:
+class UserObjects:
     """What users have in a cluster's namespaces."""
 
     objects: Mapping[str, dict[str, Any]]
@@ -47,7 +47,7 @@ class Contents:
     of these deletes the claim with it."""
 
 
-async def contents(client: Client, chosen: Collection[str] = ()) -> Contents:
+async def contents(client: Client, chosen: Collection[str] = ()) -> UserObjects:
     """What users have in the chosen namespaces, or in all that are theirs.
 
     Args:
@@ -82,7 +82,7 @@ async def contents(client: Client, chosen: Collection[str] = ()) -> Contents:
             elif metadata["namespace"] in within and _is_users(resource.kind, each):
                 path = f"{resource.collection(metadata['namespace'])}/{metadata['name']}"
                 found[path] = kept(resource.api_version, resource.kind, each)
-    return Contents(found, tuple(sorted(released & wanted)), tuple(sorted(forbidden)), frozenset(claimants))
+    return UserObjects(found, tuple(sorted(released & wanted)), tuple(sorted(forbidden)), frozenset(claimants))
 
 
 async def _spaces(client: Client, chosen: Collection[str]) -> dict[str, dict[str, Any]]:
@@ -99,7 +99,9 @@ def kept(api_version: str, kind: str, raw: Mapping[str, Any]) -> dict[str, Any]:
     return {**raw, "apiVersion": api_version, "kind": kind, "metadata": metadata}
 
 
-async def _listed(client: Client, resource: Resource, within: Collection[str] | None) -> AsyncIterator[dict[str, Any]]:
+async def _listed(
+    client: Client, resource: ApiResource, within: Collection[str] | None
+) -> AsyncIterator[dict[str, Any]]:
     """The objects of a kind in some namespaces; None for all."""
     for namespace in [""] if within is None else sorted(within):
         async for page in client.pages(resource.collection(namespace)):

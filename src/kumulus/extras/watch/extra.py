@@ -15,7 +15,7 @@ EXTRA = Extra(
     resources=("kumulus.extras.watch.resource:ReleaseReady",),
     sections={
         "observability": "kumulus.extras.watch.section:Measured",
-        "prometheusStack": "kumulus.extras.watch.section:PrometheusStack",
+        "prometheusStack": "kumulus.extras.watch.section:PrometheusStackSpec",
     },
     # With the other runtimes, a chart in the cluster does it.
     tools={"observability": ("observability",)},

@@ -11,13 +11,13 @@ from pulumi_kubernetes.core.v1 import ConfigMap, Service
 from kumulus.components.arguments import SectionOf, check, fields
 from kumulus.components.emulated_cluster import EmulatedCluster
 from kumulus.components.helm_addon import HelmAddon, HelmAddonArgs
-from kumulus.components.inputs import Checked, marked
+from kumulus.components.inputs import CheckedInputs, marked
 from kumulus.components.resources import ClusterLike, InCluster, depended_on
 from kumulus.extras.watch import dashboards, section
 from kumulus.extras.watch.observability import Observability, as_bytes
 from kumulus.extras.watch.scraping import scraped
 from kumulus.extras.watch.section import Measured
-from kumulus.extras.watch.section import PrometheusStack as Chart
+from kumulus.extras.watch.section import PrometheusStackSpec as Chart
 from kumulus.model import nodes
 from kumulus.model.errors import Where
 from kumulus.stackfile.addons import chart_kind
@@ -97,9 +97,9 @@ class PrometheusStack(pulumi.ComponentResource):
     ) -> None:
         source = f"PrometheusStack {resource_name}"
         check(args, PrometheusStackArgs, source)
-        measured = Checked(ClusterSpec, source, {"observability": args.get("observability") or {}}, {})
+        measured = CheckedInputs(ClusterSpec, source, {"observability": args.get("observability") or {}}, {})
         asked = Measured.of(measured.plain) or Observability()
-        chart = Checked(Chart, source, {field: args.get(name) for name, field in _FIELDS.items()}, _NAMES)
+        chart = CheckedInputs(Chart, source, {field: args.get(name) for name, field in _FIELDS.items()}, _NAMES)
         super().__init__("kumulus:index:PrometheusStack", resource_name, None, opts)
         cluster, namespace, first = args["cluster"], chart["namespace"], depended_on(opts)
         values = chart_values(asked, cluster.cluster_name, args.get("shards") or 0)
@@ -188,7 +188,7 @@ def arguments_of(
     return cast(PrometheusStackArgs, made)
 
 
-def _addon(chart: Checked[Chart], values: Any, args: PrometheusStackArgs) -> HelmAddonArgs:
+def _addon(chart: CheckedInputs[Chart], values: Any, args: PrometheusStackArgs) -> HelmAddonArgs:
     """The add-on's arguments; they have a repository or a version only if the kind of chart has one."""
     kind = chart_kind(chart.plain.chart)
     made: dict[str, Any] = {

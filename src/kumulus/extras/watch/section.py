@@ -36,7 +36,7 @@ from kumulus.stackfile.section import ClusterSection
 if TYPE_CHECKING:
     import pulumi
 
-    from kumulus.stackfile.load import Loaded
+    from kumulus.stackfile.load import LoadedStack
     from kumulus.stackfile.model import ClusterSpec
 
 NAME = "prometheusStack"
@@ -108,7 +108,7 @@ class Measured(ClusterSection):
         """See :meth:`Observability.options`."""
         return self.asked.options()
 
-    def handed(self, loaded: Loaded, base: Path) -> tuple[dict[str, Any], list[Problem]]:
+    def handed(self, loaded: LoadedStack, base: Path) -> tuple[dict[str, Any], list[Problem]]:
         """See :meth:`ClusterSection.handed`: all settings."""
         return self.options(), []
 
@@ -116,7 +116,7 @@ class Measured(ClusterSection):
         """See :meth:`ClusterSection.ports`: Prometheus', if it is chosen."""
         return {"prometheusPort": port} if (port := self.asked.prometheusPort) else {}
 
-    def parts(self, loaded: Loaded) -> Sequence[str]:
+    def parts(self, loaded: LoadedStack) -> Sequence[str]:
         """See :meth:`ClusterSection.parts`: in other clusters a chart has the programs."""
         return ("observability",) if loaded.spec.runtime_descriptor.local else ()
 
@@ -130,7 +130,7 @@ class Measured(ClusterSection):
         return (of_stack(resource_name, self.asked, cluster),)
 
 
-class PrometheusStack(ClusterSection):
+class PrometheusStackSpec(ClusterSection):
     """How kube-prometheus-stack is installed in a cluster whose nodes run containers."""
 
     about: ClassVar[str] = "Settings of the chart that `observability` installs with the runtimes kind and existing."
@@ -168,7 +168,7 @@ class PrometheusStack(ClusterSection):
         elif raw.get("observability") is None:
             yield problem((NAME,), "has no effect without observability", "write observability: {}")
 
-    def handed(self, loaded: Loaded, base: Path) -> tuple[None, list[Problem]]:
+    def handed(self, loaded: LoadedStack, base: Path) -> tuple[None, list[Problem]]:
         """See :meth:`ClusterSection.handed`: a chart that is a path has to be there."""
         wrong = missing_chart(base / self.chart) if chart_kind(self.chart) == "path" else None
         return None, [Problem(f"{NAME}.chart", *wrong)] if wrong else []

@@ -33,7 +33,7 @@ from kumulus.kwok.pod_statuses.lifecycle import (
     over,
     restarted,
 )
-from kumulus.model.lifecycles import DELAY_ANNOTATION, Failure
+from kumulus.model.lifecycles import DELAY_ANNOTATION, ContainerFailure
 
 # Of a container in the spec: how long after its start its probes begin.
 _STARTS_UP = '(dig "startupProbe" "initialDelaySeconds" 0 .)'
@@ -100,7 +100,7 @@ COMPLETE = over(
     f'{_OVER}{_ASSUMED}{{{{ $_ := set $end "message" "emulated; the exit code is assumed" }}}}{{{{ end }}}}',
     f"{_ASSUMED}\n{ASSUMED}{{{{ else }}}}\n{DECLARED}{{{{ end }}}}\n",
 )
-REFUSED = over(f"{_OVER}{ending_as(Failure(1.0, **FAILED_CHECK))}", REFUSES)
+REFUSED = over(f"{_OVER}{ending_as(ContainerFailure(1.0, **FAILED_CHECK))}", REFUSES)
 EXITED = over(FAILING, DECLARED)
 RESTARTED = restarted(start_up=False)
 

@@ -33,7 +33,7 @@ from kumulus.kwok.pod_statuses.fragments import (
     marked,
     uninitialized,
 )
-from kumulus.model.lifecycles import Failure
+from kumulus.model.lifecycles import ContainerFailure
 
 _PROBED = """
 {{ $probed := list }}
@@ -139,7 +139,7 @@ def deletion_seen() -> str:
     return NOW + conditions("{{ range .status.conditions }}\n" + known + "{{ end }}\n")
 
 
-def ended(failure: Failure | None, must_run: bool = False) -> str:
+def ended(failure: ContainerFailure | None, must_run: bool = False) -> str:
     """The status when the containers have ended, all successfully or one with a failure; for every restartPolicy."""
     if failure is None:
         return over("", DECLARED)
@@ -148,7 +148,7 @@ def ended(failure: Failure | None, must_run: bool = False) -> str:
     return over(ends, REFUSES if must_run else DECLARED)
 
 
-def ending_as(failure: Failure) -> str:
+def ending_as(failure: ContainerFailure) -> str:
     """Has ``$end``, how a container ends, say this failure."""
     end = json.dumps(
         {"exitCode": failure.exit_code, "reason": failure.reason}

@@ -16,7 +16,13 @@ from kumulus.model.checks import problem
 from kumulus.model.device_checks import driver_problems
 from kumulus.model.distributions import Distribution, distribution_of, distribution_problems
 from kumulus.model.errors import Problem, Where, shown
-from kumulus.model.names import LABEL_LENGTH, Mistake, dns_label_mistake, dns_subdomain_mistake, label_value_mistake
+from kumulus.model.names import (
+    LABEL_LENGTH,
+    ValueMistake,
+    dns_label_mistake,
+    dns_subdomain_mistake,
+    label_value_mistake,
+)
 from kumulus.model.pools import Taint, features_from, taints_from
 from kumulus.model.quantity import canonical_resources
 
@@ -73,7 +79,7 @@ def found(problems: list[Problem]) -> PydanticCustomError:
 
 # eq=False keeps the validator's own comparison and hash: a form may be a mapping, which is not hashable.
 @dataclass(frozen=True, eq=False)
-class Checked(BeforeValidator):
+class CheckedField(BeforeValidator):
     """A check, and the form by which a JSON schema describes the values that pass it."""
 
     form: Form = ""
@@ -83,13 +89,13 @@ class Checked(BeforeValidator):
         return {FORM: self.form} if isinstance(self.form, str) else dict(self.form)
 
 
-def checked(check: Check, convert: Callable[[Any], object] = lambda value: value, *, form: Form) -> Checked:
+def checked(check: Check, convert: Callable[[Any], object] = lambda value: value, *, form: Form) -> CheckedField:
     """A validator from one of the shared checks.
 
     Args:
         check: takes a place and a value, returns every problem.
         convert: turns a value without problems into the one that is kept.
-        form: the values that pass, as a JSON schema; see `Checked`.
+        form: the values that pass, as a JSON schema; see `CheckedField`.
     """
 
     def validate(value: object) -> object:
@@ -97,11 +103,11 @@ def checked(check: Check, convert: Callable[[Any], object] = lambda value: value
             raise found(problems)
         return convert(value)
 
-    return Checked(validate, form=form)
+    return CheckedField(validate, form=form)
 
 
-def text(fault: Callable[[str], Mistake | None], *, form: Form) -> Checked:
-    """A validator for a string, from a function that returns what is wrong with it; the form is as in `Checked`."""
+def text(fault: Callable[[str], ValueMistake | None], *, form: Form) -> CheckedField:
+    """A validator for a string, from a function that returns what is wrong; form: as in `CheckedField`."""
 
     def check(where: Where, value: object) -> list[Problem]:
         # Anything but a string is left to pydantic, whose strict str rejects it.
@@ -111,7 +117,7 @@ def text(fault: Callable[[str], Mistake | None], *, form: Form) -> Checked:
     return checked(check, form=form)
 
 
-def whole(least: int, most: int) -> Checked:
+def whole(least: int, most: int) -> CheckedField:
     """A validator for a whole number within bounds."""
     form = whole_form(least, most)
     return checked(lambda where, value: checks.whole_problems(where, value, least, most), int, form=form)
@@ -137,7 +143,7 @@ def _node_info(raw: Mapping[str, str | None]) -> dict[str, str]:
     return {key: value for key, value in raw.items() if value is not None}
 
 
-def short_label(longest: int) -> Checked:
+def short_label(longest: int) -> CheckedField:
     """A validator for a DNS-1123 label of at most `longest` characters."""
     return text(lambda value: dns_label_mistake(value, longest), form={FORM: "label", "maxLength": longest})
 

@@ -21,7 +21,7 @@ FILE = Path(__file__).with_name("faults.yaml")
 
 
 @dataclass(frozen=True)
-class Kind:
+class FaultKind:
     """An entry of the catalog."""
 
     name: str
@@ -45,13 +45,15 @@ class Kind:
 
 
 @cache
-def kinds() -> Mapping[str, Kind]:
+def fault_kinds() -> Mapping[str, FaultKind]:
     """Every entry of the catalog, by name: faults of nodes first, then those of pods and of offerings."""
     document = yaml.load(FILE.read_text(), FAST_LOADER)  # noqa: S506 - a safe loader, chosen above
     cited: dict[str, str] = document["sources"]
     found = {}
     for name, raw in document["nodes"].items():
-        found[name] = Kind(name, raw["summary"], _cited(raw, cited), _node(raw), None, also=tuple(raw.get("also", ())))
+        found[name] = FaultKind(
+            name, raw["summary"], _cited(raw, cited), _node(raw), None, also=tuple(raw.get("also", ()))
+        )
     for name, raw in document["pods"].items():
         pods = PodEffects(
             raw["action"],
@@ -59,18 +61,18 @@ def kinds() -> Mapping[str, Kind]:
             reason=raw.get("reason", ""),
             message=raw.get("message", ""),
         )
-        found[name] = Kind(name, raw["summary"], _cited(raw, cited), NodeEffects(), pods)
+        found[name] = FaultKind(name, raw["summary"], _cited(raw, cited), NodeEffects(), pods)
     for name, raw in document["offers"].items():
         taken = Interruption() if raw.get("takenBack") else None
         offers = OfferEffects(sold_out=raw.get("soldOut", False), interruption=taken)
-        found[name] = Kind(name, raw["summary"], _cited(raw, cited), NodeEffects(), None, offers)
+        found[name] = FaultKind(name, raw["summary"], _cited(raw, cited), NodeEffects(), None, offers)
     return found
 
 
 @cache
 def names() -> Mapping[str, str]:
     """Every name that a stack file may write as `kind`, with the name of its entry."""
-    return {name: kind.name for kind in kinds().values() for name in (kind.name, *kind.also)}
+    return {name: kind.name for kind in fault_kinds().values() for name in (kind.name, *kind.also)}
 
 
 def _cited(raw: Mapping[str, Any], cited: Mapping[str, str]) -> dict[str, str]:

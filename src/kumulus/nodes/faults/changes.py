@@ -89,7 +89,7 @@ class NodeStep:
 
 
 @dataclass(frozen=True)
-class Change:
+class NodePatch:
     """What to request from the API server for a node.
 
     Attributes:
@@ -104,7 +104,7 @@ class Change:
     wanted: OwnedFields
 
 
-class Changes:
+class NodePatches:
     """The changes of nodes, each computed and encoded once for all nodes that change in the same way.
 
     Args:
@@ -113,9 +113,9 @@ class Changes:
 
     def __init__(self, now: str) -> None:
         self._now = now
-        self._known: dict[Hashable, Change] = {}
+        self._known: dict[Hashable, NodePatch] = {}
 
-    def of(self, each: NodeStep) -> Change:
+    def of(self, each: NodeStep) -> NodePatch:
         """The change of a node."""
         key = each.alike()
         if key is None:
@@ -124,11 +124,11 @@ class Changes:
             self._known[key] = self._made(each)
         return self._known[key]
 
-    def _made(self, each: NodeStep) -> Change:
+    def _made(self, each: NodeStep) -> NodePatch:
         had, wanted = each.owned()
         found = delta(had, wanted, boot_id(each.name, each.pools.cluster), self._now)
         status = json.dumps(found.status, separators=(",", ":")).encode() if found.status is not None else None
-        return Change(status, found.taints, had, wanted)
+        return NodePatch(status, found.taints, had, wanted)
 
 
 def steps_of(

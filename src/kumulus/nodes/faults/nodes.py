@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import ApiError, objects
-from kumulus.kube.bulk import Outcome, for_each
+from kumulus.kube.bulk import BulkOutcome, for_each
 from kumulus.kube.errors import tolerating
 from kumulus.kube.media import STRATEGIC_MERGE_PATCH
 from kumulus.kube.objects import NODES
@@ -20,7 +20,7 @@ from kumulus.model.node_changes import taints_after
 from kumulus.model.node_sets import NodeSet
 from kumulus.model.pools import POOL_LABEL, Pool
 from kumulus.nodes.faults import devices, leases, pods
-from kumulus.nodes.faults.changes import Change, Changes, NodeStep, steps_of
+from kumulus.nodes.faults.changes import NodePatch, NodePatches, NodeStep, steps_of
 from kumulus.nodes.faults.new_pods import wait_until_managed
 from kumulus.nodes.pools.live import LiveNode
 from kumulus.nodes.pools.observe import get_node
@@ -116,7 +116,7 @@ class FaultsApplied:
         reason = self.problems[0] if self.problems else "stopped on request"
         return f"{self.undone:,} nodes left to do: {reason}" if self.undone else f"not all is done: {reason}"
 
-    def add(self, outcome: Outcome[Any]) -> None:
+    def add(self, outcome: BulkOutcome[Any]) -> None:
         """Add what a bulk operation failed at and what it left undone."""
         self.problems += sorted({str(error) for _, error in outcome.failed})
         self.undone += len(outcome.failed) + outcome.skipped
@@ -146,7 +146,7 @@ async def apply_steps(
     steps = steps_of(pools, nodes, befores, after)
     others = await foreign(client, steps)
     steps = [each for each in steps if each.name not in others]
-    result, changes = FaultsApplied(), Changes(now)
+    result, changes = FaultsApplied(), NodePatches(now)
     woken = [each.name for each in steps if _wakes(each)]
     silenced = [each.name for each in steps if each.becomes == "silent"]
     seen = await leases.look(client) if woken or silenced else leases.LeaseSnapshot()
@@ -182,7 +182,7 @@ async def apply_steps(
 
 async def _silence(
     client: Client, nodes: list[str], seen: leases.LeaseSnapshot, stop: asyncio.Event | None
-) -> Outcome[str]:
+) -> BulkOutcome[str]:
     """Take the leases of nodes from KWOK, and wait until it has seen that: it will lose the nodes by their label.
 
     If it lost a node while it renews its lease, and got it back soon, it could stop renewing all leases
@@ -198,7 +198,7 @@ def _wakes(each: NodeStep) -> bool:
 
 
 async def _apply_step(
-    client: Client, each: NodeStep, seen: leases.LeaseSnapshot, result: FaultsApplied, changes: Changes, now: str
+    client: Client, each: NodeStep, seen: leases.LeaseSnapshot, result: FaultsApplied, changes: NodePatches, now: str
 ) -> None:
     if each.becomes == "gone":
         await _remove(client, each)
@@ -244,7 +244,7 @@ async def _bring_back(client: Client, each: NodeStep, now: str) -> bool:
     return True
 
 
-async def _apply(client: Client, name: str, change: Change) -> None:
+async def _apply(client: Client, name: str, change: NodePatch) -> None:
     path = f"{NODES}/{name}"
     if change.status is not None:
         await client.write("PATCH", f"{path}/status", change.status, content_type=STRATEGIC_MERGE_PATCH)

@@ -21,7 +21,7 @@ from kumulus.model.node_sets import NodeSet, clashes, union
 from kumulus.nodes import ownership
 from kumulus.nodes.faults import offerings, records, stages
 from kumulus.nodes.faults.nodes import FaultsApplied, apply_steps
-from kumulus.nodes.faults.records import Record, Records
+from kumulus.nodes.faults.records import ClusterRecords, Record
 from kumulus.nodes.ownership import NotOurs
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _NOTHING_TO_TAKE = (
 _locks: WeakKeyDictionary[Client, asyncio.Lock] = WeakKeyDictionary()
 
 
-class Refused(Exception):
+class FaultRefused(Exception):
     """A fault that cannot begin, such as one that contradicts an active one; the message says why, and what to do."""
 
 
@@ -90,9 +90,13 @@ async def begin(
 async def _refuse_without_targets(client: Client, record: Record, pools: Collection[str]) -> None:
     """Refuse a fault of an autoscaler that the cluster does not have, or of nodes of pools that it does not have."""
     if record.offers is not None and not await offerings.there(client):
-        raise Refused("the cluster has no autoscaler, whose offerings it would change; docs/autoscalers.md has how")
+        raise FaultRefused(
+            "the cluster has no autoscaler, whose offerings it would change; docs/autoscalers.md has how"
+        )
     if unknown := sorted(set(record.nodes).difference(pools)):
-        raise Refused(f"the pool {unknown[0]} is not on record in the cluster; `pulumi up --refresh` puts it there")
+        raise FaultRefused(
+            f"the pool {unknown[0]} is not on record in the cluster; `pulumi up --refresh` puts it there"
+        )
 
 
 async def _beginning(client: Client, record: Record, before: Record | None, now: str) -> Record:
@@ -102,14 +106,14 @@ async def _beginning(client: Client, record: Record, before: Record | None, now:
     record = replace(record, since=before.since if before is not None and same else now, ending=False)
     record = await offerings.drawn(client, record, before)
     if record.offers is not None and record.offers.interruption is not None and not record.machines:
-        raise Refused(_NOTHING_TO_TAKE)
+        raise FaultRefused(_NOTHING_TO_TAKE)
     return record
 
 
 async def _write(
     client: Client,
     record: Record,
-    known: Records,
+    known: ClusterRecords,
     now: str,
     stop: asyncio.Event | None,
     progress: Progress | None,
@@ -135,7 +139,7 @@ async def _write(
     return record, applied
 
 
-async def refuse_anothers(client: Client, record: Record, known: Records, recorded: str | None = None) -> None:
+async def refuse_anothers(client: Client, record: Record, known: ClusterRecords, recorded: str | None = None) -> None:
     """Refuse a fault whose name another stack's fault has in the cluster; arguments as for :func:`begin`.
 
     Raises:
@@ -151,7 +155,7 @@ async def refuse_anothers(client: Client, record: Record, known: Records, record
     else:
         # A command injected it for a stack without an identity; such faults replace each other.
         return
-    raise Refused(
+    raise FaultRefused(
         f"a fault of that name is already active and {owner_text}; nothing was changed: give this one another name"
     )
 
@@ -180,7 +184,7 @@ async def end(
         return await _end(client, known, name, stop, progress)
 
 
-async def settle(client: Client, known: Records, owner: Owner) -> list[str]:
+async def settle(client: Client, known: ClusterRecords, owner: Owner) -> list[str]:
     """End a stack's faults whose time is up, and those whose ending was interrupted; returns their names."""
     due = overdue(known.of(owner))
     if due:
@@ -190,7 +194,7 @@ async def settle(client: Client, known: Records, owner: Owner) -> list[str]:
     return due
 
 
-async def _settled(client: Client, known: Records, stop: asyncio.Event | None, owner: Owner) -> Records:
+async def _settled(client: Client, known: ClusterRecords, stop: asyncio.Event | None, owner: Owner) -> ClusterRecords:
     """End the stack's faults that are due; returns the records as they are then."""
     for name in overdue(known.of(owner)):
         await _end(client, known, name, stop, None)
@@ -198,7 +202,7 @@ async def _settled(client: Client, known: Records, stop: asyncio.Event | None, o
     return known
 
 
-def overdue(known: Records) -> list[str]:
+def overdue(known: ClusterRecords) -> list[str]:
     """Names of the faults whose time is up, and of those whose ending was interrupted."""
     now = timestamp()
     return sorted(each.name for each in known.faults.values() if each.ending or each.over(now))
@@ -227,7 +231,9 @@ def refuse_clashes(record: Record, others: list[Record]) -> None:
             continue
         if clash := clashes(record.node, record.nodes, other.node, other.nodes):
             how = "remove it from the stack file" if other.declared else f"clear it: kumulus fault clear {other.name}"
-            raise Refused(f"the fault {other.name} is already active and decides {clash}; {how}, or choose other nodes")
+            raise FaultRefused(
+                f"the fault {other.name} is already active and decides {clash}; {how}, or choose other nodes"
+            )
 
 
 def _locked(client: Client) -> asyncio.Lock:
@@ -236,7 +242,7 @@ def _locked(client: Client) -> asyncio.Lock:
 
 
 async def _end(
-    client: Client, known: Records, name: str, stop: asyncio.Event | None, progress: Progress | None
+    client: Client, known: ClusterRecords, name: str, stop: asyncio.Event | None, progress: Progress | None
 ) -> tuple[Record | None, FaultsApplied]:
     record = known.faults.get(name)
     if record is None:
@@ -273,7 +279,7 @@ def _absent(name: str) -> ActiveFault:
 
 async def _apply(
     client: Client,
-    known: Records,
+    known: ClusterRecords,
     befores: Sequence[ActiveFault],
     after: ActiveFault | None,
     now: str,

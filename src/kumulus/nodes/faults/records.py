@@ -145,7 +145,7 @@ def _form_from(name: str, raw: Mapping[str, Any]) -> ActiveFault:
 
 
 @dataclass(frozen=True)
-class Records:
+class ClusterRecords:
     """Everything that is recorded in a cluster."""
 
     faults: Mapping[str, Record]
@@ -155,13 +155,15 @@ class Records:
     damaged: tuple[str, ...] = ()
     """The ConfigMaps that cannot be read, as somebody has edited them: they are ignored."""
 
-    def of(self, mine: Owner) -> Records:
+    def of(self, mine: Owner) -> ClusterRecords:
         """The records that a stack may touch: its own and those without an identity; all for a stack without one."""
         if not mine.identity:
             return self
         known = ("", mine.identity)
         pools = {name: pool for name, pool in self.pools.items() if pool.labels.get(STACK_ID, "") in known}
-        return Records({name: each for name, each in self.faults.items() if each.is_of(mine)}, pools, self.damaged)
+        return ClusterRecords(
+            {name: each for name, each in self.faults.items() if each.is_of(mine)}, pools, self.damaged
+        )
 
     def active(self, now: str) -> list[ActiveFault]:
         """The active faults: neither ending nor over."""
@@ -172,7 +174,7 @@ class Records:
         return replace(pool, faults=faults_of(pool.name, self.active(now)))
 
 
-async def read(client: Client, patience: float | None = None, only_pool: str | None = None) -> Records:
+async def read(client: Client, patience: float | None = None, only_pool: str | None = None) -> ClusterRecords:
     """Read what is recorded. The next update writes a damaged record of a declared fault or of a pool again.
 
     Args:
@@ -197,7 +199,7 @@ async def read(client: Client, patience: float | None = None, only_pool: str | N
                     faults[fault.name] = fault
             except (AttributeError, KeyError, TypeError, ValueError, SpecError):
                 damaged.append(name)
-    return Records(faults, pools, tuple(damaged))
+    return ClusterRecords(faults, pools, tuple(damaged))
 
 
 def map_of(fault: str) -> str:

@@ -20,7 +20,7 @@ from kumulus.model.errors import path_text, under
 from kumulus.model.node_changes import NodeFields, changes, mapping_patch, status_patch
 from kumulus.model.nodes import OwnedFields, owned_fields
 from kumulus.model.pools import CLUSTER_LABEL, Pool
-from kumulus.model.slices import Part, slice_labels, slice_spec
+from kumulus.model.slices import SlicePart, slice_labels, slice_spec
 from kumulus.nodes.pools.live import LiveNode, taint_key
 
 
@@ -126,7 +126,7 @@ class LiveSlice:
 
 
 def slice_differences(
-    pool: Pool, devices: Devices, part: Part, node_uid: str, live: Mapping[str, Any]
+    pool: Pool, devices: Devices, part: SlicePart, node_uid: str, live: Mapping[str, Any]
 ) -> list[FieldDifference]:
     """Return every field of a slice that is not as its pool wants it, devices by their names.
 
@@ -191,7 +191,7 @@ def _owned(meta: Mapping[str, Any], node_uid: str) -> bool:
     return [owner.get("uid") for owner in meta.get("ownerReferences") or ()] == [node_uid]
 
 
-def live_slice(pool: Pool, devices: Devices, part: Part, node_uid: str, item: Mapping[str, Any]) -> LiveSlice:
+def live_slice(pool: Pool, devices: Devices, part: SlicePart, node_uid: str, item: Mapping[str, Any]) -> LiveSlice:
     """Reduce a slice that is not as wanted; the arguments are those of :func:`slice_differences`."""
     want, have = slice_spec(pool, devices, part), item.get("spec") or {}
     fixed = any(have.get(key) != want[key] for key in _IMMUTABLE)

@@ -17,9 +17,9 @@ from kumulus.kube import ApiError, Unreachable
 from kumulus.kube.bulk import for_each
 from kumulus.model.pools import Pool
 from kumulus.model.slices import parts_of
-from kumulus.nodes.pools.observe import Observation
+from kumulus.nodes.pools.observe import PoolObservation
 from kumulus.nodes.pools.removal import remove_nodes
-from kumulus.nodes.pools.result import Meter, Result
+from kumulus.nodes.pools.result import ConvergeResult, ProgressMeter
 from kumulus.nodes.pools.single import Bodies, NameTaken, change_node, create_node
 from kumulus.nodes.pools.slices import converge_slices, publish
 from kumulus.nodes.pools.through_storage import FEWEST, NotThroughStorage, Storage, Writer, writer
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
 async def converge(
     client: Client,
     pool: Pool,
-    seen: Observation,
+    seen: PoolObservation,
     stop: asyncio.Event,
     report: Reporter,
     find_storage: Callable[[], Awaitable[Storage | None]] | None = None,
-) -> Result:
+) -> ConvergeResult:
     """Apply the difference between a pool and what was observed of it.
 
     Args:
         report: receives transient status lines, and the reason why nodes are posted if they could have been written.
         find_storage: finds where to write new nodes, as :data:`StorageOf`; they are posted without.
     """
-    work = _Work(client, pool, seen, stop, Meter(report), Result(), report, find_storage)
+    work = _Work(client, pool, seen, stop, ProgressMeter(report), ConvergeResult(), report, find_storage)
     result = work.result
     for name in seen.foreign:
         result.problems.append(f"a real node already carries the name {name}; rename the node group or its zone")
@@ -60,7 +60,7 @@ async def converge(
     await work.publish()
     # Only another look shows what became of slices.
     result.certain &= removed.certain and pool.devices is None
-    result.left = Observation(
+    result.left = PoolObservation(
         missing=[ordinal for ordinal in seen.missing if ordinal not in created],
         altered={ordinal: found for ordinal, found in seen.altered.items() if ordinal not in changed},
         extra=removed.left.extra,
@@ -78,10 +78,10 @@ class _Work:
 
     client: Client
     pool: Pool
-    seen: Observation
+    seen: PoolObservation
     stop: asyncio.Event
-    meter: Meter
-    result: Result
+    meter: ProgressMeter
+    result: ConvergeResult
     report: Reporter
     find_storage: Callable[[], Awaitable[Storage | None]] | None
 

@@ -57,7 +57,7 @@ STOPPED, SILENT, CALM = Patience(5.0, 1.0), Patience(1.0, 1.0), Patience(45.0, 8
 
 
 @dataclass
-class Observation:
+class PoolObservation:
     """A pool's nodes compared with what is wanted."""
 
     missing: list[int] = field(default_factory=list)
@@ -82,7 +82,7 @@ class Observation:
         """How many of the wanted names exist."""
         return self.matching + len(self.altered)
 
-    def same_nodes(self, other: Observation) -> bool:
+    def same_nodes(self, other: PoolObservation) -> bool:
         """Whether another look found the same nodes missing, altered and surplus."""
         return (
             self.missing == other.missing
@@ -105,7 +105,7 @@ async def observe(
     recorded: str | None = None,
     *,
     left: bool = False,
-) -> Observation:
+) -> PoolObservation:
     """List the pool's nodes, page by page, and compare each with what is wanted.
 
     A wanted node that lost the pool's label (altered by hand) is found by its name.
@@ -118,7 +118,7 @@ async def observe(
     Raises:
         NotServed: the pool publishes devices, and the cluster has no such kind.
     """
-    found = Observation()
+    found = PoolObservation()
     names = enumerate(pool.node_names())
     wanted = {name: ordinal for ordinal, name in names if ordinal not in pool.absent}
     gone = _gone(pool)
@@ -160,7 +160,7 @@ async def observe(
 
 async def observe_until_still(
     client: Client, pool: Pool, patience: Patience, recorded: str | None = None
-) -> Observation | None:
+) -> PoolObservation | None:
     """What exists of a pool after an unfinished run, which is what gets recorded; None when it cannot be read.
 
     A request may still be carried out after its client has stopped waiting, and one that was answered with an error may
@@ -180,7 +180,7 @@ async def observe_until_still(
     return seen
 
 
-async def _within(client: Client, pool: Pool, seconds: float, recorded: str | None) -> Observation | None:
+async def _within(client: Client, pool: Pool, seconds: float, recorded: str | None) -> PoolObservation | None:
     with suppress(ApiError, Unreachable, NotServed, TimeoutError):
         async with asyncio.timeout(seconds):
             return await observe(client, pool, patience=seconds, recorded=recorded)

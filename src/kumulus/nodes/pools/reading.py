@@ -13,7 +13,7 @@ from kumulus.kube.media import METADATA_ONLY
 from kumulus.kube.objects import NODES
 from kumulus.model.durations import timestamp
 from kumulus.nodes.faults import records
-from kumulus.nodes.faults.records import Records
+from kumulus.nodes.faults.records import ClusterRecords
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -50,7 +50,7 @@ class ReadLimit:
 
 # Pulumi asks for a stack's pools one after the other; in these seconds they share an answer.
 _LASTS = 5.0
-_asked: WeakKeyDictionary[Client, tuple[float, asyncio.Task[tuple[Records, int | None]]]] = WeakKeyDictionary()
+_asked: WeakKeyDictionary[Client, tuple[float, asyncio.Task[tuple[ClusterRecords, int | None]]]] = WeakKeyDictionary()
 
 
 async def may_lack(client: Client, pool: str, patience: float) -> bool:
@@ -72,7 +72,7 @@ async def may_lack(client: Client, pool: str, patience: float) -> bool:
     return there is not None and there < wanted
 
 
-async def _look(client: Client, patience: float) -> tuple[Records, int | None]:
+async def _look(client: Client, patience: float) -> tuple[ClusterRecords, int | None]:
     """What is on record, and how many nodes there are; None if the server does not say."""
     known, page = await asyncio.gather(
         records.read(client, patience), client.get(NODES, {"limit": "1"}, patience=patience, accept=METADATA_ONLY)

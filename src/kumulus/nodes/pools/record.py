@@ -13,7 +13,7 @@ from kumulus.kube import ApiError
 from kumulus.model.durations import timestamp
 from kumulus.model.pools import Pool
 from kumulus.nodes.faults import records
-from kumulus.nodes.pools.observe import Observation
+from kumulus.nodes.pools.observe import PoolObservation
 from kumulus.nodes.pools.removal import remove_nodes
 from kumulus.nodes.reporter import Reporter
 
@@ -52,7 +52,7 @@ async def write(client: Client, pool: Pool, owner: Owner) -> Pool:
 async def making_room(
     record: Callable[[], Awaitable[Pool]],
     relieve: Callable[[], Awaitable[bool]],
-    look: Callable[[], Awaitable[tuple[Pool, Observation]]],
+    look: Callable[[], Awaitable[tuple[Pool, PoolObservation]]],
     client: Client,
     stop: asyncio.Event,
     report: Reporter,

@@ -13,8 +13,8 @@ from kumulus.kube.errors import tolerating
 from kumulus.kube.media import STRATEGIC_MERGE_PATCH
 from kumulus.kube.objects import NODES
 from kumulus.kube.pods import each_bound, path_of
-from kumulus.nodes.pools.observe import Observation
-from kumulus.nodes.pools.result import Meter, Result
+from kumulus.nodes.pools.observe import PoolObservation
+from kumulus.nodes.pools.result import ConvergeResult, ProgressMeter
 from kumulus.nodes.pools.slices import slices_of, withdraw
 from kumulus.nodes.reporter import Reporter
 
@@ -102,16 +102,16 @@ async def remove_pods(client: Client, nodes: set[str], stop: asyncio.Event, repo
     return len(removed)
 
 
-async def remove_nodes(client: Client, names: Iterable[str], stop: asyncio.Event, report: Reporter) -> Result:
+async def remove_nodes(client: Client, names: Iterable[str], stop: asyncio.Event, report: Reporter) -> ConvergeResult:
     """Delete nodes, then the pods bound to them; returns when both are gone.
 
     The nodes go first: otherwise a Job's controller would replace the pods and the scheduler put them back.
     """
     doomed = list(names)
-    result = Result()
+    result = ConvergeResult()
     if not doomed:
         return result
-    meter = Meter(report)
+    meter = ProgressMeter(report)
 
     async def remove(name: str) -> None:
         await objects.remove(client, f"{NODES}/{name}")
@@ -127,7 +127,7 @@ async def remove_nodes(client: Client, names: Iterable[str], stop: asyncio.Event
     result.removed = len(outcome.done)
     result.add(outcome)
     gone = set(outcome.done)
-    result.left = Observation(extra=[name for name in doomed if name not in gone])
+    result.left = PoolObservation(extra=[name for name in doomed if name not in gone])
     try:
         result.pods = await remove_pods(client, gone, stop, report)
     except (ApiError, Unreachable, PodsRemain) as error:
@@ -135,7 +135,7 @@ async def remove_nodes(client: Client, names: Iterable[str], stop: asyncio.Event
     return result
 
 
-async def remove_slices(client: Client, pool_name: str, stop: asyncio.Event, result: Result) -> None:
+async def remove_slices(client: Client, pool_name: str, stop: asyncio.Event, result: ConvergeResult) -> None:
     """Delete every ResourceSlice that carries a pool's label, and add the outcome to a result."""
     outcome = await withdraw(client, await slices_of(client, pool_name), stop)
     result.slices += len(outcome.done)

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kumulus.kube import ApiError, Unreachable
-from kumulus.kube.bulk import Interrupted, Outcome
+from kumulus.kube.bulk import BulkOutcome, Interrupted
 from kumulus.model.devices import Devices
 from kumulus.model.pools import Pool
-from kumulus.model.slices import Part, slice_name
+from kumulus.model.slices import SlicePart, slice_name
 from kumulus.model.words import listed
 from kumulus.nodes.pools.compare import FieldDifference
-from kumulus.nodes.pools.observe import Observation
+from kumulus.nodes.pools.observe import PoolObservation
 from kumulus.nodes.pools.slices import SliceObservation
 from kumulus.nodes.reporter import Reporter
 
@@ -35,7 +35,7 @@ _KINDS = {
 
 
 @dataclass
-class Result:
+class ConvergeResult:
     """What a convergence did.
 
     Attributes:
@@ -55,7 +55,7 @@ class Result:
     slices: int = 0
     problems: list[str] = field(default_factory=list)
     undone: int = 0
-    left: Observation = field(default_factory=Observation)
+    left: PoolObservation = field(default_factory=PoolObservation)
     certain: bool = True
 
     @property
@@ -63,7 +63,7 @@ class Result:
         """Whether the pool is as wanted."""
         return not self.problems and not self.undone
 
-    def add(self, outcome: Outcome[Any]) -> None:
+    def add(self, outcome: BulkOutcome[Any]) -> None:
         """Add what a bulk operation failed at and what it left undone."""
         kinds: dict[str, int] = {}
         for _, error in outcome.failed:
@@ -75,7 +75,7 @@ class Result:
         self.undone += len(outcome.failed) + outcome.skipped
         self.certain &= not any(_unsure(error) for _, error in outcome.failed)
 
-    def recounted(self, before: Observation, after: Observation) -> Result:
+    def recounted(self, before: PoolObservation, after: PoolObservation) -> ConvergeResult:
         """The same with the counts of a second look, because requests without an answer may have taken effect."""
         return replace(
             self,
@@ -99,7 +99,7 @@ class Result:
         return text + (f"; {self.undone:,} left to do" if self.undone else "")
 
 
-class Meter:
+class ProgressMeter:
     """Progress as ``nodes 1,250/2,550 · 910/s``."""
 
     def __init__(self, report: Reporter) -> None:
@@ -121,7 +121,7 @@ class Meter:
         self._report.status(f"{what} {done:,}/{total:,} · {rate:,.0f}/s", last=last)
 
 
-def describe_drift(pool: Pool, seen: Observation) -> dict[str, object]:
+def describe_drift(pool: Pool, seen: PoolObservation) -> dict[str, object]:
     """Return the drift as properties for the stack's state; empty when the pool is as wanted.
 
     Returns:
@@ -159,7 +159,7 @@ def _altered(found: Mapping[str, Sequence[FieldDifference]], what: str) -> dict[
 
 
 def _slices(pool: Pool, devices: Devices, seen: SliceObservation) -> dict[str, object]:
-    def name(part: Part) -> str:
+    def name(part: SlicePart) -> str:
         return slice_name(pool, devices, part)
 
     drift: dict[str, object] = {}

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kumulus.kube import ApiError, objects
-from kumulus.kube.bulk import Outcome, for_each
+from kumulus.kube.bulk import BulkOutcome, for_each
 from kumulus.kube.errors import tolerating
 from kumulus.kube.media import MERGE_PATCH
 from kumulus.model.devices import NODE_ALLOCATABLE, Devices
 from kumulus.model.pools import POOL_LABEL, Pool
-from kumulus.model.slices import RESOURCE_API, Part, parts_of, slice_labels, slice_manifest, slice_name
+from kumulus.model.slices import RESOURCE_API, SlicePart, parts_of, slice_labels, slice_manifest, slice_name
 from kumulus.nodes.pools.compare import FieldDifference, LiveSlice, live_slice, slice_differences
 
 if TYPE_CHECKING:
@@ -69,9 +69,9 @@ class NotServed(Exception):
 class SliceObservation:
     """A pool's slices compared with what is wanted."""
 
-    missing: list[Part] = field(default_factory=list)
+    missing: list[SlicePart] = field(default_factory=list)
     """Slices that existing nodes lack."""
-    altered: dict[Part, tuple[LiveSlice, list[FieldDifference]]] = field(default_factory=dict)
+    altered: dict[SlicePart, tuple[LiveSlice, list[FieldDifference]]] = field(default_factory=dict)
     """Slices that differ, each with its differences."""
     extra: list[str] = field(default_factory=list)
     """Names of slices that carry the pool's label and belong to none of its nodes."""
@@ -135,7 +135,7 @@ async def require_served(client: Client) -> None:
         raise _explained(error) from None
 
 
-async def publish(client: Client, pool: Pool, devices: Devices, part: Part, node_uid: str) -> None:
+async def publish(client: Client, pool: Pool, devices: Devices, part: SlicePart, node_uid: str) -> None:
     """Post a slice of a node; one that exists (a repeated post, a former node's) is changed to what is wanted."""
     body = json.dumps(slice_manifest(pool, devices, part, node_uid), separators=(",", ":")).encode()
     name = slice_name(pool, devices, part)
@@ -161,7 +161,7 @@ async def publish(client: Client, pool: Pool, devices: Devices, part: Part, node
     await objects.persist(attempt, path, f"resource slice {name}")
 
 
-async def _mend(client: Client, pool: Pool, devices: Devices, part: Part, node_uid: str, live: LiveSlice) -> bool:
+async def _mend(client: Client, pool: Pool, devices: Devices, part: SlicePart, node_uid: str, live: LiveSlice) -> bool:
     """Patch a slice, or delete it when that cannot help; returns whether it is as wanted now."""
     manifest = slice_manifest(pool, devices, part, node_uid)
     path = f"{SLICES}/{manifest['metadata']['name']}"
@@ -194,10 +194,10 @@ async def converge_slices(
     nodes: Mapping[int, str],
     stop: asyncio.Event,
     progress: Callable[[int], None],
-) -> list[Outcome[Any]]:
+) -> list[BulkOutcome[Any]]:
     """Publish missing slices, correct those that differ, withdraw surplus ones."""
 
-    async def put(part: Part) -> None:
+    async def put(part: SlicePart) -> None:
         known, uid = seen.altered.get(part), nodes[part.ordinal]
         if known is None or not await _mend(client, pool, devices, part, uid, known[0]):
             await publish(client, pool, devices, part, uid)
@@ -207,7 +207,7 @@ async def converge_slices(
     return [made, await withdraw(client, seen.extra, stop)]
 
 
-async def withdraw(client: Client, names: Iterable[str], stop: asyncio.Event) -> Outcome[str]:
+async def withdraw(client: Client, names: Iterable[str], stop: asyncio.Event) -> BulkOutcome[str]:
     """Delete slices; the garbage collector may be deleting them too, after their nodes."""
 
     async def remove(name: str) -> None:

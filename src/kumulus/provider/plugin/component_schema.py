@@ -11,7 +11,7 @@ from pydantic import BaseModel, TypeAdapter
 from kumulus.components.arguments import Argument
 from kumulus.components.described_cluster import CLASSES
 from kumulus.provider.object_types import documented, type_of
-from kumulus.provider.plugin.components import Kind, is_cluster, is_groups, kinds
+from kumulus.provider.plugin.components import ComponentKind, component_kinds, is_cluster, is_groups
 from kumulus.stackfile.schema.document import schema_of
 from kumulus.stackfile.schema.forms import forms
 
@@ -119,10 +119,10 @@ _CODE = re.compile(r"``([^`]+)``")
 def components_schema() -> tuple[dict[str, Any], dict[str, Any]]:
     """The components, and the object types of their arguments, each by token."""
     sections = SectionTypes()
-    return {kind.token: _component(kind, sections) for kind in kinds()}, sections.found
+    return {kind.token: _component(kind, sections) for kind in component_kinds()}, sections.found
 
 
-def _component(kind: Kind, sections: SectionTypes) -> dict[str, Any]:
+def _component(kind: ComponentKind, sections: SectionTypes) -> dict[str, Any]:
     arguments, outputs = kind.arguments, kind.outputs
     names = {each.name: each.key for each in arguments}
     summary = inspect.cleandoc(kind.component.__doc__ or "").split("\n\n")[0]

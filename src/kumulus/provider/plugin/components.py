@@ -17,8 +17,8 @@ from pulumi.provider.server import ProviderServicer
 from pulumi.runtime import proto
 from pulumi.runtime.stack import wait_for_rpcs
 
-from kumulus.components.arguments import Argument, described, outputs
-from kumulus.components.engine import Mistake
+from kumulus.components.arguments import Argument, described_arguments, outputs
+from kumulus.components.engine import UserMistake
 from kumulus.components.resources import ClusterLike
 from kumulus.nodes.errors import InvalidInputs, ProviderError
 from kumulus.provider import VERSION
@@ -30,7 +30,7 @@ _HEAD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
-class Kind:
+class ComponentKind:
     """A component."""
 
     module: str
@@ -52,7 +52,7 @@ class Kind:
     @property
     def arguments(self) -> tuple[Argument, ...]:
         """Its arguments."""
-        return described(getattr(importlib.import_module(self.module), f"{self.name}Args"))
+        return described_arguments(getattr(importlib.import_module(self.module), f"{self.name}Args"))
 
     @property
     def outputs(self) -> tuple[Argument, ...]:
@@ -108,7 +108,7 @@ def _value_for(argument: Argument | None, value: Settled, owner: str, opts: pulu
 
 
 @cache
-def kinds() -> tuple[Kind, ...]:
+def component_kinds() -> tuple[ComponentKind, ...]:
     """All components."""
     found = {
         "emulated_cluster": "EmulatedCluster",
@@ -119,21 +119,21 @@ def kinds() -> tuple[Kind, ...]:
         "helm_addon": "HelmAddon",
         "tenant": "Tenant",
     }
-    made = [Kind(f"{_PACKAGE}.{module}", name, f"kumulus:index:{name}") for module, name in found.items()]
+    made = [ComponentKind(f"{_PACKAGE}.{module}", name, f"kumulus:index:{name}") for module, name in found.items()]
     # The type Fault is taken: it is the resource, with its nodes, that a FleetFault consists of.
-    return (*made, Kind("kumulus.provider.plugin.fleet_fault", "FleetFault", "kumulus:index:FleetFault"))
+    return (*made, ComponentKind("kumulus.provider.plugin.fleet_fault", "FleetFault", "kumulus:index:FleetFault"))
 
 
-def by_token(token: str) -> Kind:
+def by_token(token: str) -> ComponentKind:
     """The component of a type.
 
     Raises:
         pulumi.RunError: there is no such component.
     """
-    for each in kinds():
+    for each in component_kinds():
         if each.token == token:
             return each
-    names = ", ".join(each.token for each in kinds())
+    names = ", ".join(each.token for each in component_kinds())
     raise pulumi.RunError(f"kumulus has no component {token!r}; it has: {names}")
 
 
@@ -158,7 +158,7 @@ class _Components(Provider):
         try:
             with _declaring:
                 component = kind.construct(name, inputs, options or pulumi.ResourceOptions())
-        except Mistake as error:
+        except UserMistake as error:
             raise InvalidInputs(
                 f"what {error.source} is given is not valid",
                 [(kind.place(each.path), f"{each.message}; {each.remedy}") for each in error.problems],

@@ -14,12 +14,12 @@ import grpc.aio
 
 from kumulus.host import ports
 from kumulus.nodes.errors import ProviderError
-from kumulus.provider.engine import Engine
+from kumulus.provider.engine import PulumiEngine
 from kumulus.provider.plugin.package import schema_json
 from kumulus.provider.protocol import engine_pb2, provider_pb2_grpc
 from kumulus.provider.resources.registry import FUNCTIONS, resources
 from kumulus.provider.rpc import Servicer
-from kumulus.provider.settings import Settings
+from kumulus.provider.settings import PluginSettings
 
 HOST = "127.0.0.1"
 REFUSED = "the plugin answers only programs of the user who started it"
@@ -45,12 +45,12 @@ async def serve(arguments: list[str]) -> None:
     """
     plain = [argument for argument in arguments if not argument.startswith("-")]
     address = plain[-1] if plain else None
-    engine = Engine(address)
+    engine = PulumiEngine(address)
     construct = Constructor(address)
     known = ports.users_are_known()
     callers = OwnUser()
     server = grpc.aio.server(options=_OPTIONS, interceptors=[callers] if known else [])
-    settings = Settings()
+    settings = PluginSettings()
     servicer = Servicer(engine, resources(settings), os.getcwd(), FUNCTIONS, schema_json, construct, settings)
     provider_pb2_grpc.add_ResourceProviderServicer_to_server(servicer, server)
     callers.port = server.add_insecure_port(f"{HOST}:0")

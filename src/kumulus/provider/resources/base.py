@@ -13,7 +13,7 @@ from kumulus.model.unknown import UNKNOWN
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
 from kumulus.provider.properties import Property
-from kumulus.provider.resources.diffing import Difference, differences
+from kumulus.provider.resources.diffing import PropertyDifference, differences
 from kumulus.provider.values import contains_unknown
 
 Properties = dict[str, Any]
@@ -28,21 +28,21 @@ def known(properties: Properties, key: str) -> Any:
 
 
 @dataclass(frozen=True)
-class Failure:
+class InputFailure:
     """An input that cannot be accepted: the property's path and what to write instead."""
 
     path: str
     reason: str
 
 
-def mark_failures(within: Where, given: Mapping[str, Any]) -> list[Failure]:
+def mark_failures(within: Where, given: Mapping[str, Any]) -> list[InputFailure]:
     """Failures of an object's labels and annotations, as far as they are known.
 
     Args:
         within: the path of what has them.
     """
     return [
-        Failure(each.path, f"{each.message}; {each.remedy}")
+        InputFailure(each.path, f"{each.message}; {each.remedy}")
         for key, problems in (("labels", label_problems), ("annotations", annotation_problems))
         if given.get(key) is not None and not contains_unknown(given[key])
         for each in problems((*within, key), given[key], True)
@@ -70,7 +70,7 @@ class Operation:
 
 
 @dataclass(frozen=True)
-class Found:
+class ReadResult:
     """What a read found: the resource's id, its outputs as they are, and its inputs."""
 
     resource_id: str
@@ -79,11 +79,11 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckResult:
     """Checked inputs with defaults filled in, or the failures."""
 
     inputs: Properties
-    failures: list[Failure] = field(default_factory=list)
+    failures: list[InputFailure] = field(default_factory=list)
 
 
 class Resource(ABC):
@@ -113,16 +113,16 @@ class Resource(ABC):
         return tuple(each.name for each in cls.inputs if each.replaces)
 
     @classmethod
-    def input_failures(cls, inputs: Properties) -> list[Failure]:
+    def input_failures(cls, inputs: Properties) -> list[InputFailure]:
         """Failures for unknown inputs and for missing ones."""
-        keys = cls.keys()
+        keys, name = cls.keys(), cls.token.rpartition(":")[2]
         found = [
-            Failure(key, f"{cls.__name__} has no input {key!r}; it takes {', '.join(keys)}")
+            InputFailure(key, f"{name} has no input {key!r}; it takes {', '.join(keys)}")
             for key in inputs
             if key not in keys and not key.startswith("__")
         ]
         missing = [each.name for each in cls.inputs if each.required and inputs.get(each.name) is None]
-        return found + [Failure(key, "is required") for key in missing]
+        return found + [InputFailure(key, "is required") for key in missing]
 
     def drawn(self, old_inputs: Properties, inputs: Properties, seed: bytes) -> Properties:
         """Random values for inputs that were left out, drawn before the check; none for most resources.
@@ -133,12 +133,12 @@ class Resource(ABC):
         """
         return {}
 
-    def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
+    def check(self, old_inputs: Properties, inputs: Properties, program: str) -> CheckResult:
         """Validate the inputs and fill in defaults; must give the same answer for the same arguments."""
         present = {key: inputs[key] for key in self.keys() if inputs.get(key) is not None}
-        return Checked(present, self.input_failures(inputs))
+        return CheckResult(present, self.input_failures(inputs))
 
-    def diff(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
+    def diff(self, old_outputs: Properties, inputs: Properties) -> list[PropertyDifference]:
         """Compare what is recorded with what is wanted."""
         return [
             found
@@ -148,7 +148,7 @@ class Resource(ABC):
             )
         ]
 
-    async def examine(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
+    async def examine(self, old_inputs: Properties, inputs: Properties, program: str) -> CheckResult:
         """:meth:`check`, and the checks of inputs that need to ask something outside the plugin."""
         return self.check(old_inputs, inputs, program)
 
@@ -160,7 +160,7 @@ class Resource(ABC):
             inputs: the inputs with defaults filled in.
         """
 
-    async def compare(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
+    async def compare(self, old_outputs: Properties, inputs: Properties) -> list[PropertyDifference]:
         """:meth:`diff`, and the differences that only a look at the real thing shows; in previews too."""
         return self.diff(old_outputs, inputs)
 
@@ -178,7 +178,7 @@ class Resource(ABC):
         """Create it; returns its id (empty in a preview) and outputs."""
 
     @abstractmethod
-    async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
+    async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> ReadResult | None:
         """Look at the real thing; None when it is gone."""
 
     @abstractmethod

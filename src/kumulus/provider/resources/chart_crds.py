@@ -9,21 +9,21 @@ import asyncio
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kumulus.helm import charts, crds, history
-from kumulus.helm.charts import Chart, ChartError, Source
+from kumulus.helm.charts import Chart, ChartError, ChartSource
 from kumulus.model.unknown import UNKNOWN
 from kumulus.model.words import listed
 from kumulus.nodes.errors import PartialFailure, ProviderError
 from kumulus.provider.connections import UNASKED, Connections
 from kumulus.provider.properties import OBJECT, STRING, STRINGS, Property
-from kumulus.provider.resources.base import Checked, Failure, Operation, Properties, known
-from kumulus.provider.resources.diffing import Difference, differences
+from kumulus.provider.resources.base import CheckResult, InputFailure, Operation, Properties, known
+from kumulus.provider.resources.diffing import PropertyDifference, differences
 from kumulus.provider.resources.in_cluster import (
     DRIFT,
     LOOK_PATIENCE,
     PLACE,
     STACK_ID,
     WORK_PATIENCE,
-    InCluster,
+    InClusterResource,
     drifted,
 )
 from kumulus.provider.values import contains_unknown
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _NAMED = 5
 
 
-class ChartCrds(InCluster[Properties]):
+class ChartCrds(InClusterResource[Properties]):
     """The CRDs of a Helm chart, made and kept up to date."""
 
     token: ClassVar[str] = "kumulus:index:ChartCrds"
@@ -61,35 +61,37 @@ class ChartCrds(InCluster[Properties]):
         # For the lifetime of this plugin process: the update applies the chart that its check fetched.
         self._charts: dict[tuple[str, str, str], Chart] = {}
 
-    def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
+    def check(self, old_inputs: Properties, inputs: Properties, program: str) -> CheckResult:
         checked = super().check(old_inputs, inputs, program)
         kept = {key: value for key, value in checked.inputs.items() if key not in self._passing}
-        return Checked(kept, checked.failures)
+        return CheckResult(kept, checked.failures)
 
-    def diff(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
+    def diff(self, old_outputs: Properties, inputs: Properties) -> list[PropertyDifference]:
         found, wanted = super().diff(old_outputs, inputs), inputs.get("crds")
         # Of a chart that is not known yet, the CRDs are not: it does not drop those that are recorded.
         return found if wanted is UNKNOWN else found + differences("crds", old_outputs.get("crds") or {}, wanted or {})
 
-    async def examine(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
+    async def examine(self, old_inputs: Properties, inputs: Properties, program: str) -> CheckResult:
         """See :meth:`Resource.examine`: fetches the chart, as the release's own check will do."""
         checked = self.check(old_inputs, inputs, program)
         if checked.failures:
             return checked
         about = {key: inputs.get(key) for key in ("chart", "repository", "version", "access")}
         if contains_unknown(about):
-            return Checked({**checked.inputs, "version": UNKNOWN, "crds": UNKNOWN})
-        source = Source(str(about["chart"]), about["repository"] or "", about["version"] or "", about["access"] or {})
+            return CheckResult({**checked.inputs, "version": UNKNOWN, "crds": UNKNOWN})
+        source = ChartSource(
+            str(about["chart"]), about["repository"] or "", about["version"] or "", about["access"] or {}
+        )
         try:
             chart = await charts.fetch(source)
             values = inputs.get("values")
             if not contains_unknown(values):
                 await charts.check_values(chart, values or {})
         except ChartError as error:
-            return Checked(checked.inputs, [Failure(error.path, str(error))])
+            return CheckResult(checked.inputs, [InputFailure(error.path, str(error))])
         wanted = {**checked.inputs, "version": chart.version, "crds": chart.digests()}
         self._charts[_key(wanted)] = chart
-        return Checked(wanted)
+        return CheckResult(wanted)
 
     def title(self, properties: Properties) -> str:
         return f"CRDs of {properties.get('name')}"
@@ -117,7 +119,7 @@ class ChartCrds(InCluster[Properties]):
         )
 
     async def remove(self, op: Operation, outputs: Properties) -> None:
-        """See :meth:`InCluster.remove`: removes only CRDs made here that nobody else applies and without objects.
+        """See :meth:`InClusterResource.remove`: removes only CRDs made here, without objects, that nobody else applies.
 
         An add-on's release goes before them. If it is there, only its `crds` has changed, and it works with them.
         """
@@ -148,7 +150,7 @@ class ChartCrds(InCluster[Properties]):
         return [each for each in await asyncio.gather(*asked) if each]
 
     async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
-        """See :meth:`InCluster.make`: keeps a CRD that the chart no longer has, to keep its objects."""
+        """See :meth:`InClusterResource.make`: keeps a CRD that the chart no longer has, to keep its objects."""
         wanted: dict[str, str] = inputs.get("crds") or {}
         _say_dropped(op, inputs, old or {})
         if not wanted:

@@ -11,14 +11,14 @@ from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Silent
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources import adoption, cluster_inputs, removals
-from kumulus.provider.resources.base import Checked, Found, Operation, Properties, Resource, known
-from kumulus.provider.resources.cluster_place import Places, left_by_runs, put_back, require_no_run
-from kumulus.provider.resources.diffing import Difference, differences, join
+from kumulus.provider.resources.base import CheckResult, Operation, Properties, ReadResult, Resource, known
+from kumulus.provider.resources.cluster_place import RecordedPlaces, left_by_runs, put_back, require_no_run
+from kumulus.provider.resources.diffing import PropertyDifference, differences, join
 from kumulus.provider.resources.in_cluster import STACK_ID
-from kumulus.provider.settings import Settings
+from kumulus.provider.settings import PluginSettings
 from kumulus.provider.values import contains_unknown
 from kumulus.runtimes import registry
-from kumulus.runtimes.base import Observed, Recorded, Runtime, Wanted
+from kumulus.runtimes.base import Observed, RecordedControlPlane, Runtime, WantedControlPlane
 from kumulus.runtimes.place import Place, identified, identity_of, same
 from kumulus.runtimes.place import owner as owner_of
 from kumulus.runtimes.whereabouts import LOST
@@ -32,7 +32,7 @@ _REMEDIES = {
 _UNKNOWN_AT_FIRST = ("identity", "server", "directory", "status", "components", "endpoints")
 
 
-class Cluster(Resource):
+class ClusterResource(Resource):
     """The control plane of an emulated cluster."""
 
     token: ClassVar[str] = "kumulus:index:Cluster"
@@ -40,24 +40,24 @@ class Cluster(Resource):
     outputs: ClassVar = cluster_inputs.OUTPUTS
 
     def __init__(
-        self, runtimes: dict[str, Runtime], connections: Connections, settings: Settings | None = None
+        self, runtimes: dict[str, Runtime], connections: Connections, settings: PluginSettings | None = None
     ) -> None:
         """Serve it."""
         self._runtimes = runtimes
         self._connections = connections
-        settings = settings or Settings()
+        settings = settings or PluginSettings()
         self._hourly = settings.hourly
-        self._places = Places(runtimes, settings)
+        self._places = RecordedPlaces(runtimes, settings)
         # The directories of clusters that the stack has and keeps, by URN, and of those that are made again.
         self._kept: dict[str, str] = {}
         self._remade: set[str] = set()
 
-    def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
+    def check(self, old_inputs: Properties, inputs: Properties, program: str) -> CheckResult:
         # An import and a refresh pass on the status that check has filled in; the name is checked with the rest.
         declared = {key: value for key, value in inputs.items() if key != "status"}
         failures = [failure for failure in self.input_failures(declared) if failure.path != "name"]
         present = {key: inputs[key] for key in self.keys() if inputs.get(key) is not None}
-        return cluster_inputs.checked(self._runtimes, old_inputs, present, program, failures)
+        return cluster_inputs.checked_cluster_inputs(self._runtimes, old_inputs, present, program, failures)
 
     async def declare(self, urn: str, old_inputs: Properties, inputs: Properties) -> None:
         """See :meth:`Resource.declare`: a cluster is made again only with the user's consent, and while no run uses it.
@@ -103,8 +103,8 @@ class Cluster(Resource):
                 await runtime.examine_update(wanted, reporters(urn))
         await removals.preview(self._connections, reporters, urn, old, inputs, self._hourly)
 
-    def diff(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
-        found: list[Difference] = []
+    def diff(self, old_outputs: Properties, inputs: Properties) -> list[PropertyDifference]:
+        found: list[PropertyDifference] = []
         for key in self.replaced_by():
             found += differences(key, old_outputs.get(key), inputs.get(key), replace=True)
         # The note next to its files says who owns it.
@@ -135,7 +135,7 @@ class Cluster(Resource):
         wanted = runtime.configuration(self._wanted(inputs))
         return found + differences("configuration", old_outputs.get("configuration"), wanted)
 
-    async def compare(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
+    async def compare(self, old_outputs: Properties, inputs: Properties) -> list[PropertyDifference]:
         """See :meth:`Resource.compare`: where the cluster is, and whether it runs and answers."""
         found = self._places.differences(old_outputs) + self.diff(old_outputs, inputs)
         if old_outputs.get("directory"):
@@ -146,7 +146,9 @@ class Cluster(Resource):
         self._places.require_consent(old_outputs, inputs, found)
         return found
 
-    async def _health(self, old_outputs: Properties, inputs: Properties, found: list[Difference]) -> list[Difference]:
+    async def _health(
+        self, old_outputs: Properties, inputs: Properties, found: list[PropertyDifference]
+    ) -> list[PropertyDifference]:
         """Whether a running cluster stopped running or answering: an update has to leave one that does both.
 
         Of one whose note is gone, nothing else says whether it is there; the update writes another note.
@@ -165,7 +167,7 @@ class Cluster(Resource):
         seen = await runtime.read(self._recorded(old_outputs), Silent())
         health = seen.health if seen else "removed"
         lost = differences("status", health, inputs.get("status"), replace=health in ("removed", "incomplete"))
-        return lost or [Difference("configuration", "update")] * (not noted and place.directory.is_dir())
+        return lost or [PropertyDifference("configuration", "update")] * (not noted and place.directory.is_dir())
 
     async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
         declared, inputs = inputs, _own(inputs)
@@ -190,16 +192,16 @@ class Cluster(Resource):
                 outputs |= {"identity": there.identity, "server": there.server}
         return {**inputs, **outputs}
 
-    async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
+    async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> ReadResult | None:
         if not outputs.get("directory"):
             return await self._adopt(op, resource_id)
         self._places.require_here(outputs)
         seen = await self._runtime(outputs).read(self._recorded(outputs), op.report)
         if seen is None:
             return None
-        return Found(resource_id, self._outputs(inputs, seen, str(outputs.get("owner"))), inputs)
+        return ReadResult(resource_id, self._outputs(inputs, seen, str(outputs.get("owner"))), inputs)
 
-    async def _adopt(self, op: Operation, resource_id: str) -> Found | None:
+    async def _adopt(self, op: Operation, resource_id: str) -> ReadResult | None:
         """Read a cluster for an import, which knows only its id; see ``adoption``."""
         place = adoption.cluster_place(resource_id, op.program)
         inputs, owner = adoption.cluster_inputs(place), place.note().get("owner", "")
@@ -214,7 +216,7 @@ class Cluster(Resource):
             )
         # Imported with its maker's identity: the stack's next update replaces it by its own.
         inputs |= {"stackId": who_made} if (who_made := identity_of(owner)) else {}
-        return Found(place.name, self._outputs(inputs, seen, owner), inputs)
+        return ReadResult(place.name, self._outputs(inputs, seen, owner), inputs)
 
     async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
         declared, inputs = inputs, _own(inputs)
@@ -285,8 +287,8 @@ class Cluster(Resource):
             )
         return self._runtimes[name]
 
-    def _wanted(self, inputs: Properties, owner: str = "") -> Wanted:
-        return Wanted(
+    def _wanted(self, inputs: Properties, owner: str = "") -> WantedControlPlane:
+        return WantedControlPlane(
             name=str(known(inputs, "name")),
             owner=owner,
             home=str(known(inputs, "home")),
@@ -295,8 +297,8 @@ class Cluster(Resource):
             nodes=expected_nodes(inputs.get("contents")),
         )
 
-    def _recorded(self, outputs: Properties) -> Recorded:
-        return Recorded(
+    def _recorded(self, outputs: Properties) -> RecordedControlPlane:
+        return RecordedControlPlane(
             name=str(known(outputs, "name")),
             owner=str(outputs.get("owner")),
             directory=str(known(outputs, "directory")),

@@ -12,7 +12,7 @@ from kumulus.model.unknown import UNKNOWN
 from kumulus.provider.object_types import CONTENTS
 from kumulus.provider.properties import OBJECT, STRING, STRINGS, Property
 from kumulus.provider.resources import adoption
-from kumulus.provider.resources.base import Checked, Failure, Properties
+from kumulus.provider.resources.base import CheckResult, InputFailure, Properties
 from kumulus.provider.resources.in_cluster import STACK_ID
 from kumulus.provider.values import contains_unknown
 from kumulus.runtimes import registry
@@ -66,9 +66,13 @@ OUTPUTS = (
 )
 
 
-def checked(
-    runtimes: Mapping[str, Runtime], old_inputs: Properties, inputs: Properties, program: str, failures: list[Failure]
-) -> Checked:
+def checked_cluster_inputs(
+    runtimes: Mapping[str, Runtime],
+    old_inputs: Properties,
+    inputs: Properties,
+    program: str,
+    failures: list[InputFailure],
+) -> CheckResult:
     """The inputs with defaults filled in.
 
     Defaults stick: a Kubernetes version or home that was filled in at creation stays when the default changes.
@@ -82,8 +86,8 @@ def checked(
     runtime = runtimes.get(str(inputs.setdefault("runtime", registry.DEFAULT)))
     if runtime is None:
         known = ", ".join(sorted(runtimes))
-        failures.append(Failure("runtime", f"{inputs['runtime']!r} is not a runtime; write one of {known}"))
-        return Checked(inputs, failures)
+        failures.append(InputFailure("runtime", f"{inputs['runtime']!r} is not a runtime; write one of {known}"))
+        return CheckResult(inputs, failures)
     sticky = old_inputs if old_inputs.get("runtime") == inputs["runtime"] else {}
     version = inputs.get("kubernetesVersion") or _sticky_version(runtime, sticky)
     if version is not None:
@@ -94,30 +98,30 @@ def checked(
         if isinstance(home, str) and home.strip():
             inputs["home"] = os.path.normpath(os.path.join(program, home))
         else:
-            failures.append(Failure("home", f"is {home!r}; write the path of a directory"))
+            failures.append(InputFailure("home", f"is {home!r}; write the path of a directory"))
     # Not for users to set: it makes a stopped control plane a difference, shown as "degraded" => "running".
     inputs["status"] = "running"
     failures += _option_failures(runtime, inputs.setdefault("options", {}))
-    return Checked(inputs, failures + _contents_failures(inputs))
+    return CheckResult(inputs, failures + _contents_failures(inputs))
 
 
-def _name_failures(name: Any) -> list[Failure]:
+def _name_failures(name: Any) -> list[InputFailure]:
     """Problems with the cluster's name."""
     if name is UNKNOWN:
         return []
     if not isinstance(name, str):
-        return [Failure("name", "a cluster needs a name")]
+        return [InputFailure("name", "a cluster needs a name")]
     mistake = dns_label_mistake(name)
-    return [Failure("name", f"{name!r} {mistake.message}; {mistake.remedy}")] if mistake else []
+    return [InputFailure("name", f"{name!r} {mistake.message}; {mistake.remedy}")] if mistake else []
 
 
-def _option_failures(runtime: Runtime, options: Any) -> list[Failure]:
+def _option_failures(runtime: Runtime, options: Any) -> list[InputFailure]:
     """Problems with the runtime's options."""
     if not isinstance(options, dict):
-        return [Failure("options", "is not a mapping")]
+        return [InputFailure("options", "is not a mapping")]
     if contains_unknown(options):
         return []
-    return [Failure(under("options", path), remedy) for path, remedy in runtime.problems(options).items()]
+    return [InputFailure(under("options", path), remedy) for path, remedy in runtime.problems(options).items()]
 
 
 def _sticky_version(runtime: Runtime, old_inputs: Properties) -> str | None:
@@ -131,19 +135,19 @@ def _sticky_version(runtime: Runtime, old_inputs: Properties) -> str | None:
     return recorded
 
 
-def _version_failures(runtime: Runtime, version: Any) -> list[Failure]:
+def _version_failures(runtime: Runtime, version: Any) -> list[InputFailure]:
     """Problems with the Kubernetes version."""
     if version is UNKNOWN:
         return []
     if not isinstance(version, str) or not _VERSION.match(version):
-        return [Failure("kubernetesVersion", f"{version!r} is not a version; write it like v1.35.4")]
+        return [InputFailure("kubernetesVersion", f"{version!r} is not a version; write it like v1.35.4")]
     problem = runtime.version_problem(version)
-    return [Failure("kubernetesVersion", problem)] if problem else []
+    return [InputFailure("kubernetesVersion", problem)] if problem else []
 
 
-def _contents_failures(inputs: Properties) -> list[Failure]:
+def _contents_failures(inputs: Properties) -> list[InputFailure]:
     """Problems with the declared contents of the cluster."""
     found = inputs.get("contents")
     if found is None or contains_unknown(found) or is_contents(found):
         return []
-    return [Failure("contents", "is not as Kumulus writes it; leave it out")]
+    return [InputFailure("contents", "is not as Kumulus writes it; leave it out")]

@@ -14,11 +14,11 @@ from kumulus.nodes import runs
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
 from kumulus.provider.resources.base import Properties
-from kumulus.provider.resources.diffing import Difference
-from kumulus.provider.settings import Settings
+from kumulus.provider.resources.diffing import PropertyDifference
+from kumulus.provider.settings import PluginSettings
 from kumulus.runtimes import apiserver, directories
-from kumulus.runtimes.base import Observed, Recorded, Runtime
-from kumulus.runtimes.place import Place, described, same
+from kumulus.runtimes.base import Observed, RecordedControlPlane, Runtime
+from kumulus.runtimes.place import Place, described_place, same
 from kumulus.runtimes.whereabouts import LOST, Away, away
 
 
@@ -70,7 +70,7 @@ UNSHOWN = "KUMULUS_UNSHOWN"
 """Set by a caller whose update had no preview that anybody saw: for programs that do not say what is a preview."""
 
 
-class Places:
+class RecordedPlaces:
     """Where the clusters are, as their records say, and where this is.
 
     Args:
@@ -78,7 +78,7 @@ class Places:
         shown: what the pulumi command at work has shown in its preview.
     """
 
-    def __init__(self, runtimes: Mapping[str, Runtime], settings: Settings, shown: Shown | None = None) -> None:
+    def __init__(self, runtimes: Mapping[str, Runtime], settings: PluginSettings, shown: Shown | None = None) -> None:
         self._runtimes = runtimes
         self._settings = settings
         self._shown = shown or Shown()
@@ -121,19 +121,19 @@ class Places:
         found = Place(directory).note().get("owner", recorded)
         if not (same(found, recorded) or same(found, owner)):
             raise ProviderError(
-                f"{directory} now belongs to {described(found)}; set another `name:` in kumulus:cluster, or destroy "
-                "that one where it was made"
+                f"{directory} now belongs to {described_place(found)}; set another `name:` in kumulus:cluster, or "
+                "destroy that one where it was made"
             )
 
-    def differences(self, outputs: Properties) -> list[Difference]:
+    def differences(self, outputs: Properties) -> list[PropertyDifference]:
         """The differences due to a recorded cluster's place; to be called after :meth:`require`."""
         found = self._away(outputs)
         if found is not None and self._settings.move_here and found.moving:
             self._moving[str(found.directory)] = found
-            return [Difference("machine", "update" if found.taken_up else "update-replace")]
+            return [PropertyDifference("machine", "update" if found.taken_up else "update-replace")]
         return []
 
-    def require_consent(self, outputs: Properties, inputs: Properties, found: Sequence[Difference]) -> None:
+    def require_consent(self, outputs: Properties, inputs: Properties, found: Sequence[PropertyDifference]) -> None:
         """Refuse to replace an existing cluster, unless a preview has shown it or the user has allowed it.
 
         Args:
@@ -168,7 +168,7 @@ class Places:
             "and asks; `pulumi config set kumulus:allowReplace true` is leave for it without a preview"
         )
 
-    async def moved_here(self, outputs: Properties, recorded: Recorded, report: Reporter) -> bool:
+    async def moved_here(self, outputs: Properties, recorded: RecordedControlPlane, report: Reporter) -> bool:
         """Whether a recorded cluster was elsewhere and is being moved here; a moved project's old one is deleted."""
         found = self._moving.get(recorded.directory)
         if found is None:

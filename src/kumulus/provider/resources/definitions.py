@@ -17,8 +17,8 @@ from kumulus.kwok.stages import API_VERSION
 from kumulus.model.unknown import UNKNOWN
 from kumulus.nodes.errors import ProviderError
 from kumulus.provider.properties import STRING, Property, listing
-from kumulus.provider.resources.base import Checked, Failure, Operation, Properties, known
-from kumulus.provider.resources.in_cluster import PLACE, WORK_PATIENCE, InCluster, with_remedy
+from kumulus.provider.resources.base import CheckResult, InputFailure, Operation, Properties, known
+from kumulus.provider.resources.in_cluster import PLACE, WORK_PATIENCE, InClusterResource, with_remedy
 from kumulus.runtimes.existing.kwok import others_controller
 
 if TYPE_CHECKING:
@@ -31,18 +31,18 @@ _BEFORE = "before"
 _HELM = "pulumi-resource-kubernetes"
 
 
-class Definitions(InCluster[Properties]):
+class Definitions(InClusterResource[Properties]):
     """The kinds of an API group that a chart brings, which Helm would leave behind."""
 
     token: ClassVar[str] = "kumulus:index:Definitions"
     inputs: ClassVar = (*PLACE, Property("group", STRING, "The kinds' API group.", required=True, replaces=True))
     outputs: ClassVar = (Property(_BEFORE, listing(STRING), "Names of those that were there first, which stay."),)
 
-    def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
+    def check(self, old_inputs: Properties, inputs: Properties, program: str) -> CheckResult:
         checked = super().check(old_inputs, inputs, program)
         group = inputs.get("group")
         if group is not None and group is not UNKNOWN and not isinstance(group, str):
-            checked.failures.append(Failure("group", f"{group!r} is not a string"))
+            checked.failures.append(InputFailure("group", f"{group!r} is not a string"))
         return checked
 
     def title(self, properties: Properties) -> str:
@@ -52,7 +52,7 @@ class Definitions(InCluster[Properties]):
         return str(known(inputs, "group"))
 
     def place_of(self, properties: Properties) -> tuple[object, ...]:
-        """See :meth:`InCluster.place_of`: which kinds they are."""
+        """See :meth:`InClusterResource.place_of`: which kinds they are."""
         return (properties.get("group"),)
 
     def failed(self, properties: Properties, error: Exception) -> ProviderError:
@@ -62,7 +62,7 @@ class Definitions(InCluster[Properties]):
         return {**inputs, _BEFORE: UNKNOWN if old is None else old.get(_BEFORE)}
 
     async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
-        """See :meth:`InCluster.make`: an update changes nothing in the cluster."""
+        """See :meth:`InClusterResource.make`: an update changes nothing in the cluster."""
         if old is not None:
             return await self.previewed(op, inputs, old)
         with self.needing_cluster(inputs):
@@ -77,7 +77,7 @@ class Definitions(InCluster[Properties]):
         return outputs
 
     async def remove(self, op: Operation, outputs: Properties) -> None:
-        """See :meth:`InCluster.remove`; a kind that others need stays, with a warning."""
+        """See :meth:`InClusterResource.remove`; a kind that others need stays, with a warning."""
         group, before = str(known(outputs, "group")), set(outputs.get(_BEFORE) or ())
         client = await self.client(outputs, WORK_PATIENCE)
         ours = [each for each in await _of(client, group) if each["metadata"]["name"] not in before]

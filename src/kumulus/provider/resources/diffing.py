@@ -12,7 +12,7 @@ _STEP = re.compile(r'\["((?:[^"\\]|\\.)*)"\]|([^.\[\]]+)')
 
 
 @dataclass(frozen=True)
-class Difference:
+class PropertyDifference:
     """One entry of a detailed diff."""
 
     path: str
@@ -47,7 +47,9 @@ def _steps(path: str) -> list[str]:
     ]
 
 
-def differences(path: str, old: Any, new: Any, *, replace: bool = False, deep: bool = False) -> list[Difference]:
+def differences(
+    path: str, old: Any, new: Any, *, replace: bool = False, deep: bool = False
+) -> list[PropertyDifference]:
     """Return the differences between two values, descending into maps.
 
     Args:
@@ -58,7 +60,7 @@ def differences(path: str, old: Any, new: Any, *, replace: bool = False, deep: b
         deep: whether to descend into lists too, matching items by index; otherwise lists are compared as a whole.
     """
     if isinstance(old, Mapping) and isinstance(new, Mapping):
-        found: list[Difference] = []
+        found: list[PropertyDifference] = []
         for key in sorted({*old, *new}):
             found += differences(join(path, key), old.get(key), new.get(key), replace=replace, deep=deep)
         return found
@@ -78,4 +80,4 @@ def differences(path: str, old: Any, new: Any, *, replace: bool = False, deep: b
         kind = "delete-replace" if replace else "delete"
     else:
         kind = "update-replace" if replace else "update"
-    return [Difference(path, kind)]
+    return [PropertyDifference(path, kind)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from kumulus.kube import objects
 from kumulus.kube.objects import NODES
-from kumulus.model.fault_consequences import described, reclaimed
+from kumulus.model.fault_consequences import described_fault, reclaimed
 from kumulus.model.node_sets import from_plain, size
 from kumulus.model.pools import Pool, names_of
 from kumulus.nodes.errors import PartialFailure, ProviderError
@@ -17,14 +17,14 @@ from kumulus.nodes.faults.records import Record, record_from
 from kumulus.provider.connections import UNASKED
 from kumulus.provider.object_types import NODE_EFFECTS, OFFER_EFFECTS, POD_EFFECTS
 from kumulus.provider.properties import STRING, STRINGS, Property
-from kumulus.provider.resources.base import Checked, Failure, Operation, Properties, known
+from kumulus.provider.resources.base import CheckResult, InputFailure, Operation, Properties, known
 from kumulus.provider.resources.in_cluster import (
     DRIFT,
     LOOK_PATIENCE,
     PLACE,
     PLACE_KEYS,
     WORK_PATIENCE,
-    InCluster,
+    InClusterResource,
     drifted,
     recorded_owner,
     with_remedy,
@@ -46,20 +46,20 @@ _OWN = (
 _FAULT_KEYS = tuple(each.name for each in _OWN)
 
 
-class Fault(InCluster[Properties]):
+class FaultResource(InClusterResource[Properties]):
     """Something that goes wrong on nodes or with pods, for as long as it is declared."""
 
     token: ClassVar[str] = "kumulus:index:Fault"
     inputs: ClassVar = (*PLACE, *_OWN)
     outputs: ClassVar = (Property("drift", STRING, DRIFT.description),)
 
-    def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
+    def check(self, old_inputs: Properties, inputs: Properties, program: str) -> CheckResult:
         checked = super().check(old_inputs, inputs, program)
         if not checked.failures and not contains_unknown({key: checked.inputs.get(key) for key in _FAULT_KEYS}):
             try:
                 _record(checked.inputs)
             except (KeyError, TypeError, ValueError, AttributeError) as error:
-                checked.failures.append(Failure("", f"is not a fault as Kumulus writes it: {error}"))
+                checked.failures.append(InputFailure("", f"is not a fault as Kumulus writes it: {error}"))
         return checked
 
     def title(self, properties: Properties) -> str:
@@ -69,7 +69,7 @@ class Fault(InCluster[Properties]):
         return with_remedy(super().failed(properties, error), properties)
 
     async def look(self, op: Operation, outputs: Properties, inputs: Properties) -> Properties | None:
-        """See :meth:`InCluster.look`: checks only what pools do not own; the pools check their nodes."""
+        """See :meth:`InClusterResource.look`: checks only what pools do not own; the pools check their nodes."""
         if not inputs.get("kubeconfig"):
             raise ProviderError("a Fault cannot be imported: declare it in the stack file")
         record = _record(inputs)
@@ -116,7 +116,7 @@ class Fault(InCluster[Properties]):
                         recorded=recorded_owner(old),
                         declared=self._declared_on(inputs["clusterIdentity"]),
                     )
-        except (operations.Refused, stages.NoStages) as error:
+        except (operations.FaultRefused, stages.NoStages) as error:
             raise ProviderError(f"fault {record.name}: {error}") from None
         if left := applied.left():
             outputs = {**inputs, "drift": left}
@@ -124,7 +124,7 @@ class Fault(InCluster[Properties]):
         return inputs
 
     async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
-        """See :meth:`InCluster.previewed`: which nodes and running pods the fault hits."""
+        """See :meth:`InClusterResource.previewed`: which nodes and running pods the fault hits."""
         if contains_unknown({key: inputs.get(key) for key in _FAULT_KEYS}):
             return inputs
         record = _record(inputs)
@@ -139,12 +139,12 @@ class Fault(InCluster[Properties]):
                 await operations.refuse_anothers(client, mine, there, recorded_owner(old))
                 running = await pods.count_affected(client, record.nodes, record.pods, there.pools)
                 drawn = (await offerings.drawn(client, record, there.faults.get(record.name))).machines
-            except operations.Refused as error:
+            except operations.FaultRefused as error:
                 raise ProviderError(f"fault {record.name}: {error}") from None
             except UNASKED:
                 running = None
         op.report.info(
-            described(record.kind, record.node, record.pods, before, record.nodes, inputs, running, record.offers)
+            described_fault(record.kind, record.node, record.pods, before, record.nodes, inputs, running, record.offers)
             + reclaimed(drawn)
         )
         return inputs

@@ -20,8 +20,8 @@ from kumulus.nodes.errors import PartialFailure, ProviderError
 from kumulus.nodes.ownership import NotOurs
 from kumulus.provider.connections import GONE, SILENT, UNASKED, Connections, WrongCluster
 from kumulus.provider.properties import BOOLEAN, STRING, STRINGS, Property
-from kumulus.provider.resources.base import Failure, Found, Operation, Properties, Resource, known, why
-from kumulus.provider.resources.diffing import Difference
+from kumulus.provider.resources.base import InputFailure, Operation, Properties, ReadResult, Resource, known, why
+from kumulus.provider.resources.diffing import PropertyDifference
 from kumulus.runtimes.directories import no_room
 from kumulus.runtimes.existing.source import GONE_FOR_GOOD, outlives_by_note
 
@@ -64,7 +64,7 @@ Wanted = TypeVar("Wanted")
 """What a resource makes of its checked inputs; :data:`Properties` for one that takes them as they are."""
 
 
-class InCluster(Resource, Generic[Wanted]):
+class InClusterResource(Resource, Generic[Wanted]):
     """A resource in a cluster; the inputs of :data:`PLACE`, which come first, say in which.
 
     What is in a cluster that is gone is gone with it: it is not found, and its removal is done. While a cluster is
@@ -96,22 +96,22 @@ class InCluster(Resource, Generic[Wanted]):
         return self._clear_way(str(properties["kubeconfig"])) if nodes >= _MANY else nullcontext()
 
     @classmethod
-    def input_failures(cls, inputs: Properties) -> list[Failure]:
+    def input_failures(cls, inputs: Properties) -> list[InputFailure]:
         """See :meth:`Resource.input_failures`; also checks the types of the inputs in :data:`PLACE`."""
         found = super().input_failures(inputs)
         for each in PLACE:
             value, kind = inputs.get(each.name), bool if each is OUTLIVES else str
             if value is not None and value is not UNKNOWN and not isinstance(value, kind):
-                found.append(Failure(each.name, f"{value!r} is not a {each.type.name}"))
+                found.append(InputFailure(each.name, f"{value!r} is not a {each.type.name}"))
         return found
 
-    def diff(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
+    def diff(self, old_outputs: Properties, inputs: Properties) -> list[PropertyDifference]:
         """See :meth:`Resource.diff`: outputs are what exists, so drift found by a read is a difference."""
         drift = old_outputs.get("drift")
         paths = [f"drift.{key}" for key in drift] if isinstance(drift, Mapping) else ["drift"] if drift else []
         # OUTLIVES follows from the cluster: that it was not recorded is no reason for an update.
         found = [each for each in super().diff(old_outputs, inputs) if each.path != OUTLIVES.name]
-        return found + [Difference(path, "delete") for path in paths]
+        return found + [PropertyDifference(path, "delete") for path in paths]
 
     @abstractmethod
     def title(self, properties: Properties) -> str:
@@ -203,15 +203,15 @@ class InCluster(Resource, Generic[Wanted]):
             raise PartialFailure(str(self.failed(outputs, ProviderError(str(reason)))), resource_id, outputs) from None
         return outputs
 
-    async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
+    async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> ReadResult | None:
         try:
             found = await self.look(op, outputs, inputs)
         except GONE:
             return None
         except self.silent as error:
             op.report.warn(f"{self.unlooked(inputs)} not looked at: {error}")
-            return Found(resource_id, outputs, inputs)
-        return None if found is None else Found(resource_id, found, inputs)
+            return ReadResult(resource_id, outputs, inputs)
+        return None if found is None else ReadResult(resource_id, found, inputs)
 
     async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
         """See :meth:`Resource.delete`; what now belongs to somebody else is left alone.

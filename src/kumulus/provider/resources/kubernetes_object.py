@@ -15,14 +15,14 @@ from kumulus.nodes.errors import PartialFailure, ProviderError
 from kumulus.nodes.owned_objects import FIXED, Address, Owned
 from kumulus.nodes.ownership import NotOurs
 from kumulus.provider.properties import OBJECT, STRINGS, Property
-from kumulus.provider.resources.base import Checked, Failure, Operation, Properties, known, mark_failures
-from kumulus.provider.resources.diffing import Difference, Kind, covers
+from kumulus.provider.resources.base import CheckResult, InputFailure, Operation, Properties, known, mark_failures
+from kumulus.provider.resources.diffing import Kind, PropertyDifference, covers
 from kumulus.provider.resources.in_cluster import (
     DRIFT,
     LOOK_PATIENCE,
     PLACE,
     WORK_PATIENCE,
-    InCluster,
+    InClusterResource,
     drifted,
 )
 from kumulus.provider.values import contains_unknown
@@ -39,7 +39,7 @@ _TOKEN_WITHIN = 30.0
 _REMEDY = "give yours another name, or remove that one first"
 
 
-class KubernetesObject(InCluster[Properties]):
+class KubernetesObjectResource(InClusterResource[Properties]):
     """An object that is the stack's own: what its manifest does not have is left to others."""
 
     token: ClassVar[str] = "kumulus:index:KubernetesObject"
@@ -60,14 +60,14 @@ class KubernetesObject(InCluster[Properties]):
         DRIFT,
     )
 
-    def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
+    def check(self, old_inputs: Properties, inputs: Properties, program: str) -> CheckResult:
         checked = super().check(old_inputs, inputs, program)
         manifest = inputs.get(_MANIFEST)
         if manifest is not None and manifest is not UNKNOWN:
             checked.failures.extend(_failures(manifest))
         return checked
 
-    def diff(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
+    def diff(self, old_outputs: Properties, inputs: Properties) -> list[PropertyDifference]:
         """See :meth:`Resource.diff`: what the server refuses to change is replaced."""
         replacing = [f"{_MANIFEST}.{each}" for each in (*_ADDRESS, *FIXED)]
         return [
@@ -89,14 +89,14 @@ class KubernetesObject(InCluster[Properties]):
         return (Address.of(manifest) if isinstance(manifest, Mapping) else None,)
 
     def failed(self, properties: Properties, error: Exception) -> ProviderError:
-        """See :meth:`InCluster.failed`; a namespace that somebody has deleted is made again by a refresh."""
+        """See :meth:`InClusterResource.failed`; a namespace that somebody has deleted is made again by a refresh."""
         failure, namespace = super().failed(properties, error), Address.of(known(properties, _MANIFEST)).namespace
         if not (isinstance(error, ApiError) and error.status == 404 and f'namespaces "{namespace}"' in error.message):
             return failure
         return ProviderError(f"{failure}; make it, or if the stack declares it, `pulumi up --refresh` does")
 
     async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
-        """See :meth:`InCluster.previewed`: refuses another owner's object here too, once there is a cluster."""
+        """See :meth:`InClusterResource.previewed`: refuses another owner's object here too, once there is a cluster."""
         outputs = inputs
         if _gets_token(inputs):
             outputs = {**inputs, _DATA: UNKNOWN if old is None else old.get(_DATA)}
@@ -172,18 +172,18 @@ def _gets_token(inputs: Properties) -> bool:
     return isinstance(manifest, Mapping) and manifest.get("type") == TOKEN
 
 
-def _failures(manifest: object) -> list[Failure]:
+def _failures(manifest: object) -> list[InputFailure]:
     if not isinstance(manifest, Mapping):
-        return [Failure(_MANIFEST, f"{manifest!r} is no object; write one with apiVersion, kind and metadata")]
+        return [InputFailure(_MANIFEST, f"{manifest!r} is no object; write one with apiVersion, kind and metadata")]
     metadata = manifest.get("metadata")
     if metadata is not UNKNOWN and not isinstance(metadata, Mapping):
-        return [Failure(f"{_MANIFEST}.metadata", f"{metadata!r} is no object; write one with a name")]
+        return [InputFailure(f"{_MANIFEST}.metadata", f"{metadata!r} is no object; write one with a name")]
     within: Mapping[str, Any] = {"name": UNKNOWN} if metadata is UNKNOWN else cast(Mapping[str, Any], metadata)
     texts = {each: manifest.get(each) for each in ("apiVersion", "kind")} | {"metadata.name": within.get("name")}
     if within.get("namespace") is not None:
         texts["metadata.namespace"] = within["namespace"]
     return [
-        Failure(f"{_MANIFEST}.{path}", f"{value!r} is no text" if value else "is required")
+        InputFailure(f"{_MANIFEST}.{path}", f"{value!r} is no text" if value else "is required")
         for path, value in texts.items()
         if value is not UNKNOWN and not (value and isinstance(value, str))
     ] + mark_failures((_MANIFEST, "metadata"), within)

@@ -8,13 +8,13 @@ from kumulus.nodes import namespaces
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.ownership import NotOurs
 from kumulus.provider.properties import STRING, STRINGS, Property
-from kumulus.provider.resources.base import Checked, Failure, Operation, Properties, known, mark_failures
+from kumulus.provider.resources.base import CheckResult, InputFailure, Operation, Properties, known, mark_failures
 from kumulus.provider.resources.in_cluster import (
     DRIFT,
     LOOK_PATIENCE,
     PLACE,
     WORK_PATIENCE,
-    InCluster,
+    InClusterResource,
     drifted,
     recorded_owner,
 )
@@ -24,7 +24,7 @@ _SECONDS_TO_GO = 120.0
 _REMEDY = "write another `namespace:` for the tenant, or remove that one first"
 
 
-class Namespace(InCluster[Properties]):
+class NamespaceResource(InClusterResource[Properties]):
     """A namespace that is the stack's own: deleted with everything in it when the stack goes."""
 
     token: ClassVar[str] = "kumulus:index:Namespace"
@@ -42,12 +42,12 @@ class Namespace(InCluster[Properties]):
     )
     outputs: ClassVar = (DRIFT,)
 
-    def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
+    def check(self, old_inputs: Properties, inputs: Properties, program: str) -> CheckResult:
         checked = super().check(old_inputs, inputs, program)
         failures, name = checked.failures, inputs.get("name")
         if isinstance(name, str) and (mistake := dns_label_mistake(name)):
-            failures.append(Failure("name", f"{name!r} {mistake.message}; {mistake.remedy}"))
-        return Checked(checked.inputs, failures + mark_failures((), inputs))
+            failures.append(InputFailure("name", f"{name!r} {mistake.message}; {mistake.remedy}"))
+        return CheckResult(checked.inputs, failures + mark_failures((), inputs))
 
     def title(self, properties: Properties) -> str:
         return f"namespace {known(properties, 'name')}"
@@ -66,7 +66,7 @@ class Namespace(InCluster[Properties]):
         return drifted(inputs, namespaces.differences(there, wanted))
 
     async def remove(self, op: Operation, outputs: Properties) -> None:
-        """See :meth:`InCluster.remove`: with everything in it."""
+        """See :meth:`InClusterResource.remove`: with everything in it."""
         wanted = _wanted(outputs)
         client = await self.client(outputs, WORK_PATIENCE)
         op.report.status(f"waiting until everything in {wanted.name} is gone")
@@ -84,7 +84,7 @@ class Namespace(InCluster[Properties]):
         return inputs
 
     async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
-        """See :meth:`InCluster.previewed`: refuses another owner's namespace here too, once there is a cluster."""
+        """See :meth:`InClusterResource.previewed`: refuses another owner's namespace here too, given a cluster."""
         if contains_unknown(inputs):
             return inputs
         with self.previewing_name(op, inputs, _REMEDY):
@@ -98,9 +98,9 @@ def _recorded(outputs: Properties | None) -> str:
     return str((outputs or {}).get("stack") or "")
 
 
-def _wanted(properties: Properties, old: Properties | None = None) -> namespaces.Namespace:
+def _wanted(properties: Properties, old: Properties | None = None) -> namespaces.WantedNamespace:
     identity, stack = str(properties.get("stackId") or ""), str(known(properties, "stack"))
-    return namespaces.Namespace(
+    return namespaces.WantedNamespace(
         name=str(known(properties, "name")),
         owner=Owner(identity, stack, recorded_owner(old) or ""),
         labels=_texts(properties, "labels"),

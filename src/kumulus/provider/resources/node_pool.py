@@ -28,14 +28,14 @@ from kumulus.nodes.pools.through_storage import StorageOf
 from kumulus.provider.connections import SILENT, UNASKED, Connections
 from kumulus.provider.properties import OBJECT, Property
 from kumulus.provider.resources import adoption
-from kumulus.provider.resources.base import Checked, Found, Operation, Properties, limited, why
-from kumulus.provider.resources.diffing import Difference
+from kumulus.provider.resources.base import CheckResult, Operation, Properties, ReadResult, limited, why
+from kumulus.provider.resources.diffing import PropertyDifference
 from kumulus.provider.resources.in_cluster import (
     DRIFT,
     LOOK_PATIENCE,
     WORK_PATIENCE,
     ClearWay,
-    InCluster,
+    InClusterResource,
     outlives_stack,
     recorded_owner,
     with_remedy,
@@ -43,14 +43,14 @@ from kumulus.provider.resources.in_cluster import (
 from kumulus.provider.resources.pool_properties import (
     INPUTS,
     Attempt,
-    Wanted,
+    WantedPool,
     as_recorded,
-    checked,
+    checked_pool_inputs,
     left_behind,
     number,
     outcome,
     outputs_of,
-    pool_of,
+    owned_pool,
     replicas_before,
     report_update,
 )
@@ -60,14 +60,14 @@ if TYPE_CHECKING:
     import asyncio
 
     from kumulus.kube import Client
-    from kumulus.nodes.pools.observe import Observation
-    from kumulus.nodes.pools.result import Result
+    from kumulus.nodes.pools.observe import PoolObservation
+    from kumulus.nodes.pools.result import ConvergeResult
 
 # Seconds for a look that every preview and update takes, whether or not the cluster answers.
 _GLANCE = 0.5
 
 
-class NodePool(InCluster[Wanted]):
+class NodePool(InClusterResource[WantedPool]):
     """The emulated nodes of one node group in one availability zone, as one resource."""
 
     token: ClassVar[str] = "kumulus:index:NodePool"
@@ -97,8 +97,8 @@ class NodePool(InCluster[Wanted]):
         # What a look without a refresh has found, by the pool's place, for the preview to say.
         self._lost: dict[tuple[object, ...], Mapping[str, object]] = {}
 
-    def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
-        return checked(inputs, self.input_failures(inputs))
+    def check(self, old_inputs: Properties, inputs: Properties, program: str) -> CheckResult:
+        return checked_pool_inputs(inputs, self.input_failures(inputs))
 
     def title(self, properties: Properties) -> str:
         return f"pool {properties.get('name')}"
@@ -106,8 +106,8 @@ class NodePool(InCluster[Wanted]):
     def failed(self, properties: Properties, error: Exception) -> ProviderError:
         return with_remedy(ProviderError(f"{self.title(properties)}: {explain(error)}"), properties)
 
-    def decode(self, inputs: Properties) -> Wanted:
-        return Wanted(pool_of(inputs), inputs)
+    def decode(self, inputs: Properties) -> WantedPool:
+        return WantedPool(owned_pool(inputs), inputs)
 
     async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
         if not contains_unknown(inputs):
@@ -116,10 +116,10 @@ class NodePool(InCluster[Wanted]):
             with suppress(*UNASKED):
                 await self._refuse_real(wanted, LOOK_PATIENCE)
         elif old is None and not contains_unknown({key: inputs.get(key) for key in POOL_KEYS}):
-            op.report.info(consequences(None, pool_of(inputs), hourly=self._hourly).describe())
+            op.report.info(consequences(None, owned_pool(inputs), hourly=self._hourly).describe())
         return inputs
 
-    async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
+    async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> ReadResult | None:
         """See :meth:`Resource.read`; an import knows only an id."""
         if not inputs.get("kubeconfig"):
             inputs = await adoption.pool_inputs(self._connections, resource_id, op.program)
@@ -129,7 +129,7 @@ class NodePool(InCluster[Wanted]):
     async def look(self, op: Operation, outputs: Properties, inputs: Properties) -> Properties | None:
         return await self._looked(outputs, inputs)
 
-    async def compare(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
+    async def compare(self, old_outputs: Properties, inputs: Properties) -> list[PropertyDifference]:
         """See :meth:`Resource.compare`: nodes that are lost are a difference, without a refresh too."""
         found = self.diff(old_outputs, inputs)
         if found or contains_unknown(inputs):
@@ -140,12 +140,12 @@ class NodePool(InCluster[Wanted]):
                 seen = await self._looked(old_outputs, inputs)
                 lost = {"missing": "all nodes"} if seen is None else _drift(seen)
                 self._lost[self._whereabouts(inputs)] = lost
-                return [Difference("replicas", "update")] if "missing" in lost else []
+                return [PropertyDifference("replicas", "update")] if "missing" in lost else []
         return []
 
     async def _looked(self, outputs: Properties, inputs: Properties) -> Properties | None:
         """The outputs as they are; None when the pool does not exist."""
-        pool = pool_of(inputs)
+        pool = owned_pool(inputs)
         client = await self.client(inputs, LOOK_PATIENCE)
         # An import knows no outputs.
         recorded_as = recorded_owner(outputs or None)
@@ -162,7 +162,7 @@ class NodePool(InCluster[Wanted]):
         # An update that was cut off may have marked only some nodes with the stack's identity, which the inputs have.
         recorded_as = recorded_owner(outputs)
         outputs = {**outputs, "stackId": op.old_inputs.get("stackId") or recorded_as}
-        pool = pool_of(outputs)
+        pool = owned_pool(outputs)
         try:
             async with limited(op) as stop:
                 client = await self.client(outputs, WORK_PATIENCE)
@@ -181,13 +181,13 @@ class NodePool(InCluster[Wanted]):
         for identity in {recorded_as, recorded_owner(outputs)}:
             await records.forget_pool(client, pool.name, self.owner(op, {"stackId": identity}))
 
-    async def make(self, op: Operation, resource_id: str, wanted: Wanted, old: Properties | None) -> Properties:
-        """See :meth:`InCluster.make`; if only part of the work succeeds, that part is recorded."""
+    async def make(self, op: Operation, resource_id: str, wanted: WantedPool, old: Properties | None) -> Properties:
+        """See :meth:`InClusterResource.make`; if only part of the work succeeds, that part is recorded."""
         pool, recorded_as = wanted.pool, recorded_owner(old)
         client = await self._reached(op, wanted)
         attempt = Attempt(op, client, resource_id, wanted, old)
 
-        async def look(pool: Pool) -> tuple[Pool, Observation]:
+        async def look(pool: Pool) -> tuple[Pool, PoolObservation]:
             found = await scaled.as_left(client, pool, WORK_PATIENCE, recorded_as, new=not old)
             before = replicas_before(op, old or {})
             return found, await observe(client, found, before=before, recorded=recorded_as, left=True)
@@ -217,12 +217,12 @@ class NodePool(InCluster[Wanted]):
         return outputs_of(wanted.inputs, number(wanted.pool, pool.replicas), {})
 
     async def settle(self, op: Operation, outputs: Properties) -> None:
-        """See :meth:`InCluster.settle`: the stack's faults whose time is up end, on the nodes of all of its pools."""
+        """See :meth:`InClusterResource.settle`: the stack's faults whose time is up end, on all of its pools."""
         async with limited(op):
             client = await self.client(outputs, WORK_PATIENCE)
             await operations.settle(client, await records.read(client, only_pool=""), self.owner(op, outputs))
 
-    async def _reached(self, op: Operation, wanted: Wanted) -> Client:
+    async def _reached(self, op: Operation, wanted: WantedPool) -> Client:
         """A client of the cluster, in which no real node has a name of the pool.
 
         Raises:
@@ -237,7 +237,7 @@ class NodePool(InCluster[Wanted]):
         except TimeoutError:
             raise ProviderError(f"pool {wanted.pool.name}: {why(op)}; nothing was done") from None
 
-    async def _refuse_real(self, wanted: Wanted, patience: float) -> None:
+    async def _refuse_real(self, wanted: WantedPool, patience: float) -> None:
         if outlives_stack(wanted.inputs):
             client = await self.client(wanted.inputs, patience)
             try:
@@ -249,8 +249,8 @@ class NodePool(InCluster[Wanted]):
         self,
         op: Operation,
         client: Client,
-        wanted: Wanted,
-        look: Callable[[], Awaitable[tuple[Pool, Observation]]],
+        wanted: WantedPool,
+        look: Callable[[], Awaitable[tuple[Pool, PoolObservation]]],
         stop: asyncio.Event,
     ) -> Pool:
         """Record the pool in the cluster; returns it with the faults of its nodes."""
@@ -259,14 +259,14 @@ class NodePool(InCluster[Wanted]):
         return await record.making_room(write, relieve, look, client, stop, op.report)
 
     async def _converged(
-        self, op: Operation, client: Client, stop: asyncio.Event, wanted: Wanted, pool: Pool, seen: Observation
-    ) -> Result:
+        self, op: Operation, client: Client, stop: asyncio.Event, wanted: WantedPool, pool: Pool, seen: PoolObservation
+    ) -> ConvergeResult:
         """Make the nodes as they are wanted, through the API server, or in its storage where that is possible."""
         storage_of = self._storage_of and partial(self._storage_of, str(wanted.inputs["kubeconfig"]), client)
         with self.cleared_way(wanted.inputs, len(seen.missing) + len(seen.altered) + len(seen.extra)):
             return await converge(client, pool, seen, stop, op.report, storage_of)
 
-    async def _on_record(self, wanted: Wanted, recorded_as: str | None) -> Pool | None:
+    async def _on_record(self, wanted: WantedPool, recorded_as: str | None) -> Pool | None:
         """The pool as the cluster has it on record; refuses, in a preview too, one that is in its way there."""
         # A cluster that does not answer is reported by the operation that needs it.
         with suppress(*UNASKED):
@@ -278,7 +278,7 @@ class NodePool(InCluster[Wanted]):
                 raise ProviderError(f"pool {wanted.pool.name}: {error}") from None
         return None
 
-    async def _preview(self, op: Operation, wanted: Wanted, recorded: Properties | None) -> None:
+    async def _preview(self, op: Operation, wanted: WantedPool, recorded: Properties | None) -> None:
         """Report what an update means, and the drift that it repairs."""
         old = there = await self._on_record(wanted, recorded_owner(recorded))
         if recorded is not None:
@@ -298,7 +298,7 @@ class NodePool(InCluster[Wanted]):
 def _pool_if_any(properties: Properties) -> Pool | None:
     """The pool that recorded properties describe; None if they describe none, as after a change by hand."""
     try:
-        return pool_of(properties)
+        return owned_pool(properties)
     except ProviderError:
         return None
 

@@ -12,18 +12,18 @@ from kumulus.model.checks import MOST_REPLICAS
 from kumulus.model.consequences import Hourly, consequences
 from kumulus.model.errors import SpecError
 from kumulus.model.identity import Owner
-from kumulus.model.named_nodes import count_problems
+from kumulus.model.named_nodes import named_count_problems
 from kumulus.model.pool_form import POOL_KEYS, checked_pool, pool_problems, pool_to_properties, pool_within
 from kumulus.model.pools import Pool
 from kumulus.nodes.errors import PartialFailure, ProviderError
 from kumulus.nodes.pools import scaled
-from kumulus.nodes.pools.observe import CALM, SILENT, STOPPED, Observation, observe_until_still
+from kumulus.nodes.pools.observe import CALM, SILENT, STOPPED, PoolObservation, observe_until_still
 from kumulus.nodes.pools.removal import bound_to
-from kumulus.nodes.pools.result import Result, describe_drift, explain
+from kumulus.nodes.pools.result import ConvergeResult, describe_drift, explain
 from kumulus.nodes.reporter import Reporter
 from kumulus.provider.connections import UNASKED
 from kumulus.provider.object_types import POOL
-from kumulus.provider.resources.base import Checked, Failure, Operation, Properties, why
+from kumulus.provider.resources.base import CheckResult, InputFailure, Operation, Properties, why
 from kumulus.provider.resources.in_cluster import (
     LOOK_PATIENCE,
     PLACE,
@@ -43,7 +43,7 @@ INPUTS = (*PLACE, *(replace(each, replaces=each.name == "name") for each in POOL
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedPool:
     """What a stack wants of a pool."""
 
     pool: Pool
@@ -52,20 +52,20 @@ class Wanted:
     """The checked inputs, which are recorded."""
 
 
-def checked(inputs: Properties, failures: list[Failure]) -> Checked:
+def checked_pool_inputs(inputs: Properties, failures: list[InputFailure]) -> CheckResult:
     """The inputs in the form that is kept."""
     wire = {key: inputs[key] for key in POOL_KEYS if key in inputs}
     if not contains_unknown(wire):
         problems = pool_problems(wire)
-        problems += count_problems(("replicas",), wire.get("nodes"), wire.get("replicas"))
-        failures += [Failure(p.path, f"{p.message}; {p.remedy}") for p in problems]
+        problems += named_count_problems(("replicas",), wire.get("nodes"), wire.get("replicas"))
+        failures += [InputFailure(p.path, f"{p.message}; {p.remedy}") for p in problems]
         if not problems:
             # Quantities in the API server's own form, so that "1000m" and "1" are no difference.
             wire = pool_to_properties(checked_pool(wire))
-    return Checked({**{key: inputs[key] for key in PLACE_KEYS if key in inputs}, **wire}, failures)
+    return CheckResult({**{key: inputs[key] for key in PLACE_KEYS if key in inputs}, **wire}, failures)
 
 
-def pool_of(properties: Properties) -> Pool:
+def owned_pool(properties: Properties) -> Pool:
     """The pool, with the stack's identity among its nodes' labels."""
     try:
         pool = pool_within(properties)
@@ -107,7 +107,7 @@ def outputs_of(inputs: Properties, present: int, found: dict[str, Any]) -> Prope
     return drifted({**inputs, "replicas": present}, found)
 
 
-def outcome(result: Result, op: Operation) -> str:
+def outcome(result: ConvergeResult, op: Operation) -> str:
     """What was done, what was not, and why."""
     if result.problems:
         return f"{result.describe()}: {result.problems[0]}"
@@ -121,7 +121,7 @@ class Attempt:
     op: Operation
     client: Client
     resource_id: str
-    wanted: Wanted
+    wanted: WantedPool
     old: Properties | None
     """The recorded outputs; None before there are any."""
 
@@ -130,21 +130,21 @@ class Attempt:
         message = why(self.op) if isinstance(error, TimeoutError) else explain(error)
         return self.partial(pool, message, await self._look(pool, error), known=_counted(self.old or {}))
 
-    async def unfinished(self, pool: Pool, seen: Observation, result: Result) -> PartialFailure:
+    async def unfinished(self, pool: Pool, seen: PoolObservation, result: ConvergeResult) -> PartialFailure:
         """The failure of an attempt that has left something to do."""
         after = result.left if result.certain else await self._look(pool)
         if after is not None and not result.certain:
             result = result.recounted(seen, after)
         return self.partial(pool, outcome(result, self.op), after, result.problems[1:], result.left.present)
 
-    async def _look(self, pool: Pool, error: Exception | None = None) -> Observation | None:
+    async def _look(self, pool: Pool, error: Exception | None = None) -> PoolObservation | None:
         patience = STOPPED if self.op.stop.is_set() else CALM
         if isinstance(error, Unreachable):
             patience = SILENT
         return await observe_until_still(self.client, pool, patience, recorded_owner(self.old))
 
     def partial(
-        self, pool: Pool, message: str, seen: Observation | None, reasons: Sequence[str] = (), known: int = 0
+        self, pool: Pool, message: str, seen: PoolObservation | None, reasons: Sequence[str] = (), known: int = 0
     ) -> PartialFailure:
         """A partial failure that records what really exists, or that this is not known.
 

@@ -7,17 +7,17 @@ from kumulus.host import extras
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Resource
 from kumulus.provider.resources.chart_crds import ChartCrds
-from kumulus.provider.resources.cluster import Cluster
+from kumulus.provider.resources.cluster import ClusterResource
 from kumulus.provider.resources.definitions import Definitions
-from kumulus.provider.resources.fault import Fault
-from kumulus.provider.resources.in_cluster import InCluster
-from kumulus.provider.resources.kubernetes_object import KubernetesObject
-from kumulus.provider.resources.namespace import Namespace
+from kumulus.provider.resources.fault import FaultResource
+from kumulus.provider.resources.in_cluster import InClusterResource
+from kumulus.provider.resources.kubernetes_object import KubernetesObjectResource
+from kumulus.provider.resources.namespace import NamespaceResource
 from kumulus.provider.resources.node_pool import NodePool
 from kumulus.provider.resources.release import ReleaseMark
 from kumulus.provider.resources.release_preparation import ReleasePreparation
-from kumulus.provider.resources.state_only import DestroyCheck, Lifetime, StackIdentity
-from kumulus.provider.settings import Settings
+from kumulus.provider.resources.state_only import DestroyCheck, Lifetime, StackIdentityResource
+from kumulus.provider.settings import PluginSettings
 from kumulus.runtimes import registry
 from kumulus.runtimes.base import Runtime
 from kumulus.runtimes.existing.kwok import FIND_KWOK, find_kwok
@@ -36,31 +36,39 @@ FUNCTIONS = {FIND_KWOK: find_kwok, FIND_CHARTS: find_charts, "kumulus:index:read
 
 
 # Those that need nothing but connections.
-_PLAIN: tuple[type[InCluster[Any]], ...] = (
-    Namespace,
-    KubernetesObject,
+_PLAIN: tuple[type[InClusterResource[Any]], ...] = (
+    NamespaceResource,
+    KubernetesObjectResource,
     Definitions,
     ReleasePreparation,
     ChartCrds,
     ReleaseMark,
     *extras.brought("resources"),
 )
-CLASSES: tuple[type[Resource], ...] = (StackIdentity, Cluster, NodePool, Lifetime, DestroyCheck, Fault, *_PLAIN)
+CLASSES: tuple[type[Resource], ...] = (
+    StackIdentityResource,
+    ClusterResource,
+    NodePool,
+    Lifetime,
+    DestroyCheck,
+    FaultResource,
+    *_PLAIN,
+)
 """Every resource, those of the extras included."""
 
 
-def resources(settings: Settings | None = None) -> dict[str, Resource]:
+def resources(settings: PluginSettings | None = None) -> dict[str, Resource]:
     """Make the resources, sharing one set of API connections."""
-    settings = settings or Settings()
+    settings = settings or PluginSettings()
     connections, way = Connections(settings.place), CpuYield()
     runtimes: dict[str, Runtime] = {each.name: each.make() for each in registry.every()}
     served: list[Resource] = [
-        StackIdentity(),
-        Cluster(runtimes, connections, settings),
+        StackIdentityResource(),
+        ClusterResource(runtimes, connections, settings),
         NodePool(connections, way.cleared, Storages().of, relieve_cluster, settings.hourly),
         Lifetime(),
         DestroyCheck(runtimes, settings),
-        Fault(connections, way.cleared),
+        FaultResource(connections, way.cleared),
         *(each(connections) for each in _PLAIN),
     ]
     return {resource.token: resource for resource in served}

@@ -9,12 +9,12 @@ from kumulus.nodes.errors import ProviderError
 from kumulus.provider.connections import UNASKED
 from kumulus.provider.properties import STRING, Property
 from kumulus.provider.resources.base import Operation, Properties, known
-from kumulus.provider.resources.diffing import Difference
-from kumulus.provider.resources.in_cluster import LOOK_PATIENCE, PLACE, WORK_PATIENCE, InCluster
+from kumulus.provider.resources.diffing import PropertyDifference
+from kumulus.provider.resources.in_cluster import LOOK_PATIENCE, PLACE, WORK_PATIENCE, InClusterResource
 from kumulus.provider.values import contains_unknown
 
 
-class OfRelease(InCluster[Properties]):
+class OfRelease(InClusterResource[Properties]):
     """A resource about a Helm release; ``namespace`` and ``name`` say which, in addition to its cluster's place."""
 
     inputs: ClassVar[tuple[Property, ...]] = (
@@ -27,22 +27,22 @@ class OfRelease(InCluster[Properties]):
         return f"release {self.id_of(properties)}"
 
     def id_of(self, inputs: Properties) -> str:
-        """See :meth:`InCluster.id_of`: ``namespace/name`` of the release."""
+        """See :meth:`InClusterResource.id_of`: ``namespace/name`` of the release."""
         return f"{known(inputs, 'namespace')}/{known(inputs, 'name')}"
 
     def place_of(self, properties: Properties) -> tuple[object, ...]:
-        """See :meth:`InCluster.place_of`: which release it is about."""
+        """See :meth:`InClusterResource.place_of`: which release it is about."""
         return (properties.get("namespace"), properties.get("name"))
 
     async def look(self, op: Operation, outputs: Properties, inputs: Properties) -> Properties:
-        """See :meth:`InCluster.look`; what is recorded stands, as :meth:`compare` may look at the release instead."""
+        """See :meth:`InClusterResource.look`; what is recorded stands; :meth:`compare` may look at the release."""
         return outputs
 
     async def remove(self, op: Operation, outputs: Properties) -> None:
-        """See :meth:`InCluster.remove`: most of these resources have nothing to remove besides the release."""
+        """See :meth:`InClusterResource.remove`: most of these resources have nothing to remove besides the release."""
 
     async def revisions(self, properties: Properties, patience: float) -> list[Revision]:
-        """The release's revisions; arguments and errors as of :meth:`InCluster.client`."""
+        """The release's revisions; arguments and errors as of :meth:`InClusterResource.client`."""
         client = await self.client(properties, patience)
         namespace, name = str(known(properties, "namespace")), str(known(properties, "name"))
         return await history.revisions(client, namespace, name, patience)
@@ -59,7 +59,7 @@ class ReleaseMark(OfRelease):
 
     token: ClassVar[str] = "kumulus:index:ReleaseMark"
 
-    async def compare(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
+    async def compare(self, old_outputs: Properties, inputs: Properties) -> list[PropertyDifference]:
         """See :meth:`Resource.compare`: a release that was installed again has to be marked again."""
         found = self.diff(old_outputs, inputs)
         if found or contains_unknown(inputs):
@@ -70,7 +70,7 @@ class ReleaseMark(OfRelease):
             return []
         mine = str(inputs.get("stackId") or "")
         marked = any(revision.recorded and (revision.owner or Owner()).identity == mine for revision in revisions)
-        return [Difference("name", "update")] if revisions and not marked else []
+        return [PropertyDifference("name", "update")] if revisions and not marked else []
 
     async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
         owner = self.owner(op, inputs, old)

@@ -15,7 +15,7 @@ from kumulus.nodes.errors import ProviderError
 from kumulus.provider.connections import SILENT, UNASKED
 from kumulus.provider.properties import BOOLEAN, INTEGER, STRING, Property
 from kumulus.provider.resources.base import Operation, Properties, known
-from kumulus.provider.resources.diffing import Difference
+from kumulus.provider.resources.diffing import PropertyDifference
 from kumulus.provider.resources.in_cluster import LOOK_PATIENCE, WORK_PATIENCE
 from kumulus.provider.resources.release import OfRelease
 from kumulus.provider.values import contains_unknown
@@ -34,7 +34,7 @@ class ReleasePreparation(OfRelease):
         Property("foreign", STRING, "UID of the revision of somebody else's release that was there before."),
     )
 
-    async def compare(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
+    async def compare(self, old_outputs: Properties, inputs: Properties) -> list[PropertyDifference]:
         """See :meth:`Resource.compare`: a leftover in the cluster is a difference, in previews too."""
         found = self.diff(old_outputs, inputs)
         if found or contains_unknown(inputs):
@@ -46,9 +46,9 @@ class ReleasePreparation(OfRelease):
             return []
         if history.others(revisions, _mine(inputs), proven=True):
             # The update refuses it.
-            return [Difference("repairs", "update")]
+            return [PropertyDifference("repairs", "update")]
         left = history.leftover(revisions, str(old_outputs.get("foreign") or ""))
-        return [Difference("repairs", "update")] if left else []
+        return [PropertyDifference("repairs", "update")] if left else []
 
     async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
         if old is None and contains_unknown(inputs):

@@ -7,10 +7,18 @@ from kumulus.model import identity
 from kumulus.model.unknown import UNKNOWN
 from kumulus.nodes.errors import ProviderError
 from kumulus.provider.properties import STRING, STRINGS, Property
-from kumulus.provider.resources.base import Checked, Failure, Found, Operation, Properties, Resource, known
-from kumulus.provider.resources.cluster_place import Places, require_no_run
+from kumulus.provider.resources.base import (
+    CheckResult,
+    InputFailure,
+    Operation,
+    Properties,
+    ReadResult,
+    Resource,
+    known,
+)
+from kumulus.provider.resources.cluster_place import RecordedPlaces, require_no_run
 from kumulus.provider.resources.in_cluster import PLACE
-from kumulus.provider.settings import Settings
+from kumulus.provider.settings import PluginSettings
 from kumulus.runtimes.base import Runtime
 
 _IDENTITY = "clusterIdentity"
@@ -25,10 +33,10 @@ class StateOnly(Resource):
     async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
         return "" if op.preview else str(known(inputs, self.key)), inputs
 
-    async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
+    async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> ReadResult | None:
         """See :meth:`Resource.read`; there is nothing to look at."""
         by_id = {self.key: resource_id}
-        return Found(resource_id, outputs or by_id, inputs or by_id)
+        return ReadResult(resource_id, outputs or by_id, inputs or by_id)
 
     async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
         return inputs
@@ -37,7 +45,7 @@ class StateOnly(Resource):
         """See :meth:`Resource.delete`; there is nothing to remove."""
 
 
-class StackIdentity(StateOnly):
+class StackIdentityResource(StateOnly):
     """Who a stack is: what it makes in clusters and on machines carries this, and nobody else's is touched."""
 
     # An input that the plugin fills in, as Pulumi's providers do with auto-generated names: every preview knows it,
@@ -52,14 +60,14 @@ class StackIdentity(StateOnly):
         """See :meth:`Resource.drawn`: an identity, if there is none yet."""
         return {self.key: inputs.get(self.key) or old_inputs.get(self.key) or identity.drawn(seed)}
 
-    def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
+    def check(self, old_inputs: Properties, inputs: Properties, program: str) -> CheckResult:
         failures = self.input_failures(inputs)
         value = inputs.get(self.key)
         if value is not UNKNOWN and not identity.is_identity(value):
-            failures.append(Failure(self.key, f"{value!r} is not an identity; leave it out to have one drawn"))
-        return Checked({self.key: value}, failures)
+            failures.append(InputFailure(self.key, f"{value!r} is not an identity; leave it out to have one drawn"))
+        return CheckResult({self.key: value}, failures)
 
-    async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
+    async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> ReadResult | None:
         """See :meth:`Resource.read`; an import restores an identity that was lost with a state."""
         kept = outputs.get(self.key) or resource_id
         if not identity.is_identity(kept):
@@ -67,7 +75,7 @@ class StackIdentity(StateOnly):
                 f"{kept!r} is not an identity; write the 32 digits that the label {identity.STACK_ID} has on what "
                 "the stack has made"
             )
-        return Found(str(kept), {self.key: kept}, {self.key: kept})
+        return ReadResult(str(kept), {self.key: kept}, {self.key: kept})
 
 
 class Lifetime(StateOnly):
@@ -98,10 +106,10 @@ class DestroyCheck(StateOnly):
         Property(_IDENTITY, STRING, "Its identity: while a run is under way there, it is not destroyed."),
     )
 
-    def __init__(self, runtimes: Mapping[str, Runtime], settings: Settings) -> None:
+    def __init__(self, runtimes: Mapping[str, Runtime], settings: PluginSettings) -> None:
         """Serve it."""
         self._settings = settings
-        self._places = Places(runtimes, settings)
+        self._places = RecordedPlaces(runtimes, settings)
 
     async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
         """See :meth:`Resource.delete`.

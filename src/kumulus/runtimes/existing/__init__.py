@@ -1,6 +1,6 @@
 """The runtime existing: a cluster that exists already; the stack keeps a copy of its kubeconfig."""
 
-from kumulus.runtimes.descriptor import Descriptor, Options
+from kumulus.runtimes.descriptor import Descriptor, RuntimeOptions
 from kumulus.toolchain.plugins import PROVIDER
 
 KUBECONFIG_FILE = "existing.yaml"
@@ -12,7 +12,7 @@ RUNTIME = Descriptor(
     ready_in="–",
     page="#an-existing-cluster",
     implementation="kumulus.runtimes.existing.runtime:ExistingRuntime",
-    options=Options(
+    options=RuntimeOptions(
         "kumulus.runtimes.existing.section:Existing",
         "Which cluster the runtime existing uses (docs/clusters.md).",
         "{context: my-cluster}",

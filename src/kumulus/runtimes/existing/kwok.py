@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from kumulus.kube import ApiError, KubeconfigError, Unreachable, objects
 from kumulus.kwok.stages import API_VERSION
 from kumulus.model.unknown import UNKNOWN
-from kumulus.runtimes.existing.source import Source, not_asked
+from kumulus.runtimes.existing.source import ContextSource, not_asked
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -36,7 +36,7 @@ async def find_kwok(arguments: dict[str, Any]) -> dict[str, Any]:
     if UNKNOWN in (arguments.get("kubeconfig"), arguments.get("context")):
         return nothing
     try:
-        source = Source.of(arguments)
+        source = ContextSource.of(arguments)
     except KubeconfigError:
         return nothing
     try:

@@ -9,9 +9,9 @@ from kumulus.model.needs import NEEDS
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import directories
-from kumulus.runtimes.base import Foreseen, Observed, Recorded, Runtime, Wanted
+from kumulus.runtimes.base import Foreseen, Observed, RecordedControlPlane, Runtime, WantedControlPlane
 from kumulus.runtimes.existing import permissions, source
-from kumulus.runtimes.existing.source import CopyPlace, Source
+from kumulus.runtimes.existing.source import ContextSource, CopyPlace
 from kumulus.runtimes.place import Place, same
 
 _OPTIONS = ("kubeconfig", "context", "needs")
@@ -40,7 +40,7 @@ class ExistingRuntime(Runtime):
     def version_problem(self, version: str) -> str | None:
         return "an existing cluster has its own Kubernetes version; leave this out"
 
-    async def examine(self, wanted: Wanted, identity: str | None, report: Reporter) -> Foreseen | None:
+    async def examine(self, wanted: WantedControlPlane, identity: str | None, report: Reporter) -> Foreseen | None:
         """See :meth:`Runtime.examine`: another cluster behind the context, and missing permissions, are refused."""
         context = _source(wanted)
         actual = await self._look(context, wanted.options, identity)
@@ -52,28 +52,28 @@ class ExistingRuntime(Runtime):
         _write(CopyPlace.of(wanted.home, wanted.name), context, wanted.owner)
         return None
 
-    async def create(self, wanted: Wanted, report: Reporter, stop: asyncio.Event) -> Observed:
+    async def create(self, wanted: WantedControlPlane, report: Reporter, stop: asyncio.Event) -> Observed:
         place, context = CopyPlace.of(wanted.home, wanted.name), _source(wanted)
         directories.require_free(place, wanted.owner)
         identity = await self._look(context, wanted.options, None)
         _write(place, context, wanted.owner)
         return _observed(place, context, identity)
 
-    async def read(self, recorded: Recorded, report: Reporter) -> Observed | None:
+    async def read(self, recorded: RecordedControlPlane, report: Reporter) -> Observed | None:
         """See :meth:`Runtime.read`; this also writes the copy, which a new machine does not have yet."""
         context, place = _source(recorded), CopyPlace(Path(recorded.directory))
         identity = await self._look(context, {}, recorded.identity)
         _write(place, context, recorded.owner)
         return _observed(place, context, identity)
 
-    async def repair(self, wanted: Wanted, identity: str, report: Reporter) -> Observed:
+    async def repair(self, wanted: WantedControlPlane, identity: str, report: Reporter) -> Observed:
         """See :meth:`Runtime.repair`: the kubeconfig or context has changed, and leads to the same cluster."""
         place, context = CopyPlace.of(wanted.home, wanted.name), _source(wanted)
         actual = await self._look(context, wanted.options, identity)
         _write(place, context, wanted.owner, place.note().get("owner"))
         return _observed(place, context, actual)
 
-    async def delete(self, recorded: Recorded, report: Reporter) -> None:
+    async def delete(self, recorded: RecordedControlPlane, report: Reporter) -> None:
         """See :meth:`Runtime.delete`: the copy of the kubeconfig, and nothing else."""
         place = CopyPlace(Path(recorded.directory))
         owner = place.note().get("owner", recorded.owner)
@@ -84,7 +84,7 @@ class ExistingRuntime(Runtime):
             report.warn(directories.left_alone(place, left))
         directories.remove_empty(place)
 
-    async def _look(self, context: Source, options: dict[str, Any], identity: str | None) -> str:
+    async def _look(self, context: ContextSource, options: dict[str, Any], identity: str | None) -> str:
         """The identity of the cluster, once it is certain that the stack may and can use it."""
         from kumulus.kube import objects
 
@@ -102,14 +102,14 @@ class ExistingRuntime(Runtime):
         return actual
 
 
-def _source(wanted: Wanted | Recorded) -> Source:
+def _source(wanted: WantedControlPlane | RecordedControlPlane) -> ContextSource:
     try:
-        return Source.of(wanted.options)
+        return ContextSource.of(wanted.options)
     except KubeconfigError as error:
         raise ProviderError(str(error)) from None
 
 
-def _write(place: CopyPlace, context: Source, owner: str, before: str | None = None) -> None:
+def _write(place: CopyPlace, context: ContextSource, owner: str, before: str | None = None) -> None:
     """Write the copy; `before` is its owner so far, if the stack has been given another identity since."""
     # An unreadable note is rewritten if there are no foreign files: the state says whose the place is.
     if not place.damaged() or place.foreign():
@@ -120,7 +120,7 @@ def _write(place: CopyPlace, context: Source, owner: str, before: str | None = N
         raise ProviderError(directories.os_error(error, place)) from None
 
 
-def _observed(place: CopyPlace, context: Source, identity: str) -> Observed:
+def _observed(place: CopyPlace, context: ContextSource, identity: str) -> Observed:
     return Observed(
         identity=identity,
         kubeconfig=str(place.kubeconfig),

@@ -32,7 +32,7 @@ _USER_FILES = ("client-certificate", "client-key", "tokenFile")
 
 
 @dataclass(frozen=True)
-class Source:
+class ContextSource:
     """One context of a kubeconfig, without the rest of it."""
 
     label: Path
@@ -45,7 +45,7 @@ class Source:
     """A whole kubeconfig with this context alone, in which all paths are absolute."""
 
     @classmethod
-    def of(cls, options: Mapping[str, Any]) -> Source:
+    def of(cls, options: Mapping[str, Any]) -> ContextSource:
         """The source that the runtime's options name."""
         # Imported here: a plugin that only compares properties needs no YAML.
         from kumulus.kube.config import parse_kubeconfig, read_kubeconfig
@@ -134,7 +134,7 @@ def problems(options: Mapping[str, Any]) -> dict[str, str]:
     if not is_content(setting) and ":" in setting and not os.path.exists(setting):
         return {"kubeconfig": f"{setting} names several files; write the one that has the context"}
     try:
-        source = Source.of(options)
+        source = ContextSource.of(options)
         if several := _several(options, source):
             return {"context": several}
         source.connection()
@@ -144,7 +144,7 @@ def problems(options: Mapping[str, Any]) -> dict[str, str]:
     return {}
 
 
-def _several(options: Mapping[str, Any], source: Source) -> str:
+def _several(options: Mapping[str, Any], source: ContextSource) -> str:
     """A message that the context has to be written; empty when it is, or when there is only one.
 
     The current one is what somebody last worked with: `kubectl config use-context` would redirect the next update.
@@ -171,7 +171,7 @@ def _absolute(entry: Mapping[str, Any], keys: tuple[str, ...], base: Path) -> di
 GONE_FOR_GOOD = "if that cluster is gone for good, `pulumi stack rm --force` forgets what was in it"
 
 
-def another_cluster(context: Source, identity: str, actual: str) -> ProviderError:
+def another_cluster(context: ContextSource, identity: str, actual: str) -> ProviderError:
     """The context leads to another cluster than at the last update."""
     return ProviderError(
         f"{context} leads to another cluster: the UID of its namespace kube-system is {actual}, and was {identity} at "
@@ -179,7 +179,7 @@ def another_cluster(context: Source, identity: str, actual: str) -> ProviderErro
     )
 
 
-def not_allowed(context: Source, lacking: str) -> ProviderError:
+def not_allowed(context: ContextSource, lacking: str) -> ProviderError:
     """Permissions are missing."""
     return ProviderError(
         f"{context}: the user {context.user!r} lacks permissions that this stack needs: {lacking}. "
@@ -187,7 +187,7 @@ def not_allowed(context: Source, lacking: str) -> ProviderError:
     )
 
 
-def not_asked(context: Source, error: ApiError | Unreachable) -> ProviderError:
+def not_asked(context: ContextSource, error: ApiError | Unreachable) -> ProviderError:
     """The server does not answer, or not to this user."""
     if isinstance(error, Unreachable):
         return ProviderError(
@@ -228,7 +228,7 @@ def outlives_by_note(kubeconfig: Path) -> bool:
     return runtime == RUNTIME.name if runtime else kubeconfig.name == KUBECONFIG_FILE
 
 
-def write(place: CopyPlace, source: Source, owner: str) -> None:
+def write(place: CopyPlace, source: ContextSource, owner: str) -> None:
     """Write the copy, readable by its owner alone, and a note of its source."""
     place.home.mkdir(mode=0o700, parents=True, exist_ok=True)
     place.directory.parent.mkdir(mode=0o700, exist_ok=True)
@@ -241,7 +241,7 @@ def write(place: CopyPlace, source: Source, owner: str) -> None:
         files.write(place.kubeconfig, source.text, mode=0o600)
 
 
-def is_current(place: CopyPlace, source: Source) -> bool:
+def is_current(place: CopyPlace, source: ContextSource) -> bool:
     """Whether the copy says what the source says."""
     return _text(place.kubeconfig) == source.text
 
@@ -257,7 +257,7 @@ def refresh(kubeconfig: str) -> None:
     if not note.get(_SOURCE):
         return
     with suppress(KubeconfigError, OSError, ValueError, KeyError, IndexError):
-        source = Source.of({"kubeconfig": note[_SOURCE], _CONTEXT: note.get(_CONTEXT)})
+        source = ContextSource.of({"kubeconfig": note[_SOURCE], _CONTEXT: note.get(_CONTEXT)})
         known = json.loads(place.kubeconfig.read_text())
         if known["clusters"] == source.document["clusters"] and known != source.document:
             files.write(place.kubeconfig, source.text, mode=0o600)

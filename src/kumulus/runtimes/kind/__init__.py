@@ -5,7 +5,7 @@ from typing import Literal, get_args
 
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem
-from kumulus.runtimes.descriptor import Descriptor, Options
+from kumulus.runtimes.descriptor import Descriptor, RuntimeOptions
 from kumulus.toolchain.plugins import PROVIDER
 
 Provider = Literal["docker", "podman", "nerdctl"]
@@ -31,8 +31,8 @@ RUNTIME = Descriptor(
     ready_in="15 to 30 s, pulling images not counted",
     page="#kind",
     implementation="kumulus.runtimes.kind.runtime:KindRuntime",
-    options=Options(
-        "kumulus.runtimes.kind.section:Kind", "Settings of the runtime kind.", "{nodeImage: kindest/node:v1.35.4}"
+    options=RuntimeOptions(
+        "kumulus.runtimes.kind.section:KindSpec", "Settings of the runtime kind.", "{nodeImage: kindest/node:v1.35.4}"
     ),
     further_sections=("kindConfig", "loadImages"),
     option_sections=("kindConfig",),

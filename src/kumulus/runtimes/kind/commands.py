@@ -34,11 +34,11 @@ class Ended:
     """The last lines of its standard error."""
 
 
-class Stopped(Exception):
+class CommandCancelled(Exception):
     """The user cancelled; the command was ended."""
 
 
-class TookTooLong(Exception):
+class CommandTimeout(Exception):
     """The command did not end in time; it was ended."""
 
 
@@ -80,7 +80,7 @@ async def run(
         done, _ = await asyncio.wait(waiting, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
         if reading in done:
             return reading.result()
-        raise Stopped if stopping in done else TookTooLong
+        raise CommandCancelled if stopping in done else CommandTimeout
     finally:
         if stopping:
             stopping.cancel()
@@ -134,7 +134,7 @@ SHIM = Path(__file__).resolve().parent / "shim"
 
 
 @dataclass(frozen=True)
-class Environment:
+class KindEnvironment:
     """How to run kind on this machine."""
 
     variables: Mapping[str, str]
@@ -143,13 +143,13 @@ class Environment:
     """A line for the user about what is unusual; empty if nothing is."""
 
 
-def environment(base: Mapping[str, str]) -> Environment:
+def environment(base: Mapping[str, str]) -> KindEnvironment:
     """How to run kind, given its usual variables; these are unchanged wherever `--privileged` works."""
     missing = withheld(base)
     folders = [folder for folder in base.get("PATH", os.defpath).split(os.pathsep) if folder != str(SHIM)]
     docker = shutil.which("docker", path=os.pathsep.join(folders)) if missing else None
     if docker is None:
-        return Environment(dict(base), "")
+        return KindEnvironment(dict(base), "")
     variables = {
         **base,
         "PATH": os.pathsep.join([str(SHIM), *folders]),
@@ -157,7 +157,7 @@ def environment(base: Mapping[str, str]) -> Environment:
         "KUMULUS_CAPABILITIES_WITHHELD": " ".join(missing),
     }
     names = " and ".join(f"CAP_{name}" for name in missing)
-    return Environment(variables, f"Docker's engine lacks {names}: kind's nodes go without (docs/clusters.md)")
+    return KindEnvironment(variables, f"Docker's engine lacks {names}: kind's nodes go without (docs/clusters.md)")
 
 
 # Which capabilities Docker's engine cannot give, read from the engine's own process, not from this one.

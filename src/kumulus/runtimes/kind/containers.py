@@ -33,7 +33,7 @@ class _NotThere(ProviderError):
 
 
 @dataclass(frozen=True)
-class Node:
+class NodeContainer:
     """A container."""
 
     name: str
@@ -53,7 +53,7 @@ class Node:
         return {"running": "running", "paused": "paused"}.get(self.state, "stopped")
 
 
-class Engine:
+class ContainerEngine:
     """A container engine.
 
     Args:
@@ -64,7 +64,7 @@ class Engine:
         self.provider = provider
 
     @classmethod
-    def chosen(cls, options: Mapping[str, Any]) -> Engine:
+    def chosen(cls, options: Mapping[str, Any]) -> ContainerEngine:
         """The engine that the options name, or the environment, or the first one installed, in kind's own order."""
         named = options.get("provider") or os.environ.get(_ENVIRONMENT)
         if named in PROVIDERS:
@@ -80,7 +80,7 @@ class Engine:
         """Make sure that the engine answers."""
         await self._run("ps", "--quiet", "--last", "1")
 
-    async def nodes(self, cluster: str) -> list[Node]:
+    async def nodes(self, cluster: str) -> list[NodeContainer]:
         """The containers of a cluster, control planes first, no matter who created it."""
         deadline = time.monotonic() + _HALF_MADE
         while True:
@@ -92,7 +92,7 @@ class Engine:
                     raise
                 await asyncio.sleep(0.3)
 
-    async def _nodes(self, cluster: str) -> list[Node]:
+    async def _nodes(self, cluster: str) -> list[NodeContainer]:
         label = f"label={CLUSTER_LABEL}={cluster}"
         listed = (await self._run("ps", "--all", "--quiet", "--no-trunc", "--filter", label)).split()
         if not listed:
@@ -109,7 +109,7 @@ class Engine:
             ).stdout.split()
         return []
 
-    async def start(self, nodes: Sequence[Node]) -> None:
+    async def start(self, nodes: Sequence[NodeContainer]) -> None:
         """Start the containers that are stopped, and unpause those that are paused."""
         paused = [node.container for node in nodes if node.state == "paused"]
         stopped = [node.container for node in nodes if node.health == "stopped"]
@@ -118,7 +118,7 @@ class Engine:
         if stopped:
             await self._run("start", *stopped, timeout=60.0)
 
-    async def restart(self, nodes: Sequence[Node]) -> None:
+    async def restart(self, nodes: Sequence[NodeContainer]) -> None:
         """Restart running containers."""
         await self._run("restart", "--time", "5", *(node.container for node in nodes), timeout=30.0)
 
@@ -127,7 +127,7 @@ class Engine:
             ended = await commands.run(self.provider, *arguments, timeout=timeout)
         except FileNotFoundError:
             raise ProviderError(self._absent()) from None
-        except commands.TookTooLong:
+        except commands.CommandTimeout:
             raise ProviderError(
                 f"{self._name} does not answer: `{self.provider} {arguments[0]}` took more than {timeout:.0f} s; "
                 "restart its engine"
@@ -163,9 +163,9 @@ class Engine:
         return f"`{self.provider} {command}` failed: {line[:300]}"
 
 
-def _node(inspected: Mapping[str, Any]) -> Node:
+def _node(inspected: Mapping[str, Any]) -> NodeContainer:
     labels = inspected["Config"].get("Labels") or {}
-    return Node(
+    return NodeContainer(
         name=str(inspected["Name"]).removeprefix("/"),
         container=str(inspected["Id"]),
         role=str(labels.get(ROLE_LABEL, "")),
@@ -182,7 +182,7 @@ def _time(written: object) -> datetime | None:
     return found.astimezone(UTC)
 
 
-def components(nodes: Sequence[Node], recorded: Mapping[str, str]) -> dict[str, str]:
+def components(nodes: Sequence[NodeContainer], recorded: Mapping[str, str]) -> dict[str, str]:
     """Each node's state, including nodes that are recorded but missing.
 
     Args:

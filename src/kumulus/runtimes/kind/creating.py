@@ -22,10 +22,10 @@ from kumulus.model.durations import seconds
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import apiserver, directories
-from kumulus.runtimes.base import Wanted
+from kumulus.runtimes.base import WantedControlPlane
 from kumulus.runtimes.kind import DEFAULT_WAIT, commands, failures
 from kumulus.runtimes.kind.commands import environment
-from kumulus.runtimes.kind.containers import Engine
+from kumulus.runtimes.kind.containers import ContainerEngine
 from kumulus.runtimes.kind.kind_config import EMPTY, with_room
 from kumulus.runtimes.kind.place import LONGEST_S, KindPlace
 
@@ -71,7 +71,7 @@ def executable() -> str:
         raise ProviderError(f"the runtime kind needs kind: {error}") from None
 
 
-def _environment(engine: Engine, report: Reporter | None = None) -> dict[str, str]:
+def _environment(engine: ContainerEngine, report: Reporter | None = None) -> dict[str, str]:
     """The variables to run kind with; reports what the engine cannot give to it."""
     wanted = environment(os.environ)
     if wanted.notice and report:
@@ -87,13 +87,15 @@ def configuration(options: Mapping[str, Any]) -> dict[str, Any]:
     return with_metrics(with_room(options.get("kindConfig") or {}))
 
 
-def image(wanted: Wanted) -> str | None:
+def image(wanted: WantedControlPlane) -> str | None:
     """The image for all nodes; None where kind, or the stack's ``kindConfig``, has its own."""
     chosen = wanted.options.get("nodeImage")
     return str(chosen) if chosen else f"kindest/node:{wanted.kubernetes_version}" if wanted.kubernetes_version else None
 
 
-async def make(place: KindPlace, wanted: Wanted, engine: Engine, report: Reporter, stop: asyncio.Event) -> None:
+async def make(
+    place: KindPlace, wanted: WantedControlPlane, engine: ContainerEngine, report: Reporter, stop: asyncio.Event
+) -> None:
     """Have kind make the cluster, and write its kubeconfig to its place.
 
     Raises:
@@ -119,10 +121,10 @@ async def make(place: KindPlace, wanted: Wanted, engine: Engine, report: Reporte
             on_line=lambda line: _report(line, report, steps),
             stop=stop,
         )
-    except commands.Stopped:
+    except commands.CommandCancelled:
         message = f"cancelled while kind was making cluster {place.name}; nothing of it is left"
         raise _failure(steps)(message) from None
-    except commands.TookTooLong:
+    except commands.CommandTimeout:
         raise _failure(steps)(f"kind did not make cluster {place.name} within {LONGEST_S / 60:.0f} min") from None
     if ended.code and failures.is_taken(ended):
         raise NothingMade(failures.taken(place.name))
@@ -183,19 +185,19 @@ def _waiting(nodes: list[dict[str, Any]]) -> dict[str, str]:
     return found
 
 
-async def kubeconfig(engine: Engine, place: KindPlace, file: Path) -> None:
+async def kubeconfig(engine: ContainerEngine, place: KindPlace, file: Path) -> None:
     """Write the kubeconfig of an existing cluster."""
     asked = ("get", "kubeconfig", "--name", place.name)
     try:
         ended = await commands.run(executable(), *asked, timeout=_TO_READ, environment=_environment(engine))
-    except commands.TookTooLong:
+    except commands.CommandTimeout:
         raise ProviderError(f"the kubeconfig of kind cluster {place.name} was not read within {_TO_READ:g} s") from None
     if ended.code:
         raise ProviderError(f"the kubeconfig of kind cluster {place.name} cannot be read: {failures.brief(ended)}")
     files.write(file, ended.stdout, mode=0o600)
 
 
-def discard(engine: Engine, place: KindPlace) -> None:
+def discard(engine: ContainerEngine, place: KindPlace) -> None:
     """Remove every container of a cluster; finding none is success.
 
     This blocks the event loop: it is the last step of a cancelled call, and if it could be cancelled again, it would
@@ -215,7 +217,7 @@ def discard(engine: Engine, place: KindPlace) -> None:
         time.sleep(_AGAIN)
 
 
-def _delete(engine: Engine, place: KindPlace, deadline: float) -> str:
+def _delete(engine: ContainerEngine, place: KindPlace, deadline: float) -> str:
     """Have kind delete a cluster; returns why it could not, or ""."""
     command = [executable(), "delete", "cluster", "--name", place.name, "--kubeconfig", str(place.kubeconfig)]
     try:

@@ -18,7 +18,7 @@ from kumulus.kube import yaml_writing
 from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import directories
 from kumulus.runtimes.kind import CONFIG_FILE
-from kumulus.runtimes.kind.containers import Engine, Node
+from kumulus.runtimes.kind.containers import ContainerEngine, NodeContainer
 from kumulus.runtimes.place import Place, unfinished
 
 LONGEST_S = 1800.0
@@ -41,7 +41,7 @@ class KindPlace(Place):
         """The file with the configuration that kind was given."""
         return self.directory / CONFIG_FILE
 
-    def begin(self, owner: str, engine: Engine, config: Mapping[str, Any]) -> None:
+    def begin(self, owner: str, engine: ContainerEngine, config: Mapping[str, Any]) -> None:
         """Record who creates a cluster here before anything else, so that a killed creation can be attributed."""
         self.directory.mkdir(mode=0o700)
         begun = datetime.now(UTC).isoformat(timespec="seconds")
@@ -49,7 +49,7 @@ class KindPlace(Place):
         claim(self.directory)
         files.write(self.config_file, yaml_writing.written(dict(config)))
 
-    def complete(self, owner: str, engine: Engine, nodes: Sequence[Node]) -> None:
+    def complete(self, owner: str, engine: ContainerEngine, nodes: Sequence[NodeContainer]) -> None:
         """Note that the cluster is complete, and the ids of its containers."""
         made = json.dumps({node.name: node.container for node in nodes})
         self.write_note({"owner": owner, "provider": engine.provider, "containers": made})
@@ -62,7 +62,7 @@ class KindPlace(Place):
             return {}
         return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
 
-    def owns(self, nodes: Sequence[Node]) -> bool:
+    def owns(self, nodes: Sequence[NodeContainer]) -> bool:
         """Whether the containers were made here, or left by a killed run that was making them.
 
         The ids of the latter are unknown, so they count only if created within the time that kind was given, and if no
@@ -78,9 +78,9 @@ class KindPlace(Place):
         first, last = begun - _CLOCKS_APART, begun + timedelta(seconds=LONGEST_S)
         return all(node.created is not None and first <= node.created <= last for node in nodes)
 
-    def engine(self, options: Mapping[str, Any]) -> Engine:
+    def engine(self, options: Mapping[str, Any]) -> ContainerEngine:
         """The engine that the containers were made with, or else the one that would be chosen now."""
-        return Engine.chosen({**options, **({"provider": p} if (p := self.note().get("provider")) else {})})
+        return ContainerEngine.chosen({**options, **({"provider": p} if (p := self.note().get("provider")) else {})})
 
 
 # Who makes the kind cluster of a name, or was the last to begin: the engine knows names only, whoever asks it.

@@ -13,10 +13,10 @@ from kumulus.kube import ApiError, KubeconfigError, Unreachable, load_kubeconfig
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import apiserver, directories
-from kumulus.runtimes.base import MISSING, Foreseen, Observed, Recorded, Runtime, Wanted
+from kumulus.runtimes.base import MISSING, Foreseen, Observed, RecordedControlPlane, Runtime, WantedControlPlane
 from kumulus.runtimes.directories import exclusive
 from kumulus.runtimes.kind import creating, failures
-from kumulus.runtimes.kind.containers import Engine, Node, components
+from kumulus.runtimes.kind.containers import ContainerEngine, NodeContainer, components
 from kumulus.runtimes.kind.place import KindPlace, forget_claim, making_alone
 from kumulus.runtimes.place import Place, same
 
@@ -39,20 +39,20 @@ class KindRuntime(Runtime):
         if not options:
             return {}
         # Imported here: most clusters have no options, and their previews need no pydantic.
-        from kumulus.runtimes.kind.section import Options
+        from kumulus.runtimes.kind.section import KindOptions
         from kumulus.runtimes.section import option_problems
 
-        return option_problems(Options, options)
+        return option_problems(KindOptions, options)
 
-    async def examine(self, wanted: Wanted, identity: str | None, report: Reporter) -> Foreseen | None:
+    async def examine(self, wanted: WantedControlPlane, identity: str | None, report: Reporter) -> Foreseen | None:
         """See :meth:`Runtime.examine`: a new cluster's place has to be free."""
         if identity is None:
             directories.require_free(KindPlace.of(wanted.home, wanted.name), wanted.owner, preview=True)
         return None
 
-    async def create(self, wanted: Wanted, report: Reporter, stop: asyncio.Event) -> Observed:
+    async def create(self, wanted: WantedControlPlane, report: Reporter, stop: asyncio.Event) -> Observed:
         place = KindPlace.of(wanted.home, wanted.name)
-        engine = Engine.chosen(wanted.options)
+        engine = ContainerEngine.chosen(wanted.options)
         directories.require_free(place, wanted.owner)
         creating.executable()
         await engine.require()
@@ -67,7 +67,12 @@ class KindRuntime(Runtime):
                 raise ProviderError(directories.os_error(error, place)) from None
 
     async def _make(
-        self, place: KindPlace, wanted: Wanted, engine: Engine, report: Reporter, stop: asyncio.Event
+        self,
+        place: KindPlace,
+        wanted: WantedControlPlane,
+        engine: ContainerEngine,
+        report: Reporter,
+        stop: asyncio.Event,
     ) -> Observed:
         started = time.monotonic()
         try:
@@ -86,7 +91,9 @@ class KindRuntime(Runtime):
         report.status(f"cluster of {len(nodes)} nodes ready after {time.monotonic() - started:.1f} s", last=True)
         return self._observed(place, nodes, identity, "running")
 
-    async def _cleared(self, place: KindPlace, wanted: Wanted, engine: Engine, report: Reporter) -> list[Node]:
+    async def _cleared(
+        self, place: KindPlace, wanted: WantedControlPlane, engine: ContainerEngine, report: Reporter
+    ) -> list[NodeContainer]:
         """Remove what a killed run of ours left, and return the containers to adopt; refuse all others."""
         directories.require_free(place, wanted.owner)
         owner = place.note().get("owner", "")
@@ -102,7 +109,12 @@ class KindRuntime(Runtime):
         return nodes
 
     async def _adopt(
-        self, place: KindPlace, wanted: Wanted, engine: Engine, nodes: Sequence[Node], report: Reporter
+        self,
+        place: KindPlace,
+        wanted: WantedControlPlane,
+        engine: ContainerEngine,
+        nodes: Sequence[NodeContainer],
+        report: Reporter,
     ) -> Observed:
         """Take over an existing cluster; it is ours only once its note has been written."""
         await engine.start(nodes)
@@ -118,7 +130,7 @@ class KindRuntime(Runtime):
         report.info(f"kind cluster {place.name} is taken over; it is the stack's from now on, and destroy deletes it")
         return self._observed(place, nodes, identity, "running")
 
-    async def read(self, recorded: Recorded, report: Reporter) -> Observed | None:
+    async def read(self, recorded: RecordedControlPlane, report: Reporter) -> Observed | None:
         place = KindPlace(Path(recorded.directory))
         engine = place.engine(recorded.options)
         nodes = await engine.nodes(place.name)
@@ -140,7 +152,12 @@ class KindRuntime(Runtime):
         return self._observed(place, nodes, actual, "running") if recorded.identity in ("", actual) else None
 
     async def _found_again(
-        self, place: KindPlace, engine: Engine, nodes: Sequence[Node], recorded: Recorded, report: Reporter
+        self,
+        place: KindPlace,
+        engine: ContainerEngine,
+        nodes: Sequence[NodeContainer],
+        recorded: RecordedControlPlane,
+        report: Reporter,
     ) -> Observed | None:
         """A cluster whose files are gone; it is ours if it has the identity that is in the state."""
         found = await _identity_by_kind(place, engine)
@@ -152,7 +169,7 @@ class KindRuntime(Runtime):
         )
         return None
 
-    async def repair(self, wanted: Wanted, identity: str, report: Reporter) -> Observed:
+    async def repair(self, wanted: WantedControlPlane, identity: str, report: Reporter) -> Observed:
         place = KindPlace.of(wanted.home, wanted.name)
         engine = place.engine(wanted.options)
         await engine.require()
@@ -164,7 +181,7 @@ class KindRuntime(Runtime):
             raise ProviderError(directories.os_error(error, place, made=True)) from None
 
     async def _repair(
-        self, place: KindPlace, wanted: Wanted, engine: Engine, identity: str, report: Reporter
+        self, place: KindPlace, wanted: WantedControlPlane, engine: ContainerEngine, identity: str, report: Reporter
     ) -> Observed:
         nodes = await engine.nodes(place.name)
         if not place.containers() and nodes and await _identity_by_kind(place, engine) == identity:
@@ -185,12 +202,16 @@ class KindRuntime(Runtime):
             place.write_note({**place.note(), "owner": wanted.owner})
         return self._observed(place, await engine.nodes(place.name), actual, "running")
 
-    def _restore(self, place: KindPlace, wanted: Wanted, engine: Engine, nodes: Sequence[Node]) -> None:
+    def _restore(
+        self, place: KindPlace, wanted: WantedControlPlane, engine: ContainerEngine, nodes: Sequence[NodeContainer]
+    ) -> None:
         directories.remove(place)
         place.begin(wanted.owner, engine, creating.configuration(wanted.options))
         place.complete(wanted.owner, engine, nodes)
 
-    async def _start(self, place: KindPlace, engine: Engine, nodes: Sequence[Node], report: Reporter) -> None:
+    async def _start(
+        self, place: KindPlace, engine: ContainerEngine, nodes: Sequence[NodeContainer], report: Reporter
+    ) -> None:
         """Start the nodes that do not run; a control plane that runs but does not answer is restarted."""
         down = [node for node in nodes if node.health != "running"]
         if down:
@@ -209,7 +230,7 @@ class KindRuntime(Runtime):
     def removed(self, directory: str) -> bool:
         return KindPlace(Path(directory)).removed()
 
-    async def delete(self, recorded: Recorded, report: Reporter) -> None:
+    async def delete(self, recorded: RecordedControlPlane, report: Reporter) -> None:
         place = KindPlace(Path(recorded.directory))
         engine = place.engine(recorded.options)
         nodes = await self._recorded_nodes(place, engine, recorded, report)
@@ -227,8 +248,8 @@ class KindRuntime(Runtime):
         directories.remove_empty(place)
 
     async def _recorded_nodes(
-        self, place: KindPlace, engine: Engine, recorded: Recorded, report: Reporter
-    ) -> list[Node] | None:
+        self, place: KindPlace, engine: ContainerEngine, recorded: RecordedControlPlane, report: Reporter
+    ) -> list[NodeContainer] | None:
         """The containers of the recorded cluster that are there; None where its place is another owner's."""
         owner = place.note().get("owner", recorded.owner)
         if not same(owner, recorded.owner):
@@ -245,12 +266,14 @@ class KindRuntime(Runtime):
             return []
         return nodes
 
-    async def _is_recorded(self, place: KindPlace, engine: Engine, nodes: Sequence[Node], recorded: Recorded) -> bool:
+    async def _is_recorded(
+        self, place: KindPlace, engine: ContainerEngine, nodes: Sequence[NodeContainer], recorded: RecordedControlPlane
+    ) -> bool:
         if place.note():
             return place.owns(nodes)
         return await _identity_by_kind(place, engine) == recorded.identity
 
-    def _remove(self, place: KindPlace, engine: Engine, nodes: Sequence[Node]) -> list[str]:
+    def _remove(self, place: KindPlace, engine: ContainerEngine, nodes: Sequence[NodeContainer]) -> list[str]:
         """Remove a cluster's containers and files; returns the names of foreign files, which are left."""
         place.mark_removed()
         self._end_kind(place)
@@ -259,7 +282,7 @@ class KindRuntime(Runtime):
         forget_claim(place.directory)
         return directories.remove(place)
 
-    def _undo(self, place: KindPlace, engine: Engine, error: BaseException) -> None:
+    def _undo(self, place: KindPlace, engine: ContainerEngine, error: BaseException) -> None:
         """Undo a creation that was cancelled or has failed: the state does not record it, so nothing may be left."""
         try:
             creating.discard(engine, place)
@@ -275,7 +298,7 @@ class KindRuntime(Runtime):
         """End a kind process for this cluster that has outlived the plugin that started it."""
         processes.end(processes.naming("kind", str(place.kubeconfig)))
 
-    def _observed(self, place: KindPlace, nodes: Sequence[Node], identity: str, api: str) -> Observed:
+    def _observed(self, place: KindPlace, nodes: Sequence[NodeContainer], identity: str, api: str) -> Observed:
         states = components(nodes, place.containers())
         if "running" in states.values() or api == _LOST:
             states[_API if api != _LOST else "kubeconfig"] = api
@@ -296,7 +319,7 @@ async def _identity(place: KindPlace, patience: float) -> str:
         ) from None
 
 
-async def _identity_by_kind(place: KindPlace, engine: Engine) -> str | None:
+async def _identity_by_kind(place: KindPlace, engine: ContainerEngine) -> str | None:
     """The identity of the cluster of that name, no matter who created it, read with kind's own kubeconfig for it."""
     with tempfile.TemporaryDirectory(prefix="kumulus-") as folder:
         file = Path(folder) / "kubeconfig.yaml"

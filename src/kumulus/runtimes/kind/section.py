@@ -17,7 +17,7 @@ IMAGE = re.compile(r"[a-z0-9][A-Za-z0-9._/:@-]*")
 _image_problems = matching(IMAGE, "an image", "write its name, such as kindest/node:v1.35.4")
 
 
-class Kind(RuntimeSection):
+class KindSpec(RuntimeSection):
     """Settings of the kind runtime."""
 
     nodeImage: Annotated[str, checked(_image_problems, str, form="nodeImage")] | None = Field(
@@ -39,7 +39,7 @@ def _config_problems(where: Where, raw: Any) -> list[Problem]:
     return mapping_problems(where, raw) or config_problems(where, raw)
 
 
-class Options(Kind):
+class KindOptions(KindSpec):
     """Options of the resource Cluster."""
 
     kindConfig: Annotated[dict[str, Any], checked(_config_problems, form="kindConfig")] | None = None

@@ -1,6 +1,6 @@
 """The runtime kwok: etcd, the control plane and KWOK as processes of this machine."""
 
-from kumulus.runtimes.descriptor import Descriptor, Options
+from kumulus.runtimes.descriptor import Descriptor, RuntimeOptions
 from kumulus.toolchain.pins import CONTROL_PLANE
 
 RUNTIME = Descriptor(
@@ -10,7 +10,9 @@ RUNTIME = Descriptor(
     takes="nothing",
     ready_in="3 s",
     implementation="kumulus.runtimes.kwok.runtime:KwokRuntime",
-    options=Options("kumulus.runtimes.kwok.section:Kwok", "Settings of the runtime kwok.", "{heartbeatFactor: 5}"),
+    options=RuntimeOptions(
+        "kumulus.runtimes.kwok.section:Kwok", "Settings of the runtime kwok.", "{heartbeatFactor: 5}"
+    ),
     # A cluster is created by kwokctl, which runs kubectl.
     tools=("etcd", "kwok", "kwokctl", *CONTROL_PLANE, "kubectl"),
     local=True,

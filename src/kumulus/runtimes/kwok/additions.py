@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kumulus.host import ports, processes
-from kumulus.runtimes.base import Wanted
+from kumulus.runtimes.base import WantedControlPlane
 from kumulus.runtimes.kwok import addition, configuration, metrics_server, objects, pod_logs
 from kumulus.runtimes.kwok.layout import Layout
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _PARTS = "parts"
 
 
-def configure(layout: Layout, wanted: Wanted, undefined: Sequence[str], claims: ports.Claims) -> None:
+def configure(layout: Layout, wanted: WantedControlPlane, undefined: Sequence[str], claims: ports.Claims) -> None:
     """Rewrite the settings of the components, and end the components that run with other ones.
 
     Args:
@@ -41,7 +41,7 @@ def configure(layout: Layout, wanted: Wanted, undefined: Sequence[str], claims: 
         each.write(layout, wanted.options)
 
 
-def outdated(layout: Layout, wanted: Wanted) -> list[str]:
+def outdated(layout: Layout, wanted: WantedControlPlane) -> list[str]:
     """The components that have to be restarted, or ended, for the cluster to be as wanted."""
     try:
         then: Mapping[str, Any] = json.loads(layout.note().get(_PARTS, "{}"))
@@ -53,7 +53,7 @@ def outdated(layout: Layout, wanted: Wanted) -> list[str]:
     return [name for name in every if name not in then or then[name] != now.get(name)]
 
 
-def note(wanted: Wanted) -> dict[str, str]:
+def note(wanted: WantedControlPlane) -> dict[str, str]:
     """The note of a cluster that has everything as wanted."""
     return {
         "configuration": configuration.fingerprint(wanted.options),
@@ -61,12 +61,12 @@ def note(wanted: Wanted) -> dict[str, str]:
     }
 
 
-def has_kinds(wanted: Wanted) -> bool:
+def has_kinds(wanted: WantedControlPlane) -> bool:
     """Whether there are kinds without which a component would not start."""
     return any(each.has_kinds(wanted.options) for each in addition.every())
 
 
-async def define(client: Client, layout: Layout, wanted: Wanted) -> None:
+async def define(client: Client, layout: Layout, wanted: WantedControlPlane) -> None:
     """Make the kinds without which a component would not start."""
     for each in addition.asked(wanted.options):
         await each.define(client, layout, wanted.options)
@@ -78,7 +78,7 @@ def defined(layout: Layout) -> None:
         layout.write_settings(objects.defined(settings))
 
 
-async def apply(client: Client, layout: Layout, wanted: Wanted) -> None:
+async def apply(client: Client, layout: Layout, wanted: WantedControlPlane) -> None:
     """Apply the objects of the wanted additions, and delete those of the others."""
     if wanted.options.get("stageObjects"):
         await objects.apply_base(client, configuration.base_stages(wanted.options))
@@ -93,13 +93,13 @@ async def apply(client: Client, layout: Layout, wanted: Wanted) -> None:
         await each.apply(client, layout, wanted.options)
 
 
-def port_problem(layout: Layout, wanted: Wanted) -> str | None:
+def port_problem(layout: Layout, wanted: WantedControlPlane) -> str | None:
     """Why a component cannot have the port that was asked for; None if each can."""
     return next(filter(None, (each.port_problem(layout, wanted.options) for each in addition.every())), None)
 
 
 def _with_metrics_server(
-    settings: dict[str, Any], layout: Layout, wanted: Wanted, claims: ports.Claims
+    settings: dict[str, Any], layout: Layout, wanted: WantedControlPlane, claims: ports.Claims
 ) -> dict[str, Any]:
     if not configuration.usage_kind(wanted.options):
         return metrics_server.without_component(settings)

@@ -8,7 +8,7 @@ from kumulus.kwok import node_metrics
 from kumulus.kwok.base_stages import stages
 from kumulus.kwok.claim_stages import claim_stages, volume_stages
 from kumulus.model.active_faults import WITHOUT_KWOK
-from kumulus.runtimes.base import Wanted
+from kumulus.runtimes.base import WantedControlPlane
 from kumulus.runtimes.kwok import access, addition, components, gates, logs, objects, pod_logs, sizing
 from kumulus.runtimes.kwok.layout import Layout
 
@@ -150,7 +150,7 @@ def has_additions(options: Mapping[str, Any]) -> bool:
     return bool(addition.asked(options)) or usage_kind(options) is not None
 
 
-def documents(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:
+def documents(wanted: WantedControlPlane, ports: dict[str, int]) -> list[dict[str, Any]]:
     """Return the documents given to ``kwokctl create cluster --config``.
 
     Args:
@@ -166,7 +166,7 @@ def documents(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:
     return [head, *controller_documents(wanted.options, wanted.nodes, directory)]
 
 
-def _options(wanted: Wanted, ports: dict[str, int]) -> dict[str, Any]:
+def _options(wanted: WantedControlPlane, ports: dict[str, int]) -> dict[str, Any]:
     """The options of kwokctl itself."""
     options = wanted.options
     version = wanted.kubernetes_version
@@ -201,7 +201,7 @@ def _options(wanted: Wanted, ports: dict[str, int]) -> dict[str, Any]:
     return kwokctl
 
 
-def _patches(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:
+def _patches(wanted: WantedControlPlane, ports: dict[str, int]) -> list[dict[str, Any]]:
     """The changes to the components that kwokctl starts."""
     options = wanted.options
     pki = Layout.of(wanted.home, wanted.name).directory / "pki"

@@ -46,7 +46,7 @@ Put = tuple[bytes, bytes | None]
 """A key and its value; None for a key that is to be deleted."""
 
 
-class Entry(NamedTuple):
+class EtcdEntry(NamedTuple):
     """A key with its value, and the revision at which it was created."""
 
     key: bytes
@@ -89,7 +89,7 @@ class EtcdKeys:
         at, entries = self.entries(prefix, revision)
         return at, ((each.key, each.value) for each in entries)
 
-    def entries(self, prefix: bytes, revision: int = 0) -> tuple[int, Iterator[Entry]]:
+    def entries(self, prefix: bytes, revision: int = 0) -> tuple[int, Iterator[EtcdEntry]]:
         """The same with the revision at which each key was created: another one means another object."""
         first = self._range(prefix, _end(prefix), revision)
         at = revision or int(first.header.revision)
@@ -115,10 +115,10 @@ class EtcdKeys:
         for _, of_a_kind in groupby(changes, key=lambda change: change[0].split(b"/", 3)[2]):
             self._commit([[each] for each in of_a_kind])
 
-    def _pages(self, page: Any, end: bytes, revision: int) -> Iterator[Entry]:
+    def _pages(self, page: Any, end: bytes, revision: int) -> Iterator[EtcdEntry]:
         while True:
             for each in page.kvs:
-                yield Entry(each.key, each.value, each.create_revision)
+                yield EtcdEntry(each.key, each.value, each.create_revision)
             if not page.more:
                 return
             page = self._range(page.kvs[-1].key + b"\0", end, revision)

@@ -8,7 +8,7 @@ from typing import Any
 
 from kumulus import toolchain
 from kumulus.nodes.errors import ProviderError
-from kumulus.runtimes.base import Wanted
+from kumulus.runtimes.base import WantedControlPlane
 from kumulus.runtimes.kwok import components
 from kumulus.runtimes.kwok.access import API_SERVER
 from kumulus.runtimes.kwok.layout import Layout
@@ -57,7 +57,7 @@ def _pairs(native: tuple[str, ...], options: Mapping[str, Any], key: str) -> str
     return ",".join(f"{name}={str(value).lower()}" for name, value in sorted(switches.items()))
 
 
-async def require_known(layout: Layout, wanted: Wanted) -> None:
+async def require_known(layout: Layout, wanted: WantedControlPlane) -> None:
     """Refuse gates and API versions that the wanted Kubernetes version does not know: its API server would not start.
 
     Args:

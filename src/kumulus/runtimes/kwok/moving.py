@@ -12,7 +12,7 @@ from typing import Any
 from kumulus.host import ports, processes
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
-from kumulus.runtimes.base import Wanted
+from kumulus.runtimes.base import WantedControlPlane
 from kumulus.runtimes.kwok import addition
 from kumulus.runtimes.kwok.layout import Layout
 
@@ -32,7 +32,7 @@ def taken(layout: Layout) -> dict[str, int]:
     }
 
 
-def move(layout: Layout, wanted: Wanted, claims: ports.Claims, report: Reporter) -> bool:
+def move(layout: Layout, wanted: WantedControlPlane, claims: ports.Claims, report: Reporter) -> bool:
     """Rewrite the settings with other ports in place of those that are taken; the cluster's settings count as changed.
 
     Running components that have such a port among their arguments are ended.

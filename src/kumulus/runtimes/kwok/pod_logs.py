@@ -1,9 +1,10 @@
-"""What `kubectl logs`, `attach` and `port-forward` show of an emulated pod: that it is one.
+"""What `kubectl logs`, `attach`, `exec` and `port-forward` show of an emulated pod: that it is one.
 
 KWOK has logs of pods from files (v0.8.0, pkg/kwok/server): one file of ours is that of every container. An attached
 client gets what is added to a file from then on, which is nothing, and would wait in silence. So the file to attach to
-is one that does not exist, and the error, which has its path, says why. So does that of the program which KWOK is to
-start for each connection to a forwarded port. An `exec` would start what the user names, so KWOK knows of none.
+is one that cannot be, and the error, which has its path, says why. So does that of the program which KWOK is to start
+for each connection to a forwarded port, and that of the directory in which it is to start what an `exec` names: without
+the directory it starts nothing.
 """
 
 from pathlib import Path
@@ -14,8 +15,8 @@ from kumulus.model.durations import timestamp
 from kumulus.runtimes.kwok.layout import Layout
 
 SAID = "this is an emulated pod: no container runs, and nothing is logged"
-# At the root, where nobody can make it by mistake.
-_NOTHING = "/this is an emulated pod: no container runs"
+# In no directory, so that nobody can make it: were it there, an `exec` would run on this machine.
+_NOTHING = "/dev/null/this is an emulated pod: no container runs"
 
 
 def documents(directory: str) -> list[dict[str, Any]]:
@@ -28,6 +29,7 @@ def documents(directory: str) -> list[dict[str, Any]]:
     specs = {
         "ClusterLogs": {"logs": [{"logsFile": file, "previousLogsFile": file}]},
         "ClusterAttach": {"attaches": [{"logsFile": _NOTHING}]},
+        "ClusterExec": {"execs": [{"local": {"workDir": _NOTHING}}]},
         "ClusterPortForward": {"forwards": [{"command": [_NOTHING]}]},
     }
     head = {"apiVersion": "kwok.x-k8s.io/v1alpha1", "metadata": {"name": "emulated"}}

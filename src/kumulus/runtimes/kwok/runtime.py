@@ -13,7 +13,7 @@ from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import apiserver, directories
-from kumulus.runtimes.base import Foreseen, Observed, Recorded, Runtime, Wanted
+from kumulus.runtimes.base import Foreseen, Observed, RecordedControlPlane, Runtime, WantedControlPlane
 from kumulus.runtimes.directories import exclusive
 from kumulus.runtimes.kwok import (
     addition,
@@ -67,13 +67,13 @@ class KwokRuntime(Runtime):
     def takes_version(self, old: str, new: str) -> bool:
         return upgrade.in_place(old, new)
 
-    def configuration(self, wanted: Wanted) -> str:
+    def configuration(self, wanted: WantedControlPlane) -> str:
         return configuration.fingerprint(wanted.options)
 
     def consequences(self, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
         return [line for each in addition.every() for line in each.described(old, new)]
 
-    async def examine(self, wanted: Wanted, identity: str | None, report: Reporter) -> Foreseen | None:
+    async def examine(self, wanted: WantedControlPlane, identity: str | None, report: Reporter) -> Foreseen | None:
         """See :meth:`Runtime.examine`: a new cluster's place has to be free, and Kubernetes has to know its gates."""
         layout = Layout.of(wanted.home, wanted.name)
         if identity is None:
@@ -83,11 +83,11 @@ class KwokRuntime(Runtime):
         await gates.require_known(layout, wanted)
         return None
 
-    async def examine_update(self, wanted: Wanted, report: Reporter) -> None:
+    async def examine_update(self, wanted: WantedControlPlane, report: Reporter) -> None:
         """See :meth:`Runtime.examine_update`: another Kubernetes version has to be able to read what is there."""
         await upgrade.require_readable(Layout.of(wanted.home, wanted.name), wanted.kubernetes_version, report)
 
-    async def create(self, wanted: Wanted, report: Reporter, stop: asyncio.Event) -> Observed:
+    async def create(self, wanted: WantedControlPlane, report: Reporter, stop: asyncio.Event) -> Observed:
         layout = Layout.of(wanted.home, wanted.name)
         directories.require_free(layout, wanted.owner)
         directories.prepare_home(layout)
@@ -100,7 +100,7 @@ class KwokRuntime(Runtime):
                 self._remove(layout)
                 raise
 
-    async def _create(self, layout: Layout, wanted: Wanted, report: Reporter) -> Observed:
+    async def _create(self, layout: Layout, wanted: WantedControlPlane, report: Reporter) -> Observed:
         started = time.monotonic()
         chosen = wanted.options.get("apiServerPort")
         if chosen and ports.in_use(int(chosen)):
@@ -143,7 +143,7 @@ class KwokRuntime(Runtime):
         report.status(f"control plane answers after {time.monotonic() - started:.1f} s", last=True)
         return observing.observed(layout, identity)
 
-    async def _clear_leftover(self, layout: Layout, wanted: Wanted, report: Reporter) -> None:
+    async def _clear_leftover(self, layout: Layout, wanted: WantedControlPlane, report: Reporter) -> None:
         """Remove what a killed create of ours left; refuse to touch anybody else's cluster."""
         if not layout.directory.exists():
             # If only the directory was removed, processes that run from it would count as the new cluster's.
@@ -153,7 +153,7 @@ class KwokRuntime(Runtime):
         report.status("removing what an interrupted run left behind")
         self._remove(layout)
 
-    async def read(self, recorded: Recorded, report: Reporter) -> Observed | None:
+    async def read(self, recorded: RecordedControlPlane, report: Reporter) -> Observed | None:
         layout, identity = Layout(Path(recorded.directory)), recorded.identity
         if not kept.there(layout):
             return None
@@ -192,7 +192,7 @@ class KwokRuntime(Runtime):
         finally:
             renewing.cancel()
 
-    async def repair(self, wanted: Wanted, identity: str, report: Reporter) -> Observed:
+    async def repair(self, wanted: WantedControlPlane, identity: str, report: Reporter) -> Observed:
         layout = Layout.of(wanted.home, wanted.name)
         if not kept.there(layout):
             raise ProviderError(
@@ -204,7 +204,7 @@ class KwokRuntime(Runtime):
         except OSError as error:
             raise ProviderError(api.explain(layout, directories.os_error(error, layout, made=True))) from None
 
-    async def _repair(self, layout: Layout, wanted: Wanted, identity: str, report: Reporter) -> Observed:
+    async def _repair(self, layout: Layout, wanted: WantedControlPlane, identity: str, report: Reporter) -> Observed:
         self._mend(layout, wanted, report)
         hung.end_useless(layout, report)
         logs.rotate(layout)
@@ -240,7 +240,7 @@ class KwokRuntime(Runtime):
             kept.keep(layout)
         return observing.observed(layout, actual)
 
-    def _mend(self, layout: Layout, wanted: Wanted, report: Reporter) -> None:
+    def _mend(self, layout: Layout, wanted: WantedControlPlane, report: Reporter) -> None:
         """Repair what a full disk or a power failure has done to the files that say what the cluster is."""
         for file in kept.restore(layout):
             report.info(f"{file} was damaged and is restored from its copy")
@@ -253,7 +253,7 @@ class KwokRuntime(Runtime):
     def removed(self, directory: str) -> bool:
         return Layout(Path(directory)).removed()
 
-    async def delete(self, recorded: Recorded, report: Reporter) -> None:
+    async def delete(self, recorded: RecordedControlPlane, report: Reporter) -> None:
         layout = Layout(Path(recorded.directory))
         if not layout.directory.exists():
             self._end(layout)
@@ -269,7 +269,7 @@ class KwokRuntime(Runtime):
             report.warn(directories.left_alone(layout, left))
         directories.remove_empty(layout)
 
-    def _is_recorded(self, layout: Layout, recorded: Recorded, report: Reporter) -> bool:
+    def _is_recorded(self, layout: Layout, recorded: RecordedControlPlane, report: Reporter) -> bool:
         """Whether what is at a cluster's place is the recorded cluster, or what is left of it."""
         directories.require_own(layout)
         owner = layout.note().get("owner")

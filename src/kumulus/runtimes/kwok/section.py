@@ -98,7 +98,7 @@ class Kwok(RuntimeSection):
         return found
 
 
-class Kueue(Section):
+class KueueSpec(Section):
     """What is asked of Kueue as a local process."""
 
     origin: str = ""
@@ -113,7 +113,7 @@ class _Options(Kwok):
     # Texts, too, as programs in other languages pass them: "true" and "false".
     featureGates: Switches = Field(default_factory=dict)  # type: ignore[assignment]
     podUsage: Kind | None = None
-    kueue: Kueue | None = None
+    kueue: KueueSpec | None = None
     # Made from the stack's file, which has been checked.
     podLoads: list[dict[str, Any]] | None = None
     prices: list[dict[str, Any]] | None = None

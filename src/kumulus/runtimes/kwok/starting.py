@@ -8,7 +8,7 @@ from kumulus.host import ports, processes
 from kumulus.kube import ApiError, Unreachable
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
-from kumulus.runtimes.base import Wanted
+from kumulus.runtimes.base import WantedControlPlane
 from kumulus.runtimes.kwok import (
     addition,
     additions,
@@ -39,7 +39,9 @@ def dead(layout: Layout) -> list[str]:
     return [name for name in layout.components() if name not in alive]
 
 
-async def start(layout: Layout, wanted: Wanted, report: Reporter, *, changed: bool, dead: Sequence[str]) -> None:
+async def start(
+    layout: Layout, wanted: WantedControlPlane, report: Reporter, *, changed: bool, dead: Sequence[str]
+) -> None:
     """Start the dead components; a new kwok-controller takes the nodes and pods over at once.
 
     Args:
@@ -167,7 +169,7 @@ async def all_running(layout: Layout, report: Reporter) -> str:
     return identity
 
 
-async def add(layout: Layout, wanted: Wanted, claims: ports.Claims, report: Reporter) -> None:
+async def add(layout: Layout, wanted: WantedControlPlane, claims: ports.Claims, report: Reporter) -> None:
     """Complete a control plane that kwokctl has just made."""
     additions.defined(layout)
     started: list[str] = []
@@ -185,7 +187,7 @@ async def add(layout: Layout, wanted: Wanted, claims: ports.Claims, report: Repo
         await each.answering(layout, started, report)
 
 
-async def reconfigure(layout: Layout, wanted: Wanted, report: Reporter, claims: ports.Claims) -> None:
+async def reconfigure(layout: Layout, wanted: WantedControlPlane, report: Reporter, claims: ports.Claims) -> None:
     """Rewrite the components' settings and end the components concerned; the next start makes them read these."""
     if problem := additions.port_problem(layout, wanted):
         raise ProviderError(problem)
@@ -198,7 +200,7 @@ async def reconfigure(layout: Layout, wanted: Wanted, report: Reporter, claims: 
         raise ProviderError(str(error)) from None
 
 
-async def _define(layout: Layout, wanted: Wanted, report: Reporter) -> None:
+async def _define(layout: Layout, wanted: WantedControlPlane, report: Reporter) -> None:
     """Make the kinds without which a component would not start."""
     if not additions.has_kinds(wanted):
         return

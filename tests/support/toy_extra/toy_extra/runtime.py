@@ -8,7 +8,7 @@ from pydantic import Field
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem
 from kumulus.runtimes.base import Runtime
-from kumulus.runtimes.descriptor import Descriptor, Options
+from kumulus.runtimes.descriptor import Descriptor, RuntimeOptions
 from kumulus.runtimes.section import RuntimeSection
 
 
@@ -46,7 +46,7 @@ RUNTIME = Descriptor(
     takes="batteries",
     ready_in="1 s",
     implementation="toy_extra.runtime:ToyRuntime",
-    options=Options("toy_extra.runtime:Toy", "Settings of the runtime toy.", "{size: 3}"),
+    options=RuntimeOptions("toy_extra.runtime:Toy", "Settings of the runtime toy.", "{size: 3}"),
     tools=("helm",),
     chooses_version=False,
     kubeconfig_file="toy.yaml",

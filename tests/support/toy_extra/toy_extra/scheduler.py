@@ -6,7 +6,7 @@ from typing import Any
 from kumulus.extras.schedulers import readers, templates
 from kumulus.extras.schedulers.descriptor import Manifest, Scheduler
 from kumulus.extras.schedulers.forms import BARE, NAME
-from kumulus.extras.schedulers.kinds import JobReport, Kind, Object, Quota
+from kumulus.extras.schedulers.kinds import JobReport, Object, ObjectKind, Quota
 
 
 def gang(workloads: Sequence[Mapping[str, Any]], name: str, minimum: int, queue: str) -> list[Manifest]:
@@ -47,8 +47,8 @@ SCHEDULER = Scheduler(
     gangs_are="a `Band`",
     api_groups=("toy.example.com",),
     kinds=(
-        Kind("Band", "bands", "toy.example.com", fields=BAND, replayed=True, job=band, says_why=True),
-        Kind("Line", "lines", "toy.example.com", queues=line, started_with=True, of_nodes=True),
+        ObjectKind("Band", "bands", "toy.example.com", fields=BAND, replayed=True, job=band, says_why=True),
+        ObjectKind("Line", "lines", "toy.example.com", queues=line, started_with=True, of_nodes=True),
     ),
     group_keys=("toy.example.com/band",),
     queue_labels=("toy.example.com/line",),

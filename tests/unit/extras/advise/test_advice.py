@@ -10,8 +10,8 @@ import pytest
 
 from kumulus.extras.advise.advice import Advice, advise, groups, lines, place
 from kumulus.extras.advise.apart import Pods
-from kumulus.extras.advise.demand import Demand, Shape, Unadvisable, largest_first, made
-from kumulus.extras.advise.offers import Offer, Offers, of_catalog, of_pools
+from kumulus.extras.advise.demand import PodShape, Unadvisable, WorkloadDemand, largest_first, made
+from kumulus.extras.advise.offers import MachineOffers, Offer, of_catalog, of_pools
 from kumulus.extras.advise.programme import Programme
 from kumulus.model.pools import Pool
 from kumulus.nodes.catalog.instances import instance_types
@@ -24,24 +24,24 @@ GIB = 1 << 30
 SECONDS = 120.0  # never reached: what is found does not depend on the machine
 
 
-def shape(name: str, count: int, cpu: int, memory: int, **more: int) -> Shape:
-    return Shape(name, {"pods": 1, "cpu": cpu, "memory": memory, **more}, count)
+def shape(name: str, count: int, cpu: int, memory: int, **more: int) -> PodShape:
+    return PodShape(name, {"pods": 1, "cpu": cpu, "memory": memory, **more}, count)
 
 
 def offer(kind: str, hourly: float, cpu: int, memory: int, pods: int = 110) -> Offer:
     return Offer(kind, ("z",), hourly, {"cpu": cpu, "memory": memory, "pods": pods}, {})
 
 
-def demand(*shapes: Shape) -> Demand:
-    return Demand(shapes, {})
+def demand(*shapes: PodShape) -> WorkloadDemand:
+    return WorkloadDemand(shapes, {})
 
 
-def holds(advice: Advice, wanted: Demand) -> bool:
+def holds(advice: Advice, wanted: WorkloadDemand) -> bool:
     offers, numbers = [each for each, _ in advice.nodes], [number for _, number in advice.nodes]
     return not any(place(offers, numbers, largest_first(wanted.shapes, advice.order)).pending)
 
 
-def packs(nodes: Sequence[Offer], pods: Sequence[Shape]) -> bool:
+def packs(nodes: Sequence[Offer], pods: Sequence[PodShape]) -> bool:
     """Whether some way puts all pods on the nodes: every way is tried."""
     resources = ("pods", "cpu", "memory")
     wants = [tuple(each.wants.get(resource, 0) for resource in resources) for each in pods]
@@ -62,7 +62,7 @@ def packs(nodes: Sequence[Offer], pods: Sequence[Shape]) -> bool:
     return fit(0, start)
 
 
-def brute_force(offers: Sequence[Offer], wanted: Demand) -> float:
+def brute_force(offers: Sequence[Offer], wanted: WorkloadDemand) -> float:
     """The cheapest fleet of all, by looking at every one in the order of its price."""
     pods = [each for each in largest_first(wanted.shapes) for _ in range(each.count)]
 
@@ -96,7 +96,7 @@ def test_the_packing_is_the_cheapest_of_all_on_drawn_small_workloads(seed: int) 
             for number in range(source.randint(1, 3))
         )
     )
-    advice = advise(wanted, Offers(tuple(offers), ()), seconds=SECONDS)
+    advice = advise(wanted, MachineOffers(tuple(offers), ()), seconds=SECONDS)
     best = brute_force(offers, wanted)
     assert advice.bound <= best + 1e-6
     assert advice.packed <= best * 1.02
@@ -104,7 +104,7 @@ def test_the_packing_is_the_cheapest_of_all_on_drawn_small_workloads(seed: int) 
     assert holds(advice, wanted)
 
 
-def web_like() -> Demand:
+def web_like() -> WorkloadDemand:
     """1,000 pods of four kinds."""
     return demand(
         shape("front", 400, 500, GIB),
@@ -132,13 +132,13 @@ def test_the_articles_42_jobs_take_the_nodes_that_the_article_has() -> None:
     )
     wanted = demand(
         *(
-            Shape(
+            PodShape(
                 kind, {"pods": 1, "cpu": 24_000, "memory": 1100 * GIB, "gpu": 8}, count, {"nodeSelector": {"gpu": kind}}
             )
             for kind, count in jobs
         )
     )
-    advice = advise(wanted, Offers(offers, ()), seconds=SECONDS)
+    advice = advise(wanted, MachineOffers(offers, ()), seconds=SECONDS)
     assert {each.kind: number for each, number in advice.nodes} == {f"{kind}-8g": count for kind, count in jobs}
     assert advice.gap == pytest.approx(0.0, abs=1e-6)
 
@@ -162,7 +162,7 @@ def test_the_bound_holds_where_columns_are_made_and_not_listed() -> None:
 
 def test_a_fleet_has_no_more_types_than_it_may() -> None:
     wanted = demand(shape("tall", 7, 1000, 30 * GIB), shape("wide", 7, 15_000, GIB), shape("tiny", 3, 100, 100))
-    offers = Offers(
+    offers = MachineOffers(
         (offer("tall", 1.0, 4000, 32 * GIB), offer("wide", 1.0, 16_000, 4 * GIB), offer("both", 3.0, 16_000, 64 * GIB)),
         (),
     )
@@ -174,38 +174,38 @@ def test_a_fleet_has_no_more_types_than_it_may() -> None:
 
 
 def test_each_node_keeps_room_for_the_pods_of_daemon_sets() -> None:
-    wanted = Demand((shape("a", 4, 2000, GIB),), {"cpu": 500, "memory": GIB, "pods": 1})
-    advice = advise(wanted, Offers((offer("four", 1.0, 4000, 16 * GIB),), ()), seconds=SECONDS)
+    wanted = WorkloadDemand((shape("a", 4, 2000, GIB),), {"cpu": 500, "memory": GIB, "pods": 1})
+    advice = advise(wanted, MachineOffers((offer("four", 1.0, 4000, 16 * GIB),), ()), seconds=SECONDS)
     assert [number for _, number in advice.nodes] == [4]
-    none = Demand(wanted.shapes, {"cpu": 5000, "pods": 1})
+    none = WorkloadDemand(wanted.shapes, {"cpu": 5000, "pods": 1})
     with pytest.raises(Unadvisable, match="no type has room for the pods of the DaemonSets"):
-        advise(none, Offers((offer("four", 1.0, 4000, 16 * GIB),), ()), seconds=SECONDS)
+        advise(none, MachineOffers((offer("four", 1.0, 4000, 16 * GIB),), ()), seconds=SECONDS)
 
 
 def test_pods_that_keep_apart_have_a_node_each() -> None:
-    wanted = demand(Shape("a", {"pods": 1, "cpu": 100}, 5, {}, apart="a"))
-    advice = advise(wanted, Offers((offer("four", 1.0, 4000, 16 * GIB),), ()), seconds=SECONDS)
+    wanted = demand(PodShape("a", {"pods": 1, "cpu": 100}, 5, {}, apart="a"))
+    advice = advise(wanted, MachineOffers((offer("four", 1.0, 4000, 16 * GIB),), ()), seconds=SECONDS)
     assert [number for _, number in advice.nodes] == [5]
 
 
 @pytest.mark.parametrize("kinds", [2, 12], ids=["columns-listed", "columns-made"])
 def test_pods_of_several_kinds_that_keep_apart_have_a_node_each(kinds: int) -> None:
     wanted = demand(
-        *(Shape(f"s{at}", {"pods": 1, "cpu": 100 + at}, 3, {}, apart="db") for at in range(kinds)),
-        Shape("any", {"pods": 1, "cpu": 100}, 5),
+        *(PodShape(f"s{at}", {"pods": 1, "cpu": 100 + at}, 3, {}, apart="db") for at in range(kinds)),
+        PodShape("any", {"pods": 1, "cpu": 100}, 5),
     )
-    advice = advise(wanted, Offers((offer("four", 1.0, 4000, 16 * GIB),), ()), seconds=SECONDS)
+    advice = advise(wanted, MachineOffers((offer("four", 1.0, 4000, 16 * GIB),), ()), seconds=SECONDS)
     assert [number for _, number in advice.nodes] == [3 * kinds]
     assert advice.bound == pytest.approx(3 * kinds)
 
 
 def test_a_node_takes_no_more_pods_than_it_has_slots_for() -> None:
-    advice = advise(demand(shape("a", 30, 1, 1)), Offers((offer("four", 1.0, 4000, 16 * GIB, pods=10),), ()))
+    advice = advise(demand(shape("a", 30, 1, 1)), MachineOffers((offer("four", 1.0, 4000, 16 * GIB, pods=10),), ()))
     assert [number for _, number in advice.nodes] == [3]
 
 
 def test_a_pod_that_fits_on_no_type_is_told() -> None:
-    offers = Offers((offer("four", 1.0, 4000, 16 * GIB),), ("eight in r",))
+    offers = MachineOffers((offer("four", 1.0, 4000, 16 * GIB),), ("eight in r",))
     with pytest.raises(Unadvisable) as caught:
         advise(demand(shape("big", 1, 5000, GIB)), offers)
     assert "big: no type fits a pod of 5 CPUs, 1 GiB memory\n  Tried four; name others with --types" in str(
@@ -231,9 +231,9 @@ def test_the_answer_is_the_node_groups_of_a_stack_file() -> None:
     assert "&id" not in text
 
 
-def in_region(region: str) -> Shape:
+def in_region(region: str) -> PodShape:
     wants = {"pods": 1, "cpu": 13_000, "memory": 8 * GIB}
-    return Shape("bound", wants, 8, {"nodeSelector": {"topology.kubernetes.io/region": region}})
+    return PodShape("bound", wants, 8, {"nodeSelector": {"topology.kubernetes.io/region": region}})
 
 
 def printed(advice: Advice, prices: Prices) -> float:

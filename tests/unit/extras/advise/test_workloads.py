@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kumulus.extras.advise.apart import HOST, Pods
-from kumulus.extras.advise.demand import ORDERS, Demand, Shape, Unadvisable, largest_first, made
+from kumulus.extras.advise.demand import ORDERS, PodShape, Unadvisable, WorkloadDemand, largest_first, made
 from kumulus.extras.advise.workloads import Workloads, of_files, of_objects
 
 CONTAINERS = [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]
@@ -22,11 +22,11 @@ def workload(kind: str, name: str, spec: dict[str, Any], **fields: Any) -> dict[
     return {"kind": kind, "metadata": {"name": name}, "spec": {"template": template, **fields}}
 
 
-def demand_of(found: Workloads) -> Demand:
+def demand_of(found: Workloads) -> WorkloadDemand:
     return made(found.pods, found.daemons, found.uncounted)
 
 
-def demand_for(*objects: dict[str, Any]) -> Demand:
+def demand_for(*objects: dict[str, Any]) -> WorkloadDemand:
     return demand_of(of_objects(objects))
 
 
@@ -189,11 +189,11 @@ def test_pods_that_need_what_few_machines_have_come_first_then_the_largest() -> 
 def test_pods_are_ordered_by_one_resource_after_what_only_some_machines_have() -> None:
     gpu = "nvidia.com/gpu"
     shapes = [
-        Shape("memory", {"cpu": 1000, "memory": 9000}, 1),
-        Shape("cpu", {"cpu": 9000, "memory": 1000}, 1),
-        Shape("one", {"cpu": 2000, "memory": 9000, gpu: 1}, 1),
-        Shape("one-busy", {"cpu": 8000, "memory": 1000, gpu: 1}, 1),
-        Shape("two", {"cpu": 1000, "memory": 1000, gpu: 2}, 1),
+        PodShape("memory", {"cpu": 1000, "memory": 9000}, 1),
+        PodShape("cpu", {"cpu": 9000, "memory": 1000}, 1),
+        PodShape("one", {"cpu": 2000, "memory": 9000, gpu: 1}, 1),
+        PodShape("one-busy", {"cpu": 8000, "memory": 1000, gpu: 1}, 1),
+        PodShape("two", {"cpu": 1000, "memory": 1000, gpu: 2}, 1),
     ]
     named = {by: [each.name for each in largest_first(shapes, by)] for by in ORDERS}
     assert named["cpu"] == ["two", "one-busy", "one", "cpu", "memory"]
@@ -212,7 +212,7 @@ def pods(name: str, *terms: dict[str, Any], count: int = 3, namespace: str = "de
     return Pods(name, spec, {"app": name, **labels}, count, namespace)
 
 
-def groups(found: Demand) -> list[tuple[str, int, bool]]:
+def groups(found: WorkloadDemand) -> list[tuple[str, int, bool]]:
     return [(each.name, each.count, bool(each.apart)) for each in found.shapes]
 
 

@@ -9,7 +9,7 @@ import pytest
 from kumulus.extras.capture import putting
 from kumulus.extras.capture.claims import is_made
 from kumulus.extras.capture.devices import gates
-from kumulus.extras.capture.following import Contents, difference
+from kumulus.extras.capture.following import WorkloadFile, difference
 from kumulus.extras.capture.reading import captured
 from kumulus.extras.capture.words import Words
 from tests.unit.extras.capture.test_devices import DRIVER, device, device_class, device_slice, put_back, written
@@ -154,8 +154,8 @@ def test_following_leaves_made_claims_and_devices_to_who_gives_them() -> None:
     kept, made = (captured("ResourceClaim", each, API) for each in (claim(), of_pod(MADE)))
     assert kept is not None
     assert made is not None
-    before = Contents({("ResourceClaim", "team", "shared"): kept, ("ResourceClaim", "team", "train-0/gpus"): made})
+    before = WorkloadFile({("ResourceClaim", "team", "shared"): kept, ("ResourceClaim", "team", "train-0/gpus"): made})
     moved = copy.deepcopy(kept)
     moved["status"]["allocation"]["devices"]["results"][0]["device"] = "gpu-1"
-    changes = difference(before, Contents({("ResourceClaim", "team", "shared"): moved}))
+    changes = difference(before, WorkloadFile({("ResourceClaim", "team", "shared"): moved}))
     assert (changes.gone, changes.objects, changes.patches) == ([], [], [])

@@ -13,8 +13,8 @@ from kumulus.extras.capture.day import exports, reading
 from kumulus.extras.capture.day.importing import import_day, lines
 from kumulus.extras.capture.day.intent import Day, counts
 from kumulus.extras.capture.day.nodes import NotUnderstood, patched
-from kumulus.extras.capture.day.requests import Counted, Unusable
-from kumulus.extras.capture.dumps import Refused
+from kumulus.extras.capture.day.requests import RequestCounts, Unusable
+from kumulus.extras.capture.dumps import FileRefused
 from kumulus.extras.lab.file.load import load
 from tests.support.misshapen import misshapen
 
@@ -81,7 +81,7 @@ def logged(tmp_path: Path, events: Iterable[Any]) -> Path:
 
 
 def day_of(tmp_path: Path, events: Iterable[Any]) -> Day:
-    day, counted = Day(), Counted()
+    day, counted = Day(), RequestCounts()
     for request in sorted(reading.read(logged(tmp_path, events), counted), key=lambda each: each.at):
         day.take(request)
     assert counted.bad == []
@@ -334,7 +334,7 @@ def test_a_job_s_queue_and_its_own_time_are_known(tmp_path: Path) -> None:
 )
 def test_a_part_that_the_recording_does_not_have_is_refused(tmp_path: Path, since: str, until: str, said: str) -> None:
     log, experiment = logged(tmp_path, (web(), web(3, 50) | {"verb": "update"})), tmp_path / "day.yaml"
-    with pytest.raises(Refused, match=said):
+    with pytest.raises(FileRefused, match=said):
         import_day([log], experiment, "", since=since, until=until)
     assert not experiment.exists()
     import_day([log], experiment, "", since="20s", until="1h")
@@ -390,8 +390,8 @@ def test_a_log_whose_compressed_data_is_damaged_is_refused(tmp_path: Path) -> No
     whole = gzip.compress("".join(json.dumps(web(number)) + "\n" for number in range(2000)).encode())
     for damaged in (whole[:-20], b"no gzip", whole[:10] + b"\xff" + whole[11:]):
         log.write_bytes(damaged)
-        with pytest.raises(Refused, match=r"audit\.log\.gz cannot be unpacked"):
-            list(reading.read(log, Counted()))
+        with pytest.raises(FileRefused, match=r"audit\.log\.gz cannot be unpacked"):
+            list(reading.read(log, RequestCounts()))
 
 
 @pytest.mark.parametrize("key", ["scheduling.volcano.sh/queue-name", "volcano.sh/queue-name"])
@@ -448,7 +448,7 @@ def test_a_packed_file_and_a_printed_document_are_read_too(tmp_path: Path) -> No
     printed.write_text(json.dumps(as_batch(web()), indent=2))
     stamped.write_text(f"2026-11-22T09:00:00.000Z {json.dumps(web())}\n")
     for file in (packed, printed, stamped):
-        assert [each.name for each in reading.read(file, Counted())] == ["web"], file
+        assert [each.name for each in reading.read(file, RequestCounts())] == ["web"], file
 
 
 def test_bad_lines_are_counted_by_line_and_the_rest_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -464,7 +464,7 @@ def test_bad_lines_are_counted_by_line_and_the_rest_is_read(tmp_path: Path, monk
     ]
     file = tmp_path / "audit.log"
     file.write_bytes(b"\n".join([*bad, json.dumps(web()).encode()]) + b"\n")
-    counted = Counted()
+    counted = RequestCounts()
     assert [each.name for each in reading.read(file, counted)] == ["web"]
     assert counted.bad_count == len(bad)
     assert [each.split(":")[0].rpartition(" ")[2] for each in counted.bad] == [str(n) for n in range(1, len(bad) + 1)]
@@ -472,14 +472,14 @@ def test_bad_lines_are_counted_by_line_and_the_rest_is_read(tmp_path: Path, monk
 
 def test_a_log_without_objects_is_refused_with_what_it_lacks(tmp_path: Path) -> None:
     file = logged(tmp_path, [event("create", "deployments", "web")])
-    with pytest.raises(Refused, match="level has to be Request"):
+    with pytest.raises(FileRefused, match="level has to be Request"):
         import_day([file], tmp_path / "day.yaml", "")
 
 
 def test_of_a_log_only_what_counts_is_looked_at(tmp_path: Path) -> None:
     others = [event("update", "leases", "x"), event("create", "events", "x"), event("patch", "jobs", "x", sub="status")]
     file = logged(tmp_path, [web(), bound("a", "n1", 1), *others])
-    found = [each.resource for each in filter(counts, reading.read(file, Counted()))]
+    found = [each.resource for each in filter(counts, reading.read(file, RequestCounts()))]
     assert found == ["deployments", "pods"]
 
 
@@ -507,7 +507,7 @@ def test_kwok_s_recording_is_a_day(tmp_path: Path) -> None:
         patch("delete", 5, "pods", "alone"),
     ]
     file.write_text("\n---\n".join(json.dumps(each) for each in documents))
-    day, counted = Day(), Counted()
+    day, counted = Day(), RequestCounts()
     requests = list(reading.read(file, counted))
     for each in requests:
         day.take(each)
@@ -520,8 +520,8 @@ def test_kwok_s_recording_is_a_day(tmp_path: Path) -> None:
     assert [round(step.at - requests[0].at, 3) for step in day.steps] == [0, 2, 4, 5]
     assert day.pods.every[0].node == "n1"
     file.write_text("a: &x [1]\nb: *x\n")
-    with pytest.raises(Refused, match="alias"):
-        list(reading.read(file, Counted()))
+    with pytest.raises(FileRefused, match="alias"):
+        list(reading.read(file, RequestCounts()))
 
 
 def test_a_patch_is_laid_over_by_name_and_by_path() -> None:

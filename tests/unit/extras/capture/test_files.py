@@ -331,7 +331,9 @@ def test_a_large_json_file_is_refused_and_its_objects_are_read_line_by_line(tmp_
     pods = [pod(f"p{number}", "n0") for number in range(3)]
     file = tmp_path / "pods.json"
     file.write_text(json.dumps({"kind": "List", "items": pods}) + " " * dumps.MOST_JSON_BYTES)
-    with pytest.raises(dumps.Refused, match=f"{file.stat().st_size:,} bytes; at most 67,108,864 of JSON") as refused:
+    with pytest.raises(
+        dumps.FileRefused, match=f"{file.stat().st_size:,} bytes; at most 67,108,864 of JSON"
+    ) as refused:
         list(dumps.objects(file))
     remedy = f"jq -c '.items[]' {file} > {tmp_path}/pods.jsonl"
     assert remedy in str(refused.value)
@@ -342,13 +344,13 @@ def test_a_large_json_file_is_refused_and_its_objects_are_read_line_by_line(tmp_
 
 def test_a_line_without_a_kind_is_not_left_out_in_silence(tmp_path: Path) -> None:
     (tmp_path / "pods.jsonl").write_text(f"{json.dumps(pod('p0', 'n0'))}\n{json.dumps({'metadata': {'name': 'p1'}})}\n")
-    with pytest.raises(dumps.Refused, match=r'line 2 has no kind[^\n]*\n .*\.kind = "Pod"'):
+    with pytest.raises(dumps.FileRefused, match=r'line 2 has no kind[^\n]*\n .*\.kind = "Pod"'):
         list(dumps.objects(tmp_path / "pods.jsonl"))
 
 
 def test_a_line_that_would_fill_the_memory_is_refused(tmp_path: Path) -> None:
     (tmp_path / "pods.jsonl").write_text(json.dumps({"kind": "Pod", "junk": "x" * dumps.MOST_JSON_BYTES}))
-    with pytest.raises(dumps.Refused, match="line 1 has more than 67,108,864 bytes"):
+    with pytest.raises(dumps.FileRefused, match="line 1 has more than 67,108,864 bytes"):
         list(dumps.objects(tmp_path / "pods.jsonl"))
 
 
@@ -378,7 +380,7 @@ def pods_of(file: Path) -> Iterator[dict[str, Any]]:
 )
 def test_a_hostile_file_is_refused(tmp_path: Path, text: str, why: str) -> None:
     (tmp_path / "workload.yaml").write_text(text)
-    with pytest.raises(dumps.Refused, match=why):
+    with pytest.raises(dumps.FileRefused, match=why):
         list(pods_of(tmp_path / "workload.yaml"))
 
 
@@ -397,7 +399,7 @@ def test_an_object_with_fields_of_other_types_is_refused_or_captured_whole(seed:
         kind = "Pod" if "containers" in str(raw) else "Node"
         try:
             kept = captured(kind, raw, "v1")
-        except dumps.Refused as error:
+        except dumps.FileRefused as error:
             refused.append(str(error))
             continue
         if kept is None:
@@ -426,7 +428,7 @@ def test_links_and_paths_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "inside").mkdir()
     (tmp_path / "outside.yaml").write_text("a: 1")
     (tmp_path / "inside" / "link.yaml").symlink_to(tmp_path / "outside.yaml")
-    with pytest.raises(dumps.Refused):
+    with pytest.raises(dumps.FileRefused):
         dumps.files([tmp_path / "inside"])
 
 
@@ -460,5 +462,5 @@ def test_a_selector_that_selects_everything_stays_one(tmp_path: Path, words: Wor
 def test_a_compressed_file_is_refused_with_what_to_do(tmp_path: Path) -> None:
     file = tmp_path / "snapshot.db.gz"
     file.write_bytes(gzip.compress(b"kind: List"))
-    with pytest.raises(dumps.Refused, match=f"is compressed\n  To unpack it: gunzip {file}"):
+    with pytest.raises(dumps.FileRefused, match=f"is compressed\n  To unpack it: gunzip {file}"):
         list(dumps.objects(file))

@@ -10,9 +10,9 @@ import yaml
 
 from kumulus.extras.capture import probe
 from kumulus.extras.capture.commands.fit import Said, lines
-from kumulus.extras.capture.dumps import Refused
-from kumulus.extras.capture.fit import Answer, Change
-from kumulus.extras.capture.probe import Probe, Verdict, looked_at, unschedulable
+from kumulus.extras.capture.dumps import FileRefused
+from kumulus.extras.capture.fit import FitAnswer, FitChange
+from kumulus.extras.capture.probe import Probe, ProbeVerdict, looked_at, unschedulable
 from kumulus.extras.capture.raising import exceeded, lender
 
 SPEC: dict[str, Any] = {
@@ -85,23 +85,23 @@ def test_the_group_that_pods_name_has_to_be_in_the_file(tmp_path: Path) -> None:
     named["spec"]["template"]["spec"] = {**SPEC, "schedulingGroup": {"podGroupName": "g"}}
     group = {"kind": "PodGroup", "metadata": {"name": "g"}, "spec": gang(3)}
     assert probe.read(write(tmp_path, group, named)).group == gang(3)
-    with pytest.raises(Refused, match="the pods name PodGroup 'g', which the file lacks; write it there"):
+    with pytest.raises(FileRefused, match="the pods name PodGroup 'g', which the file lacks; write it there"):
         probe.read(write(tmp_path, named))
 
 
 def test_a_mistake_in_a_workload_is_refused_with_its_place(tmp_path: Path) -> None:
-    with pytest.raises(Refused, match=r"workload.yaml: spec.replicas is .?three|spec.replicas: is .three"):
+    with pytest.raises(FileRefused, match=r"workload.yaml: spec.replicas is .?three|spec.replicas: is .three"):
         probe.read(write(tmp_path, workload("Deployment", replicas="three")))
     assert probe.read(write(tmp_path, workload("Deployment", replicas=None))).count == 1
 
 
 def test_a_file_without_a_workload_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(Refused, match="has Service; write a Pod"):
+    with pytest.raises(FileRefused, match="has Service; write a Pod"):
         probe.read(write(tmp_path, {"kind": "Service"}))
-    with pytest.raises(Refused, match="no pod template"):
+    with pytest.raises(FileRefused, match="no pod template"):
         probe.read(write(tmp_path, {"kind": "Job", "spec": {}}))
     (tmp_path / "bad.yaml").write_text("a: [")
-    with pytest.raises(Refused, match="no YAML"):
+    with pytest.raises(FileRefused, match="no YAML"):
         probe.read(tmp_path / "bad.yaml")
 
 
@@ -137,8 +137,10 @@ def test_what_the_scheduler_says_is_told_without_what_is_so_of_dry_pods_alone() 
 
 
 def test_the_answer_says_how_many_where_what_ends_it_and_what_helps(tmp_path: Path) -> None:
-    verdict = Verdict(30, Counter({"n1": 4, "n2": 2}), "0/7 nodes are available: 7 Insufficient cpu.")
-    answer = Answer(verdict, Counter({"web": 6}), [Change("8 more nodes like those of web", 8)], ["without x 3 fit"])
+    verdict = ProbeVerdict(30, Counter({"n1": 4, "n2": 2}), "0/7 nodes are available: 7 Insufficient cpu.")
+    answer = FitAnswer(
+        verdict, Counter({"web": 6}), [FitChange("8 more nodes like those of web", 8)], ["without x 3 fit"]
+    )
     found = lines("dev", probe.read(write(tmp_path, workload("Job")), 30), answer)
     assert found == [
         "x: 6 of 30 pods fit into dev",
@@ -189,8 +191,8 @@ def test_the_quota_with_the_most_to_spare_lends() -> None:
     assert lender(quotas, {"pods": "1", "requests.cpu": "1"}) is None
 
 
-def answer(fitted: int, reason: str = "") -> Answer:
-    return Answer(Verdict(3, Counter({"node": fitted}), reason))
+def answer(fitted: int, reason: str = "") -> FitAnswer:
+    return FitAnswer(ProbeVerdict(3, Counter({"node": fitted}), reason))
 
 
 def test_only_another_answer_is_said(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from kumulus.extras.capture.following import Contents, Difference, contents, difference, merge_patch
+from kumulus.extras.capture.following import CaptureDifference, WorkloadFile, contents, difference, merge_patch
 from kumulus.extras.capture.workload import shapes
 
 
@@ -24,8 +24,8 @@ def queue(kind: str, name: str) -> dict[str, Any]:
     return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": {"name": name}, "spec": {}}
 
 
-def made(*found: dict[str, Any]) -> Contents:
-    result = Contents()
+def made(*found: dict[str, Any]) -> WorkloadFile:
+    result = WorkloadFile()
     for each in found:
         if "kind" not in each:
             result.pods["Pod", each["namespace"], each["name"]] = each
@@ -41,7 +41,7 @@ def names(listed: list[dict[str, Any]]) -> list[str]:
 
 def test_nothing_is_done_to_what_is_the_same() -> None:
     one = made(pod("a", "n1"), pod("b"), quota("3"))
-    assert difference(one, copy.deepcopy(one)) == Difference([], [], [])
+    assert difference(one, copy.deepcopy(one)) == CaptureDifference([], [], [])
 
 
 def test_a_pod_that_moved_or_changed_is_made_again_and_one_that_ended_is_removed() -> None:
@@ -61,13 +61,13 @@ def test_a_quota_is_patched_in_place() -> None:
 
 def test_what_others_name_is_made_first_and_removed_last() -> None:
     both = made(queue("LocalQueue", "l"), queue("ClusterQueue", "c"), queue("ResourceFlavor", "f"))
-    assert names(difference(Contents(), both).objects) == ["f", "c", "l"]
-    assert names(difference(both, Contents()).gone) == ["l", "c", "f"]
+    assert names(difference(WorkloadFile(), both).objects) == ["f", "c", "l"]
+    assert names(difference(both, WorkloadFile()).gone) == ["l", "c", "f"]
 
 
 def test_a_clone_keeps_what_its_source_has_never_had() -> None:
-    found = difference(Contents(), made(pod("a", "n1")))
-    assert found == Difference([], [], []), "what lacks is made when the clone has been looked at"
+    found = difference(WorkloadFile(), made(pod("a", "n1")))
+    assert found == CaptureDifference([], [], []), "what lacks is made when the clone has been looked at"
 
 
 def test_a_merge_patch_makes_one_of_the_other() -> None:

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from kumulus.extras.capture import writing
-from kumulus.extras.capture.day.importing import Imported, import_day, summary
-from kumulus.extras.capture.dumps import Refused
+from kumulus.extras.capture.day.importing import ImportedDay, import_day, summary
+from kumulus.extras.capture.dumps import FileRefused
 from kumulus.extras.capture.reading import captured
 from kumulus.extras.capture.spool import Spool
 from kumulus.extras.capture.words import Words
@@ -48,7 +48,7 @@ def series(day: Path, words: Words | None = None) -> Path:
     return day
 
 
-def steps(found: Imported) -> list[tuple[float, str, str]]:
+def steps(found: ImportedDay) -> list[tuple[float, str, str]]:
     began = found.day.steps[0].at
     return [(step.at - began, step.do, step.job) for step in found.day.steps]
 
@@ -152,12 +152,12 @@ def test_a_capture_that_was_cut_off_and_what_is_no_capture_are_passed_over(tmp_p
 
 def test_one_capture_is_no_series(tmp_path: Path) -> None:
     capture(tmp_path / "day", "20261122T090000Z", pod("web-1"))
-    with pytest.raises(Refused, match="has 1 captures"):
+    with pytest.raises(FileRefused, match="has 1 captures"):
         import_day([tmp_path / "day"], tmp_path / "day.yaml", "mine")
 
 
 def test_a_hostile_capture_in_a_series_is_refused(tmp_path: Path) -> None:
     day = series(tmp_path / "day")
     (day / "20261122T090030Z" / "workload.yaml").write_text("a: &x [1]\nb: *x\n")
-    with pytest.raises(Refused, match="alias"):
+    with pytest.raises(FileRefused, match="alias"):
         import_day([day], tmp_path / "day.yaml", "mine")

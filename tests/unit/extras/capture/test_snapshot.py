@@ -11,8 +11,8 @@ import pytest
 
 from kumulus.cli.main import main
 from kumulus.extras.capture import snapshot
-from kumulus.extras.capture.bolt import Bolt, Damaged
-from kumulus.extras.capture.dumps import Refused
+from kumulus.extras.capture.bolt import Bolt, DamagedBolt
+from kumulus.extras.capture.dumps import FileRefused
 from kumulus.extras.capture.messages import STORED
 from kumulus.kube.message_tables import classes_of
 from tests.unit.extras.capture import bolt
@@ -162,7 +162,7 @@ def test_what_is_encrypted_at_rest_is_refused_in_words_unless_it_is_never_read(t
     read(written(tmp_path, bolt.file(bolt.history([*values(), ("/registry/secrets/shop/x", sealed)]))))
     file = written(tmp_path, bolt.file(bolt.history([*values(), ("/registry/pods/shop/x", sealed)])))
     with pytest.raises(
-        Refused, match=r"snapshot.db: its pods are encrypted at rest \(aescbc\), and only the API server"
+        FileRefused, match=r"snapshot.db: its pods are encrypted at rest \(aescbc\), and only the API server"
     ):
         read(file)
 
@@ -171,21 +171,21 @@ def test_a_file_that_was_changed_or_cut_off_is_refused(tmp_path: Path) -> None:
     whole = bolt.file(bolt.history(values()))
     changed = bytearray(whole)
     changed[-5000] ^= 1
-    with pytest.raises(Refused, match="checksum"):
+    with pytest.raises(FileRefused, match="checksum"):
         read(written(tmp_path, bytes(changed)))
     for size in (0, 10, 4096, 4097, 8192, len(whole) // 2, len(whole) - 32 - 4096, len(whole) - 4128):
-        with pytest.raises(Refused, match=r"snapshot.db is no whole snapshot of etcd: "):
+        with pytest.raises(FileRefused, match=r"snapshot.db is no whole snapshot of etcd: "):
             read(written(tmp_path, whole[:size]))
 
 
 def test_a_database_that_no_api_server_has_written_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(Refused, match="no API server has kept"):
+    with pytest.raises(FileRefused, match="no API server has kept"):
         read(written(tmp_path, bolt.file(bolt.history([("/other/key", b"x")]))))
 
 
 def test_what_is_stored_as_a_pod_and_is_none_is_refused(tmp_path: Path) -> None:
     for value in (b"", b"x", b"[]", namespace("x"), b"k8s\x00\xff\xff\xff", b"[" * 100_000):
-        with pytest.raises(Refused, match="one of its pods is none"):
+        with pytest.raises(FileRefused, match="one of its pods is none"):
             read(written(tmp_path, bolt.file(bolt.history([*values(), ("/registry/pods/shop/x", value)]))))
 
 
@@ -195,7 +195,7 @@ def test_pages_that_lead_back_to_themselves_are_refused(tmp_path: Path) -> None:
     number = content[root]
     # The first child of the branch becomes the branch itself.
     content[root + 16 + 8] = number
-    with pytest.raises(Refused, match="in two places"):
+    with pytest.raises(FileRefused, match="in two places"):
         read(written(tmp_path, bytes(content)))
 
 
@@ -211,7 +211,7 @@ def test_a_file_spoilt_anywhere_ends_in_words_and_in_little_memory(tmp_path: Pat
             content[at % len(content)] = drawn.choice((0, 1, 0x7F, 0xFF, drawn.randrange(256)))
         try:
             read(written(tmp_path, bytes(content)))
-        except Refused:
+        except FileRefused:
             refused += 1
     assert refused > 50
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 * 1024
@@ -220,7 +220,7 @@ def test_a_file_spoilt_anywhere_ends_in_words_and_in_little_memory(tmp_path: Pat
 def test_a_page_that_is_to_be_huge_is_refused_before_it_is_read(tmp_path: Path) -> None:
     content = bytearray(bolt.file(bolt.history(values()), summed=False))
     content[3 * bolt.PAGE + 12 : 3 * bolt.PAGE + 16] = b"\xff\xff\xff\x7f"
-    with Bolt(written(tmp_path, bytes(content))) as opened, pytest.raises(Damaged, match="is to have"):
+    with Bolt(written(tmp_path, bytes(content))) as opened, pytest.raises(DamagedBolt, match="is to have"):
         list(opened.bucket(b"key"))
 
 
@@ -229,14 +229,14 @@ def test_pages_that_are_within_each_other_are_refused(tmp_path: Path) -> None:
     # The first leaf is to go on over the second, which its branch names as well.
     content[4 * bolt.PAGE + 12] = 1
     assert content[5 * bolt.PAGE] == 5
-    with pytest.raises(Refused, match="page 5 is in two places"):
+    with pytest.raises(FileRefused, match="page 5 is in two places"):
         read(written(tmp_path, bytes(content)))
     content[4 * bolt.PAGE + 12] = 0
     # The second is to go on over what has been read before it: the other way round, by the order of the branch.
     root = next(at for at in range(0, len(content), bolt.PAGE) if content[at + 8] == 1)
     content[root + 24], content[root + 40] = 5, 4
     content[4 * bolt.PAGE + 12] = 1
-    with pytest.raises(Refused, match="page 4 goes on into another one"):
+    with pytest.raises(FileRefused, match="page 4 goes on into another one"):
         read(written(tmp_path, bytes(content)))
 
 
@@ -250,20 +250,20 @@ def test_entries_that_share_their_bytes_are_refused(tmp_path: Path) -> None:
     position = int.from_bytes(content[of_last + 4 : of_last + 8], "little") + 16 * last
     content[of_first + 4 : of_first + 8] = position.to_bytes(4, "little")
     content[of_first + 8 : of_first + 16] = content[of_last + 8 : of_last + 16]
-    with Bolt(written(tmp_path, bytes(content))) as opened, pytest.raises(Damaged, match="have the same bytes"):
+    with Bolt(written(tmp_path, bytes(content))) as opened, pytest.raises(DamagedBolt, match="have the same bytes"):
         list(opened.bucket(b"key"))
 
 
 def test_revisions_that_are_not_in_order_are_refused(tmp_path: Path) -> None:
     revisions = bolt.history(values())
     revisions[4], revisions[6] = revisions[6], revisions[4]
-    with pytest.raises(Refused, match="not in order"):
+    with pytest.raises(FileRefused, match="not in order"):
         read(written(tmp_path, bolt.file(revisions)))
 
 
 def test_a_key_longer_than_any_of_kubernetes_is_refused(tmp_path: Path) -> None:
     history = [*values(), ("/registry/pods/shop/" + "x" * 5000, pod("x"))]
-    with pytest.raises(Refused, match="a key of 5,020 bytes"):
+    with pytest.raises(FileRefused, match="a key of 5,020 bytes"):
         read(written(tmp_path, bolt.file(bolt.history(history))))
 
 
@@ -272,7 +272,7 @@ def test_a_file_of_holes_is_refused_before_it_is_opened(tmp_path: Path, monkeypa
     with file.open("r+b") as opened:
         opened.truncate(snapshot.MOST_BYTES + 1)
     monkeypatch.setattr(snapshot, "Bolt", lambda file: pytest.fail("it was opened"))
-    with pytest.raises(Refused, match="has 17,179,869,185 bytes; at most 17,179,869,184 are read"):
+    with pytest.raises(FileRefused, match="has 17,179,869,185 bytes; at most 17,179,869,184 are read"):
         read(file)
 
 
@@ -282,7 +282,7 @@ def test_the_later_of_the_two_heads_counts_if_it_is_whole(tmp_path: Path) -> Non
     content[bolt.PAGE + 32] = 9
     assert len(read(written(tmp_path, bytes(content)))) == 6
     content[32] = 9
-    with pytest.raises(Refused, match="does not begin"):
+    with pytest.raises(FileRefused, match="does not begin"):
         read(written(tmp_path, bytes(content)))
 
 

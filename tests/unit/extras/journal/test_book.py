@@ -17,13 +17,13 @@ import pytest
 from kumulus.extras.journal import book, recover
 from kumulus.extras.journal.book import Journal
 from kumulus.extras.journal.changes import (
-    Changes,
     Exchanged,
+    JournaledChanges,
+    JournaledRestore,
     RaisedQuota,
     Rerouted,
-    Restoring,
     SecondScheduler,
-    Stopped,
+    StoppedProgram,
     changes_from,
 )
 from kumulus.extras.journal.errors import Busy, NotWritten, Unfinished
@@ -41,7 +41,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def journal(run: str = "one", process: str | None = None) -> Journal:
-    made = Journal(Changes(run, "training", CLUSTER, lifetime.own() if process is None else process))
+    made = Journal(JournaledChanges(run, "training", CLUSTER, lifetime.own() if process is None else process))
     made.add()
     return made
 
@@ -55,11 +55,13 @@ def test_what_is_added_is_on_the_disk_and_what_is_dropped_is_not() -> None:
     assert (found.changes.faults, unread) == (("lost", "late"), [])
     assert stat.S_IMODE(found.file.stat().st_mode) == 0o600
     made.drop(faults=["lost"], nodes=made.changes.nodes, scheduler=None)
-    assert book.read(CLUSTER)[0][0].changes == Changes("one", "training", CLUSTER, lifetime.own(), faults=("late",))
+    assert book.read(CLUSTER)[0][0].changes == JournaledChanges(
+        "one", "training", CLUSTER, lifetime.own(), faults=("late",)
+    )
 
 
 def test_everything_that_can_be_changed_is_the_same_after_it_was_written() -> None:
-    stopped = Stopped("/c", "kube-scheduler", ("/c/bin/kube-scheduler", "-v=2"), {"PATH": "/bin"}, "/c")
+    stopped = StoppedProgram("/c", "kube-scheduler", ("/c/bin/kube-scheduler", "-v=2"), {"PATH": "/bin"}, "/c")
     had = Exchanged(('{"kind": "NodePool"}',), ("/made",), "{}")
     led = Rerouted("/secret", "https://127.0.0.1:1", "https://127.0.0.1:2")
     parts = (
@@ -74,15 +76,15 @@ def test_everything_that_can_be_changed_is_the_same_after_it_was_written() -> No
         (led,),
     )
     quota = RaisedQuota("/quota", '{"pods": "3"}', '{"pods": "5"}')
-    back = Restoring("/cluster/kubeconfig.yaml", "/full.snapshot", False, ("/api/v1/namespaces/a/pods/b",))
+    back = JournaledRestore("/cluster/kubeconfig.yaml", "/full.snapshot", False, ("/api/v1/namespaces/a/pods/b",))
     last = (("/pods",), (quota,), back, ("./check.sh",), "fit", "kumulus clone there -s mine")
-    changes = Changes("r", "e", CLUSTER, "p", *parts, *last)
+    changes = JournaledChanges("r", "e", CLUSTER, "p", *parts, *last)
     assert changes_from(json.dumps(changes.to_plain())) == changes
-    assert Changes("r", "e", CLUSTER, "p", command="fit").empty
-    for each in fields(Changes)[4:]:
+    assert JournaledChanges("r", "e", CLUSTER, "p", command="fit").empty
+    for each in fields(JournaledChanges)[4:]:
         if each.name != "command":
             only = {each.name: getattr(changes, each.name)}
-            assert not Changes("r", "e", CLUSTER, "p", **only).empty, each.name
+            assert not JournaledChanges("r", "e", CLUSTER, "p", **only).empty, each.name
 
 
 def test_a_run_with_nothing_to_put_back_leaves_no_journal_and_one_with_something_is_over() -> None:

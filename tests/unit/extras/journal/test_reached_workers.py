@@ -12,7 +12,7 @@ from aiohttp import web
 
 from kumulus.extras.journal import book, federation, undo
 from kumulus.extras.journal.book import Journal
-from kumulus.extras.journal.changes import Changes, Rerouted
+from kumulus.extras.journal.changes import JournaledChanges, Rerouted
 from kumulus.extras.journal.errors import NotPutBack
 from kumulus.host import lifetime
 from kumulus.kube import Client, Connection
@@ -60,7 +60,7 @@ async def asked(hub: Hub) -> AsyncIterator[Client]:
 @pytest.fixture
 def journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Journal:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    made = Journal(Changes("one", "training", "5d4f", lifetime.own()))
+    made = Journal(JournaledChanges("one", "training", "5d4f", lifetime.own()))
     made.add()
     return made
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from kumulus.extras.kind_image import assemble, containers, debian, docker, image
-from kumulus.extras.kind_image.containers import Container
+from kumulus.extras.kind_image.containers import ContainerImage
 from kumulus.toolchain import ToolchainError
-from kumulus.toolchain.progress import Step
+from kumulus.toolchain.progress import ToolLine
 
 # Answers like Docker with an image made from $MADE_FROM, and writes down what it was asked.
 DOCKER = """#!/bin/sh
@@ -104,9 +104,9 @@ def test_other_sources_make_another_image(monkeypatch: pytest.MonkeyPatch, tmp_p
 
 def test_a_failed_root_filesystem_shows_the_last_words_and_the_log(path: Path, tmp_path: Path) -> None:
     program(path, "unshare", "echo 'E: Failed getting release file'; exit 1")
-    log, node = tmp_path / "log", debian.Node("1.35.4", {}, "pause")
+    log, node = tmp_path / "log", debian.NodeContents("1.35.4", {}, "pause")
     with pytest.raises(ToolchainError) as raised:
-        debian.make(tmp_path / "root", node, "http://127.0.0.1:1/debian", Step("root"), log)
+        debian.make(tmp_path / "root", node, "http://127.0.0.1:1/debian", ToolLine("root"), log)
     assert "debootstrap ended with exit code 1" in str(raised.value)
     assert "E: Failed getting release file" in str(raised.value)
     assert str(log) in str(raised.value)
@@ -116,7 +116,7 @@ def test_a_failed_root_filesystem_shows_the_last_words_and_the_log(path: Path, t
 def test_docker_s_refusal_is_shown(path: Path, tmp_path: Path) -> None:
     program(path, "docker", "echo 'no space left on device' >&2; exit 1")
     with pytest.raises(ToolchainError, match=r"docker commit failed:\n.*\n  no space left on device\n  The whole log"):
-        docker.run(["commit", "x"], Step("image"), tmp_path / "log")
+        docker.run(["commit", "x"], ToolLine("image"), tmp_path / "log")
 
 
 def test_a_docker_that_is_slow_to_inspect_is_said_and_one_that_is_slow_to_remove_is_waited_for(
@@ -141,7 +141,7 @@ def test_two_caches_make_their_images_beside_each_other(path: Path, tmp_path: Pa
         root.mkdir(parents=True, exist_ok=True)
         images = tmp_path / "images.tar"
         images.touch()
-        assemble.make("kumulus/node:v1", {}, root, images, Step("image"), tmp_path / "log")
+        assemble.make("kumulus/node:v1", {}, root, images, ToolLine("image"), tmp_path / "log")
         asked = (tmp_path / "asked").read_text().splitlines()
         (tmp_path / "asked").unlink()
         return {line.split()[-1] for line in asked if line.split()[1] == "rm"}
@@ -167,7 +167,7 @@ def test_images_are_written_as_docker_saves_them(tmp_path: Path) -> None:
     server, library = tmp_path / "server", tmp_path / "libc.so"
     server.write_text("a program")
     library.write_text("a library")
-    two = Container("registry.example/b:2", {"lib/libc.so": library}, {"usr/sbin/iptables": "xtables"})
+    two = ContainerImage("registry.example/b:2", {"lib/libc.so": library}, {"usr/sbin/iptables": "xtables"})
     archive = tmp_path / "images.tar"
     containers.write(archive, [containers.program("registry.example/a:1", server), two], tmp_path)
     with tarfile.open(archive) as packed:

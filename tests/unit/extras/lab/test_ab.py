@@ -20,9 +20,9 @@ from kumulus.extras.lab.ab.pairs import Measures, Pairs
 from kumulus.extras.lab.ab.running import Comparison, Side, Until, compared
 from kumulus.extras.lab.commands import ab
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.file.load import Loaded, load
+from kumulus.extras.lab.file.load import LoadedExperiment, load
 from kumulus.extras.lab.report import checks
-from kumulus.extras.lab.report.change import Change
+from kumulus.extras.lab.report.change import MeasureChange
 from kumulus.extras.lab.report.model import Report
 from kumulus.kube import Connection
 from tests.support.reports import report
@@ -62,7 +62,7 @@ def test_an_interval_excludes_what_the_test_excludes() -> None:
 
 
 def test_an_interval_of_which_one_end_is_known_says_so() -> None:
-    change = Change(MEASURE, 1.0, 1.3, True, 0.3, 0.12, math.inf, "worse", "")
+    change = MeasureChange(MEASURE, 1.0, 1.3, True, 0.3, 0.12, math.inf, "worse", "")
     assert change.interval == "+12.0 % or more"
     assert replace(change, low=-math.inf, high=-0.1).interval == "-10.0 % or less"
     assert replace(change, low=-math.inf).interval == ""
@@ -126,7 +126,7 @@ def test_how_much_runs_differ_of_themselves_is_said() -> None:
     assert pairs.changes()[0].note == "after 200 pairs, of runs that differ by 9 %"
 
 
-Make = Callable[[Loaded, int], Report]
+Make = Callable[[LoadedExperiment, int], Report]
 
 
 def ran(
@@ -136,10 +136,10 @@ def ran(
     file = tmp_path / "e.yaml"
     file.write_text("name: fill\nseed: 7\nrepetitions: 5\nworkloads: [{name: w}]\n")
     loaded = load(file)
-    b = Loaded(loaded.experiment.model_copy(update={"description": "B"}), tmp_path)
+    b = LoadedExperiment(loaded.experiment.model_copy(update={"description": "B"}), tmp_path)
     order: list[tuple[str, int]] = []
 
-    async def made(each: Loaded) -> Report:
+    async def made(each: LoadedExperiment) -> Report:
         assert each.experiment.repetitions == 1
         order.append((each.experiment.description or "A", each.experiment.seed))
         return make(each, len(order))
@@ -148,7 +148,7 @@ def ran(
     return asyncio.run(compared(sides, Pairs(measures, 0.1), until, made, lambda _: None)), order
 
 
-def slower(loaded: Loaded, number: int) -> Report:
+def slower(loaded: LoadedExperiment, number: int) -> Report:
     value = 10.0 * (1.3 if loaded.experiment.description else 1) * (1 + number % 5 / 100)
     return report(f"run-{number}", measures=[{MEASURE: value}])
 
@@ -173,7 +173,7 @@ def test_a_number_of_pairs_is_run_in_any_case(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("side", ["A", "B"])
 def test_a_run_that_was_cut_off_makes_it_incomplete_and_never_better(tmp_path: Path, side: str) -> None:
-    def make(loaded: Loaded, number: int) -> Report:
+    def make(loaded: LoadedExperiment, number: int) -> Report:
         if (loaded.experiment.description or "A") == side and number > 26:
             return report(f"run-{number}", status="partial", error="timeout", measures=[{MEASURE: 0.1}])
         return slower(loaded, number)
@@ -202,7 +202,7 @@ def test_b_is_not_better_where_it_does_less_than_a(
 ) -> None:
     """In one pair of 20: by waits of those pods that got a node, who drops the hard ones wins."""
 
-    def make(loaded: Loaded, number: int) -> Report:
+    def make(loaded: LoadedExperiment, number: int) -> Report:
         b = bool(loaded.experiment.description)
         measures = {MEASURE: 10.0 * (factor if b else 1), "makespan": 9.0, "pods.pending": 0.0}
         judged = [("pods.pending exactly 0", True, "0")]
@@ -221,7 +221,7 @@ def test_b_is_not_better_where_it_does_less_than_a(
 
 
 def test_a_measure_that_was_not_heard_of_b_says_nothing_of_b(tmp_path: Path) -> None:
-    def make(loaded: Loaded, number: int) -> Report:
+    def make(loaded: LoadedExperiment, number: int) -> Report:
         b = bool(loaded.experiment.description)
         made = report("B" if b else "A", measures=[{MEASURE: 5.0 if b else 10.0}])
         if b and number == 3:
@@ -235,7 +235,7 @@ def test_a_measure_that_was_not_heard_of_b_says_nothing_of_b(tmp_path: Path) -> 
 
 
 def test_pods_without_a_node_are_one_of_the_measures_if_they_are_compared(tmp_path: Path) -> None:
-    def make(loaded: Loaded, number: int) -> Report:
+    def make(loaded: LoadedExperiment, number: int) -> Report:
         b = bool(loaded.experiment.description)
         return report(f"{number}", measures=[{MEASURE: 5.0 if b else 10.0, "pods.pending": 100.0 + b}])
 
@@ -246,7 +246,7 @@ def test_pods_without_a_node_are_one_of_the_measures_if_they_are_compared(tmp_pa
 
 
 def test_an_error_amid_the_runs_keeps_what_there_is_and_one_at_once_is_an_error(tmp_path: Path) -> None:
-    def make(loaded: Loaded, number: int) -> Report:
+    def make(loaded: LoadedExperiment, number: int) -> Report:
         if number == 5:
             raise LabError("another run is under way")
         return slower(loaded, number)
@@ -255,7 +255,7 @@ def test_an_error_amid_the_runs_keeps_what_there_is_and_one_at_once_is_an_error(
     assert (found.verdict, len(found.reports)) == ("incomplete", 2)
     assert found.cut_off.endswith("another run is under way")
 
-    def none(loaded: Loaded, number: int) -> Report:
+    def none(loaded: LoadedExperiment, number: int) -> Report:
         raise LabError("no scheduler")
 
     with pytest.raises(LabError, match="no scheduler"):
@@ -269,7 +269,7 @@ def test_a_measure_that_is_never_taken_ends_it_early(tmp_path: Path) -> None:
 
 
 def test_what_else_differed_is_said_once(tmp_path: Path) -> None:
-    def make(loaded: Loaded, number: int) -> Report:
+    def make(loaded: LoadedExperiment, number: int) -> Report:
         made = slower(loaded, number)
         if loaded.experiment.description:
             made.metadata.machine.cores = 4
@@ -405,14 +405,14 @@ def test_the_exit_code_says_what_a_gate_needs(
     class Runs:
         """Reports in place of runs, whose cluster is not there."""
 
-        def __init__(self, client: object, loaded: Loaded, options: object) -> None:
+        def __init__(self, client: object, loaded: LoadedExperiment, options: object) -> None:
             self._loaded = loaded
 
         async def run(self) -> Report:
             made.append(1)
             experiment = self._loaded.experiment
             scheduled = experiment.model_copy(update={"description": experiment.scheduler.config})
-            return make(Loaded(scheduled, file.parent), len(made))
+            return make(LoadedExperiment(scheduled, file.parent), len(made))
 
     monkeypatch.setattr(ab, "Run", Runs)
     monkeypatch.setattr(ab, "load_kubeconfig", lambda _: Connection("http://127.0.0.1:1", "test"))

@@ -7,8 +7,8 @@ import pytest
 from kumulus.extras.lab.cluster.components import Components
 from kumulus.extras.lab.measure import summary
 from kumulus.extras.lab.measure.allocation import Allocation
-from kumulus.extras.lab.measure.over_time import GpuHours, Meter
-from kumulus.extras.lab.measure.records import Records
+from kumulus.extras.lab.measure.over_time import CostMeter, GpuHours
+from kumulus.extras.lab.measure.records import ExperimentRecords
 from kumulus.extras.lab.measure.sampler import Sampler
 from kumulus.extras.lab.measure.statistics import only_known
 from kumulus.extras.lab.measure.views import NodeView, PodView
@@ -20,8 +20,8 @@ class Run:
 
     def __init__(self, *nodes: NodeView) -> None:
         self.at = 0.0
-        self.allocation = Allocation(Meter(lambda: self.at), GpuHours(lambda: self.at))
-        self.records = Records(self.allocation)
+        self.allocation = Allocation(CostMeter(lambda: self.at), GpuHours(lambda: self.at))
+        self.records = ExperimentRecords(self.allocation)
         for each in nodes:
             self.allocation.put_node(each)
         self.allocation.begin()

@@ -7,12 +7,12 @@ from typing import Any, cast
 import pytest
 
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.file.load import Loaded, loaded_from
+from kumulus.extras.lab.file.load import LoadedExperiment, loaded_from
 from kumulus.extras.lab.measure.views import PodView
 from kumulus.extras.lab.offline.measuring import Measuring
-from kumulus.extras.lab.offline.placing import Machine, empty
+from kumulus.extras.lab.offline.placing import EmptyNode, empty
 from kumulus.extras.lab.plan.asked import pod_of
-from kumulus.extras.lab.plan.plan import Plan, make
+from kumulus.extras.lab.plan.plan import RepetitionPlan, make
 from kumulus.extras.lab.plan.stream import playable
 from kumulus.extras.lab.policies import Pod
 from kumulus.extras.lab.policies.fragmentation import Fragmentation, typical_kinds
@@ -23,11 +23,11 @@ from kumulus.extras.schedulers.manifests import pod_templates
 from kumulus.extras.watch.live.amounts import Amounts
 from kumulus.kube import Client
 
-MACHINES = [Machine("m-0", 8000, 8192, 2, "T4"), Machine("m-1", 8000, 8192, 2, "T4")]
+MACHINES = [EmptyNode("m-0", 8000, 8192, 2, "T4"), EmptyNode("m-1", 8000, 8192, 2, "T4")]
 TRACE = "arrival,cpu,gpus,milli\n0,0.1,1,600\n1,0.1,1,600\n2,0.1,1,600\n3,0.1,1,1000\n"
 
 
-def played(directory: Path, **trace: Any) -> Loaded:
+def played(directory: Path, **trace: Any) -> LoadedExperiment:
     (directory / "t.csv").write_text(TRACE)
     columns = {"arrival": "arrival", "cpu": "cpu", "gpus": "gpus", "gpuMilli": "milli"}
     given = {"file": "t.csv", "columns": columns, "stay": True, **trace}
@@ -36,18 +36,18 @@ def played(directory: Path, **trace: Any) -> Loaded:
     )
 
 
-def asked(plan: Plan, number: int) -> dict[str, str]:
+def asked(plan: RepetitionPlan, number: int) -> dict[str, str]:
     [template] = pod_templates(list(plan.jobs[number].objects))
     requests: dict[str, str] = template["spec"]["containers"][0]["resources"]["requests"]
     return requests
 
 
 async def came_to(
-    monkeypatch: pytest.MonkeyPatch, loaded: Loaded, nodes: list[str | None], complete: bool = True
+    monkeypatch: pytest.MonkeyPatch, loaded: LoadedExperiment, nodes: list[str | None], complete: bool = True
 ) -> PolicyUsed:
     """What a run comes to whose pods get these nodes, in the order of their arrival."""
 
-    async def machines(client: Client, product_label: str) -> list[Machine]:
+    async def machines(client: Client, product_label: str) -> list[EmptyNode]:
         return MACHINES
 
     monkeypatch.setattr(arriving, "machines_of", machines)
@@ -82,7 +82,7 @@ def test_parts_of_gpus_are_counted_by_a_policy_or_by_the_nodes(tmp_path: Path) -
 def test_pods_without_an_end_are_not_of_a_trace_whose_jobs_have_one(tmp_path: Path, kind: str) -> None:
     (tmp_path / "t.csv").write_text("arrival,duration\n0,60\n1,30\n")
 
-    def traced(**trace: Any) -> Loaded:
+    def traced(**trace: Any) -> LoadedExperiment:
         workload = {"name": "t", "kind": kind, "arrival": {"trace": {"file": "t.csv", **trace}}}
         return loaded_from({"name": "x", "workloads": [workload]}, tmp_path, "x", "")
 

@@ -9,10 +9,10 @@ import yaml
 
 from kumulus.cli.main import main
 from kumulus.extras.lab.commands import run as experiment_run
-from kumulus.extras.lab.file.load import Loaded, load, overridden
+from kumulus.extras.lab.file.load import LoadedExperiment, load, overridden
 from kumulus.extras.lab.measure.allocation import Allocation
-from kumulus.extras.lab.measure.records import Records
-from kumulus.extras.lab.measure.verdicts import Verdict, verdicts
+from kumulus.extras.lab.measure.records import ExperimentRecords
+from kumulus.extras.lab.measure.verdicts import ExpectationVerdict, verdicts
 from kumulus.extras.lab.report import github, spreads
 from kumulus.extras.lab.report.compare import line_of
 from kumulus.extras.lab.report.files import RunDirectory, report_at
@@ -41,10 +41,10 @@ def written(directory: Path, made: Any = None, **fields: Any) -> Path:
     return file
 
 
-def judged(loaded: Loaded, **changed: float) -> dict[str, Verdict]:
+def judged(loaded: LoadedExperiment, **changed: float) -> dict[str, ExpectationVerdict]:
     """The verdicts by what is expected, of the baseline's own values but for some."""
     values = {name: changed.get(name.partition(".")[0], value) for name, value in MEASURES.items()}
-    return {each.what: each for each in verdicts(loaded.experiment.expect, values, Records(Allocation()))}
+    return {each.what: each for each in verdicts(loaded.experiment.expect, values, ExperimentRecords(Allocation()))}
 
 
 def test_what_is_within_something_of_the_baseline_holds_and_better_is_never_too_far(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_what_is_within_something_of_the_baseline_holds_and_better_is_never_too_
 
 def test_a_measure_that_was_not_taken_is_not_within_anything(tmp_path: Path) -> None:
     loaded = load(written(tmp_path))
-    [found] = verdicts(loaded.experiment.expect[:1], {}, Records(Allocation()))
+    [found] = verdicts(loaded.experiment.expect[:1], {}, ExperimentRecords(Allocation()))
     assert (found.holds, found.found) == (False, "not measured, 1.00 s in the baseline")
 
 
@@ -190,7 +190,7 @@ def arguments(**wanted: Any) -> Namespace:
     return Namespace(**{**dict.fromkeys(names), **wanted})
 
 
-def experiment(folder: Path, **fields: Any) -> Loaded:
+def experiment(folder: Path, **fields: Any) -> LoadedExperiment:
     (folder / "e.yaml").write_text(yaml.safe_dump({"name": "e", "workloads": [{"name": "w"}], **fields}))
     return load(folder / "e.yaml")
 

@@ -9,12 +9,12 @@ import pytest
 
 from kumulus.extras.lab.cluster.claims import check_claims
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.file.load import Loaded, loaded_from
-from kumulus.extras.lab.file.model import Experiment, Scheduler
+from kumulus.extras.lab.file.load import LoadedExperiment, loaded_from
+from kumulus.extras.lab.file.model import ExperimentSpec, SchedulerSpec
 from kumulus.extras.lab.measure.views import ClaimView, PodView, claim_view, pod_view
-from kumulus.extras.lab.offline.placing import Machine
+from kumulus.extras.lab.offline.placing import EmptyNode
 from kumulus.extras.lab.plan.asked import claims_planned, pods_planned
-from kumulus.extras.lab.plan.plan import Plan, make
+from kumulus.extras.lab.plan.plan import RepetitionPlan, make
 from kumulus.extras.lab.plan.stream import pods_recorded
 from kumulus.extras.lab.policies import Pod
 from kumulus.extras.lab.run import arriving
@@ -30,14 +30,14 @@ TRACE = "arrival,cpu,gpus,milli,models\n0,0.1,1,600,T4\n1,0.1,1,600,\n2,0.1,2,10
 COLUMNS = {"arrival": "arrival", "cpu": "cpu", "gpus": "gpus", "gpuMilli": "milli", "gpuModels": "models"}
 
 
-def played(directory: Path, claims: str = "milli", **trace: Any) -> Loaded:
+def played(directory: Path, claims: str = "milli", **trace: Any) -> LoadedExperiment:
     (directory / "t.csv").write_text(TRACE)
     given = {"file": "t.csv", "columns": COLUMNS, "stay": True, **trace}
     workload = {"name": "t", "kind": "Pod", "resourceClaims": claims, "arrival": {"trace": given}}
     return loaded_from({"name": "x", "workloads": [workload]}, directory, "x", "")
 
 
-def specs(plan: Plan) -> list[dict[str, Any]]:
+def specs(plan: RepetitionPlan) -> list[dict[str, Any]]:
     return [template["spec"] for job in plan.jobs for template in pod_templates(list(job.objects))]
 
 
@@ -107,8 +107,8 @@ def test_a_claim_says_what_of_which_gpu_it_has() -> None:
 
 
 async def test_gpus_are_accounted_for_as_claims_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def machines(client: Client, product_label: str) -> list[Machine]:
-        return [Machine(f"m-{number}", 8000, 8192, 2, "T4") for number in range(2)]
+    async def machines(client: Client, product_label: str) -> list[EmptyNode]:
+        return [EmptyNode(f"m-{number}", 8000, 8192, 2, "T4") for number in range(2)]
 
     monkeypatch.setattr(arriving, "machines_of", machines)
     loaded = played(tmp_path)
@@ -140,8 +140,11 @@ async def test_gpus_are_accounted_for_as_claims_say(tmp_path: Path, monkeypatch:
     ("change", "said"),
     [
         ({"policy": "FGD"}, "cannot be combined with policy: FGD"),
-        ({"scheduler": Scheduler(name="volcano")}, "cannot be combined with scheduler: volcano.*\n.*milliGpus: true"),
-        ({"scheduler": Scheduler(name="kueue")}, "cannot be combined with scheduler: kueue"),
+        (
+            {"scheduler": SchedulerSpec(name="volcano")},
+            "cannot be combined with scheduler: volcano.*\n.*milliGpus: true",
+        ),
+        ({"scheduler": SchedulerSpec(name="kueue")}, "cannot be combined with scheduler: kueue"),
     ],
 )
 def test_claims_that_nobody_would_allocate_are_refused(tmp_path: Path, change: dict[str, Any], said: str) -> None:
@@ -166,7 +169,7 @@ def test_nodes_may_count_the_same_thousandths_besides(tmp_path: Path) -> None:
 def test_what_has_no_effect_beside_claims_is_refused_by_its_place() -> None:
     workload = {"name": "w", "manifest": "m.yaml", "resourceClaims": "milli"}
     with pytest.raises(SpecError, match=r"workloads\[0\]\.resourceClaims: has no effect with manifest"):
-        Experiment.checked({"name": "x", "workloads": [workload]})
+        ExperimentSpec.checked({"name": "x", "workloads": [workload]})
     many = {"name": "w", "requests": {"nvidia.com/gpu": "33"}, "resourceClaims": "milli"}
     with pytest.raises(LabError, match="asks for 33 GPUs, and a ResourceClaim has at most 32 devices"):
         make(loaded_from({"name": "x", "workloads": [many]}, Path(), "x", ""), {})

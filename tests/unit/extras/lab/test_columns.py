@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kumulus.extras.lab.extender.column import NAME, Column, Columns, columns, kept
+from kumulus.extras.lab.extender.column import NAME, PolicyColumn, PolicyColumns, columns, kept
 from kumulus.extras.lab.extender.extender import Extender
 from kumulus.extras.lab.extender.observed_policy import ObservedPolicy
-from kumulus.extras.lab.offline.placing import Machine
+from kumulus.extras.lab.offline.placing import EmptyNode
 from kumulus.extras.lab.policies import Pod
-from kumulus.extras.lab.policies.load import Scored, policy
+from kumulus.extras.lab.policies.load import FittingNodes, policy
 from tests.unit.extras.lab.test_extender import MACHINES, NAMES, PODS, asked, extender, nobody, own
 
 SMALL = Pod("small", 1000, 256)
 
 
 def about(node: int, *scores: float) -> dict[str, Any]:
-    return Scored(np.arange(len(scores)), np.array(scores)).about(node, lambda number: f"m-{number}")
+    return FittingNodes(np.arange(len(scores)), np.array(scores)).about(node, lambda number: f"m-{number}")
 
 
 def test_beside_the_highest_score_stands_the_best_below_it() -> None:
@@ -37,14 +37,14 @@ def test_a_node_on_which_the_pod_does_not_fit_has_no_score() -> None:
 
 
 def test_a_policy_that_chooses_without_scores_has_none() -> None:
-    assert Scored(np.array([2]), None).about(2, str) == {}
-    assert list(Scored(np.array([2]), None).best()) == [2]
+    assert FittingNodes(np.array([2]), None).about(2, str) == {}
+    assert list(FittingNodes(np.array([2]), None).best()) == [2]
 
 
 def test_columns_are_read_as_they_were_kept(tmp_path: Path) -> None:
     made = [
-        Column("n/a", "FGD", True, 4, 3, "m-0", 0.0, 0, 1, "m-1", -2.5),
-        Column("n/b", "FGD", False, 4, failure="it raised"),
+        PolicyColumn("n/a", "FGD", True, 4, 3, "m-0", 0.0, 0, 1, "m-1", -2.5),
+        PolicyColumn("n/b", "FGD", False, 4, failure="it raised"),
     ]
     with kept(tmp_path / "new") as columns_kept:
         for each in made:
@@ -53,9 +53,9 @@ def test_columns_are_read_as_they_were_kept(tmp_path: Path) -> None:
 
 
 def test_a_file_at_its_limit_takes_no_more(tmp_path: Path) -> None:
-    file = Columns(tmp_path / "c", limit=100)
+    file = PolicyColumns(tmp_path / "c", limit=100)
     for number in range(5):
-        file.keep(Column(f"n/p{number}", "FGD", True, 4))
+        file.keep(PolicyColumn(f"n/p{number}", "FGD", True, 4))
     file.close()
     assert 0 < len(list(columns(tmp_path / "c"))) < 5
     assert file.dropped == 5 - len(list(columns(tmp_path / "c")))
@@ -69,7 +69,7 @@ def asked_of(pod: Pod, uid: str, names: list[str] = NAMES) -> dict[str, Any]:
 
 
 async def test_a_policy_that_decides_says_what_it_gave_the_node_and_the_next_best() -> None:
-    found: list[Column] = []
+    found: list[PolicyColumn] = []
     made = extender("BestFit", keep=found.append)
     first = (await made.filter(asked_of(SMALL, "a")))["NodeNames"][0]
     made.seen("a", "a", first, False, nobody)
@@ -88,7 +88,7 @@ async def test_a_policy_that_decides_says_what_it_gave_the_node_and_the_next_bes
 
 
 async def test_of_equal_nodes_the_column_leaves_open_which_is_drawn() -> None:
-    found: list[Column] = []
+    found: list[PolicyColumn] = []
     made = extender("BestFit", ties="random", keep=found.append)
     assert len((await made.filter(asked_of(SMALL, "a")))["NodeNames"]) == 4
     made.close()
@@ -96,7 +96,7 @@ async def test_of_equal_nodes_the_column_leaves_open_which_is_drawn() -> None:
 
 
 async def test_who_leaves_the_choice_to_kube_scheduler_has_no_column() -> None:
-    found: list[Column] = []
+    found: list[PolicyColumn] = []
     made = extender("KubeScheduler", keep=found.append)
     await made.filter(asked_of(SMALL, "a"))
     made.close()
@@ -107,7 +107,7 @@ class Looking:
     """A policy that looks on, on four machines."""
 
     def __init__(self, name: str = "BestFit", directory: Path = Path(), limit: float = 20.0) -> None:
-        self.found: list[Column] = []
+        self.found: list[PolicyColumn] = []
         self.observed = ObservedPolicy(
             policy(name, directory, limit),
             limit=limit,
@@ -118,8 +118,8 @@ class Looking:
         self.observed.begin(MACHINES, PODS, random.Random(1))
 
     @staticmethod
-    async def _refresh() -> list[Machine]:
-        return [*MACHINES, Machine("new-0", 8000, 8192, 2, "T4")]
+    async def _refresh() -> list[EmptyNode]:
+        return [*MACHINES, EmptyNode("new-0", 8000, 8192, 2, "T4")]
 
     async def ask(self, uid: str, pod: Pod = SMALL, names: list[str] = NAMES) -> list[str]:
         answer = await self.observed.filter(asked_of(pod, uid, names))
@@ -130,7 +130,7 @@ class Looking:
     def bound(self, uid: str, node: str) -> None:
         self.observed.seen(uid, node, False, nobody)
 
-    async def end(self) -> list[Column]:
+    async def end(self) -> list[PolicyColumn]:
         await self.observed.settle()
         await self.observed.close()
         return self.found

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from kumulus.extras.journal.book import Journal
-from kumulus.extras.journal.changes import Changes, changes_from
+from kumulus.extras.journal.changes import JournaledChanges, changes_from
 from kumulus.extras.journal.undo import RUN_VARIABLE, end_commands
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.file.timeline import Program
+from kumulus.extras.lab.file.timeline import TimelineProgram
 from kumulus.extras.lab.run.commands import Commands
 from kumulus.host import processes
 from tests.support.processes import await_that
@@ -28,7 +28,7 @@ async def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIter
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setattr("kumulus.extras.lab.run.commands._PATIENCE", 0.2)
     (tmp_path / "base").mkdir()
-    journal = Journal(Changes(f"{RUN}-{os.getpid()}", "training", "uid", ""))
+    journal = Journal(JournaledChanges(f"{RUN}-{os.getpid()}", "training", "uid", ""))
     yield Commands(journal, tmp_path / "base", tmp_path / "logs", tmp_path / "kubeconfig.yaml")
     end_commands(journal.changes.run)
 
@@ -40,7 +40,7 @@ async def ignores_the_signal(commands: Commands) -> None:
 
 async def test_a_command_runs_in_the_files_directory_and_knows_cluster_and_namespace(commands: Commands) -> None:
     ends: list[str] = []
-    await commands.start(Program(command='echo "$PWD $KUBECONFIG $KUMULUS_NAMESPACE"; cat; exit 0'), "ns")
+    await commands.start(TimelineProgram(command='echo "$PWD $KUBECONFIG $KUMULUS_NAMESPACE"; cat; exit 0'), "ns")
     await commands.wait(ends.append)
     (verdict,) = await commands.end()
     assert (verdict.holds, verdict.found) == (True, "0")
@@ -50,7 +50,7 @@ async def test_a_command_runs_in_the_files_directory_and_knows_cluster_and_names
 
 
 async def test_an_exit_code_that_is_not_0_is_not_what_is_expected(commands: Commands) -> None:
-    await commands.start(Program(command="echo 3 pods too many >&2; exit 3"), "ns")
+    await commands.start(TimelineProgram(command="echo 3 pods too many >&2; exit 3"), "ns")
     await commands.wait(lambda _: None)
     (verdict,) = await commands.end()
     assert verdict.what == "exit code 0: echo 3 pods too many >&2; exit 3"
@@ -58,7 +58,7 @@ async def test_an_exit_code_that_is_not_0_is_not_what_is_expected(commands: Comm
 
 
 async def test_what_runs_in_the_background_is_not_waited_for_and_ends_with_the_run(commands: Commands) -> None:
-    await commands.start(Program(command="sleep 600", background=True), "ns")
+    await commands.start(TimelineProgram(command="sleep 600", background=True), "ns")
     await asyncio.wait_for(commands.wait(lambda _: None), 10)
     assert commands.journal.changes.commands == ("sleep 600",)
     (verdict,) = await commands.end()
@@ -68,13 +68,13 @@ async def test_what_runs_in_the_background_is_not_waited_for_and_ends_with_the_r
 
 
 async def test_a_check_that_is_cut_off_has_not_held(commands: Commands) -> None:
-    await commands.start(Program(command="sleep 600"), "ns")
+    await commands.start(TimelineProgram(command="sleep 600"), "ns")
     (verdict,) = await commands.end()
     assert (verdict.holds, verdict.found) == (False, "had not ended when the run did")
 
 
 async def test_an_operator_that_ends_by_itself_with_an_error_is_said(commands: Commands) -> None:
-    await commands.start(Program(command="echo no such module; exit 1", background=True), "ns")
+    await commands.start(TimelineProgram(command="echo no such module; exit 1", background=True), "ns")
     (operator,) = commands._started
     await asyncio.wait_for(operator.process.wait(), 10)
     (verdict,) = await commands.end()
@@ -82,7 +82,7 @@ async def test_an_operator_that_ends_by_itself_with_an_error_is_said(commands: C
 
 
 async def test_what_a_command_has_started_ends_too_even_if_it_ignores_that(commands: Commands) -> None:
-    await commands.start(Program(command=f"setsid {STUBBORN} & wait", background=True), "ns")
+    await commands.start(TimelineProgram(command=f"setsid {STUBBORN} & wait", background=True), "ns")
     run = commands.journal.changes.run
     await ignores_the_signal(commands)
     assert len(processes.with_variable(RUN_VARIABLE, run)) > 1
@@ -91,7 +91,7 @@ async def test_what_a_command_has_started_ends_too_even_if_it_ignores_that(comma
 
 
 async def test_the_journal_of_a_killed_run_ends_its_commands_and_nobody_elses(commands: Commands) -> None:
-    await commands.start(Program(command=STUBBORN, background=True), "ns")
+    await commands.start(TimelineProgram(command=STUBBORN, background=True), "ns")
     # While a shell becomes the command, its environment is not there to be read.
     await ignores_the_signal(commands)
     other = await asyncio.create_subprocess_exec("sleep", "600", env={**os.environ, RUN_VARIABLE: "another"})
@@ -107,4 +107,4 @@ async def test_the_journal_of_a_killed_run_ends_its_commands_and_nobody_elses(co
 async def test_a_directory_that_is_gone_is_said(commands: Commands) -> None:
     commands.base.rmdir()
     with pytest.raises(LabError, match="the timeline's command true cannot be run: No such file or directory"):
-        await commands.start(Program(command="true"), "ns")
+        await commands.start(TimelineProgram(command="true"), "ns")

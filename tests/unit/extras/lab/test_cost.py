@@ -6,10 +6,10 @@ import pytest
 
 from kumulus.extras.lab.measure.allocation import Allocation
 from kumulus.extras.lab.measure.listening import PricedNodes
-from kumulus.extras.lab.measure.over_time import Meter, idle_share
+from kumulus.extras.lab.measure.over_time import CostMeter, idle_share
 from kumulus.extras.lab.measure.views import NodeView, in_cluster
 from kumulus.extras.watch.live.amounts import NOTHING, Amounts
-from kumulus.extras.watch.live.devices import Place, Published
+from kumulus.extras.watch.live.devices import DevicePool, PublishedSlice
 from kumulus.model.fault_effects import OfferEffects
 from kumulus.nodes.catalog.prices import catalog
 from tests.support.clocks import SetClock
@@ -25,7 +25,7 @@ def time() -> SetClock:
 
 
 def test_a_node_costs_its_price_for_as_long_as_it_is_there(time: SetClock) -> None:
-    meter = Meter(time)
+    meter = CostMeter(time)
     meter.put("a", 2.0, HAS, NOTHING)
     time.now += 1800
     meter.put("b", 1.0, HAS, NOTHING)
@@ -41,7 +41,7 @@ def test_a_node_costs_its_price_for_as_long_as_it_is_there(time: SetClock) -> No
 
 
 def test_only_what_is_between_begin_and_end_counts(time: SetClock) -> None:
-    meter = Meter(time)
+    meter = CostMeter(time)
     meter.put("a", 1.0, HAS, NOTHING)
     time.now += 3600
     meter.begin()
@@ -63,7 +63,7 @@ def test_the_idle_share_is_of_gpus_and_without_them_of_what_is_used_most() -> No
 
 
 def test_a_gpu_hour_costs_what_the_fleet_costs_over_the_hours_that_pods_had(time: SetClock) -> None:
-    allocation = Allocation(Meter(time))
+    allocation = Allocation(CostMeter(time))
     allocation.put_node(NodeView("a", "p", "z", GPU_NODE, 40.0))
     allocation.bind("a", Amounts(gpus=4))
     time.now += 3600
@@ -76,7 +76,7 @@ def test_a_gpu_hour_costs_what_the_fleet_costs_over_the_hours_that_pods_had(time
 
 
 def test_nodes_without_a_price_are_counted_and_cost_nothing(time: SetClock) -> None:
-    meter = Meter(time)
+    meter = CostMeter(time)
     meter.put("a", 1.0, HAS, NOTHING)
     meter.put("b", None, HAS, NOTHING)
     meter.put("c", None, HAS, NOTHING)
@@ -88,7 +88,7 @@ def test_nodes_without_a_price_are_counted_and_cost_nothing(time: SetClock) -> N
 
 
 def test_of_nodes_that_all_lack_a_price_nothing_is_measured(time: SetClock) -> None:
-    meter = Meter(time)
+    meter = CostMeter(time)
     meter.put("a", None, HAS, NOTHING)
     time.now += 10
     assert meter.measures() == {}
@@ -97,7 +97,7 @@ def test_of_nodes_that_all_lack_a_price_nothing_is_measured(time: SetClock) -> N
 def test_the_cost_is_that_of_an_independent_sum_over_node_events(time: SetClock) -> None:
     """10,000 events of nodes and pods, and the same lifetimes added up one by one: within 0.1 %, in fact exactly."""
     source = random.Random(7)
-    allocation = Allocation(Meter(time))
+    allocation = Allocation(CostMeter(time))
     born: dict[str, tuple[float, float]] = {}
     lives: list[tuple[float, float]] = []
     for number in range(10_000):
@@ -136,14 +136,14 @@ def test_gpus_that_a_node_publishes_for_claims_are_its_own_among_clusters_that_h
     east, west = PricedNodes(allocation, "east"), PricedNodes(allocation, "west")
     for cluster, nodes, gpus in (("east", east, 16), ("west", west, 12)):
         nodes.put(in_cluster(cluster, "n0"), node_message(name="n0"), "l", catalog())
-        nodes.publish("slice", Published("n0", Place("gpu.nvidia.com", "n0"), gpus))
+        nodes.publish("slice", PublishedSlice("n0", DevicePool("gpu.nvidia.com", "n0"), gpus))
     assert sum(share.capacity for share in allocation.by_cell().values()) == 28
     west.publish("slice", None)
     assert sum(share.capacity for share in allocation.by_cell().values()) == 24, "8 are its own resource"
 
 
 def test_a_price_that_changes_under_way_counts_from_then_on_for_the_machines_that_it_is_of(time: SetClock) -> None:
-    nodes = PricedNodes(Allocation(meter := Meter(time)))
+    nodes = PricedNodes(Allocation(meter := CostMeter(time)))
     where = {"topology.kubernetes.io/region": "us-central1", "topology.kubernetes.io/zone": "us-central1-a"}
     four, eight = (catalog().of(kind, "us-central1") for kind in ("e2-standard-4", "e2-standard-8"))
     assert four is not None

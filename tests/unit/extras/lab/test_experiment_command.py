@@ -12,11 +12,11 @@ import yaml
 
 from kumulus.cli.main import main
 from kumulus.extras.journal.book import Journal
-from kumulus.extras.journal.changes import Changes
+from kumulus.extras.journal.changes import JournaledChanges
 from kumulus.extras.lab.commands.experiment import add_arguments
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import load
-from kumulus.extras.lab.file.model import Beginning, Experiment
+from kumulus.extras.lab.file.model import Beginning, ExperimentSpec
 from kumulus.extras.lab.report.files import RunDirectory
 from kumulus.extras.lab.run.preparing import begin_from
 from kumulus.host import installation
@@ -197,7 +197,7 @@ def test_a_scheduler_on_the_command_line_is_checked_as_in_a_file(
 
 
 async def begin(directory: Path, name: str = "full", kubeconfig: str = "kubeconfig.yaml", **more: bool) -> str:
-    journal = Journal(Changes("one", "training", "5d4f", ""))
+    journal = Journal(JournaledChanges("one", "training", "5d4f", ""))
     wanted = Beginning(snapshot=name, **more)
     # Nobody listens there: what is told here is told without asking.
     async with Client(Connection("https://127.0.0.1:1", "test", {}), patience=0.1) as client:
@@ -227,13 +227,13 @@ async def test_a_cluster_that_outlives_its_stack_needs_leave_in_the_file(tmp_pat
 
 def test_a_file_names_the_snapshot() -> None:
     workloads = [{"name": "work"}]
-    found = Experiment.checked({"name": "x", "workloads": workloads, "from": {"snapshot": "full"}})
+    found = ExperimentSpec.checked({"name": "x", "workloads": workloads, "from": {"snapshot": "full"}})
     assert found.from_ is not None
     assert found.from_.snapshot == "full"
-    assert Experiment.checked({"name": "x", "workloads": workloads}).from_ is None
+    assert ExperimentSpec.checked({"name": "x", "workloads": workloads}).from_ is None
     for wrong in ("full", {"snapshot": " "}, {"snapshots": "full"}, {}):
         with pytest.raises(SpecError):
-            Experiment.checked({"name": "x", "workloads": workloads, "from": wrong})
+            ExperimentSpec.checked({"name": "x", "workloads": workloads, "from": wrong})
 
 
 def test_a_run_is_begun_without_what_few_runs_need() -> None:

@@ -10,7 +10,7 @@ import yaml
 from kumulus.extras.lab.file.amount import bound
 from kumulus.extras.lab.file.load import load, with_prices
 from kumulus.extras.lab.file.measures import BETTER, MEANINGS, UNITS
-from kumulus.extras.lab.file.model import Experiment
+from kumulus.extras.lab.file.model import ExperimentSpec
 from kumulus.model.errors import SpecError
 from tests.support.said import problems_of
 
@@ -18,11 +18,11 @@ WORK: dict[str, Any] = {"name": "work"}
 
 
 def told(**fields: Any) -> dict[str, str]:
-    return problems_of(Experiment.checked, {"name": "test", "workloads": [WORK], **fields})
+    return problems_of(ExperimentSpec.checked, {"name": "test", "workloads": [WORK], **fields})
 
 
 def test_the_least_experiment_has_a_name_and_a_workload() -> None:
-    experiment = Experiment.checked({"name": "test", "workloads": [WORK]})
+    experiment = ExperimentSpec.checked({"name": "test", "workloads": [WORK]})
     assert (experiment.repetitions, experiment.until, experiment.settle, experiment.timeout) == (1, "scheduled", 5, 600)
     assert experiment.workloads[0].kind == "Job"
 
@@ -151,7 +151,7 @@ def test_a_scheduler_that_is_stopped_may_be_started_by_any_item_that_happens_lat
     start: dict[str, str], stop: dict[str, str]
 ) -> None:
     timeline = [{**start, "scheduler": "start"}, {**stop, "scheduler": "stop"}]
-    assert len(Experiment.checked({"name": "t", "workloads": [WORK], "timeline": timeline}).timeline) == 2
+    assert len(ExperimentSpec.checked({"name": "t", "workloads": [WORK], "timeline": timeline}).timeline) == 2
 
 
 def test_every_measure_has_a_unit_a_meaning_and_a_direction() -> None:

@@ -16,13 +16,13 @@ from kumulus.extras.lab.extender.calling import Caller
 from kumulus.extras.lab.extender.configuration import extended, served
 from kumulus.extras.lab.extender.extender import Extender
 from kumulus.extras.lab.offline.measuring import run
-from kumulus.extras.lab.offline.placing import Machine, in_order
+from kumulus.extras.lab.offline.placing import EmptyNode, in_order
 from kumulus.extras.lab.plan.asked import pod_of
 from kumulus.extras.lab.plan.stream import drawn
 from kumulus.extras.lab.policies import Pod
 from kumulus.extras.lab.policies.load import PolicyFailed, policy
 
-MACHINES = [Machine(f"m-{number}", 8000, 8192, 2, "T4") for number in range(4)]
+MACHINES = [EmptyNode(f"m-{number}", 8000, 8192, 2, "T4") for number in range(4)]
 PODS = [Pod("half", 500, 128, 1, 500), Pod("whole", 1000, 256, 1, 1000), Pod("cpu", 2000, 512)]
 
 
@@ -40,8 +40,8 @@ def asked(pod: Pod, uid: str, names: list[str]) -> dict[str, Any]:
 
 
 def extender(name: str = "FGD", directory: Path = Path(), **options: Any) -> Extender:
-    async def refresh() -> list[Machine]:
-        return [*MACHINES, Machine("new-0", 8000, 8192, 2, "G2")]
+    async def refresh() -> list[EmptyNode]:
+        return [*MACHINES, EmptyNode("new-0", 8000, 8192, 2, "G2")]
 
     limit = options.pop("limit", 20.0)
     given: dict[str, Any] = {"ties": "name", "on_failure": "end", **options}
@@ -85,7 +85,7 @@ def test_a_pod_is_read_as_kube_scheduler_sends_it() -> None:
 
 def test_nodes_stand_in_the_order_of_their_numbers() -> None:
     names = [f"pool-{number}" for number in range(12)]
-    assert [each.name for each in in_order([Machine(name, 1, 1) for name in sorted(names)])] == names
+    assert [each.name for each in in_order([EmptyNode(name, 1, 1) for name in sorted(names)])] == names
 
 
 async def test_it_places_a_stream_as_a_run_without_a_cluster_does() -> None:

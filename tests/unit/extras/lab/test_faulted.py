@@ -4,16 +4,18 @@ import pytest
 
 from kumulus.extras.lab.file.expect import Expectation
 from kumulus.extras.lab.measure.faulted import EVACUATE, RECOVER
-from kumulus.extras.lab.measure.records import Records
+from kumulus.extras.lab.measure.records import ExperimentRecords
 from kumulus.extras.lab.measure.statistics import Between
-from kumulus.extras.lab.measure.verdicts import Verdict, verdicts
+from kumulus.extras.lab.measure.verdicts import ExpectationVerdict, verdicts
 from tests.unit.extras.lab.test_measure import pod, records
 
 CORDONED = {"nodes": {"fault": "rack"}, "cordoned": True, "within": "10s"}
 OFF = {"workload": "w", "onFaultedNodes": 0, "within": "30s"}
 
 
-def ran(found: Records, uid: str, node: str, start: float, end: float | None = None, phase: str = "Deleted") -> None:
+def ran(
+    found: ExperimentRecords, uid: str, node: str, start: float, end: float | None = None, phase: str = "Deleted"
+) -> None:
     """A pod that has a node and runs from one time to another."""
     found.put(pod(uid, node=node, phase="Running"), start)
     if end is not None and phase == "Deleted":
@@ -22,13 +24,13 @@ def ran(found: Records, uid: str, node: str, start: float, end: float | None = N
         found.put(pod(uid, node=node, phase=phase), end)
 
 
-def struck(nodes: tuple[str, ...] = ("n0", "n1"), began: float = 10.0) -> Records:
+def struck(nodes: tuple[str, ...] = ("n0", "n1"), began: float = 10.0) -> ExperimentRecords:
     found = records()
     found.faulted.struck("rack", nodes, began)
     return found
 
 
-def judged(found: Records, raw: dict[str, object], lasted: float = 100.0) -> Verdict:
+def judged(found: ExperimentRecords, raw: dict[str, object], lasted: float = 100.0) -> ExpectationVerdict:
     found.faulted.lasted = lasted
     (verdict,) = verdicts([Expectation.model_validate(raw)], {}, found)
     return verdict
@@ -74,7 +76,9 @@ def test_that_nodes_are_schedulable_again_counts_from_the_end_of_the_fault() -> 
 
 def test_what_is_expected_after_a_fault_that_did_not_begin_does_not_hold() -> None:
     found = records()
-    assert judged(found, CORDONED) == Verdict("nodes of rack cordoned within 10s", False, "the fault did not begin")
+    assert judged(found, CORDONED) == ExpectationVerdict(
+        "nodes of rack cordoned within 10s", False, "the fault did not begin"
+    )
     assert judged(found, OFF).found == "no fault began on nodes"
 
 
@@ -99,7 +103,7 @@ def test_a_pod_that_comes_to_a_faulted_node_later_counts_until_the_fault_has_end
 
 
 def test_a_run_that_ended_before_the_time_was_over_decides_nothing() -> None:
-    assert judged(struck(), OFF, lasted=25.0) == Verdict(
+    assert judged(struck(), OFF, lasted=25.0) == ExpectationVerdict(
         "w: no pod on faulted nodes after 30s", False, "the run ended 15.0 s after rack began"
     )
 

@@ -11,7 +11,7 @@ from kumulus.cli.main import main
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.report import compare as compare_runs
 from kumulus.extras.lab.report import gate, github
-from kumulus.extras.lab.report.change import Change
+from kumulus.extras.lab.report.change import MeasureChange
 from kumulus.extras.lab.report.files import RunDirectory
 from kumulus.extras.lab.report.model import Report
 from tests.support.reports import report
@@ -115,7 +115,7 @@ def test_repetitions_that_have_the_measure_do_not_pass_for_all(swapped: bool) ->
 
 
 def test_repetitions_say_how_exactly_a_difference_is_known() -> None:
-    def change(base: list[float], new: list[float]) -> Change:
+    def change(base: list[float], new: list[float]) -> MeasureChange:
         [found] = gate.changes(
             (report(measures=[{P99: each} for each in base]), report(measures=[{P99: each} for each in new])), [P99]
         )

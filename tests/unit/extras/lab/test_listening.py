@@ -10,7 +10,7 @@ from aiohttp import web
 
 from kumulus.extras.lab.measure.allocation import Allocation
 from kumulus.extras.lab.measure.listening import Listener, occupy
-from kumulus.extras.lab.measure.records import Records
+from kumulus.extras.lab.measure.records import ExperimentRecords
 from kumulus.extras.lab.measure.views import PodView, node_view
 from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL
 from kumulus.kube import Client, Connection
@@ -50,7 +50,7 @@ class Watched:
 
     def __init__(self, client: Client) -> None:
         self.client = client
-        self.records = Records(Allocation(), [("w-1", "w", 1)])
+        self.records = ExperimentRecords(Allocation(), [("w-1", "w", 1)])
         self.records.allocation.put_node(node_view(node_message("n"), ""))
         self.clock = SetClock(1.0)
         self.ended: list[str] = []

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from kumulus.extras.lab.file.model import Experiment
+from kumulus.extras.lab.file.model import ExperimentSpec
 from kumulus.extras.lab.measure.allocation import Allocation
 from kumulus.extras.lab.measure.by_user import slowdowns, users_of, waited
-from kumulus.extras.lab.measure.records import Records
+from kumulus.extras.lab.measure.records import ExperimentRecords
 from kumulus.extras.lab.measure.states import PREEMPTED
 from kumulus.extras.lab.measure.statistics import Between, Measured
 from kumulus.extras.lab.measure.verdicts import verdicts
@@ -26,7 +26,9 @@ class Account:
     """An account of pods, which a test puts into their states; each is of the only job unless it says otherwise."""
 
     def __init__(self, workers: int = 1, **jobs: int) -> None:
-        self.records = Records(Allocation(), [("j", "w", workers), *((name, "w", size) for name, size in jobs.items())])
+        self.records = ExperimentRecords(
+            Allocation(), [("j", "w", workers), *((name, "w", size) for name, size in jobs.items())]
+        )
 
     def pod(self, uid: str, job: str = "j", **times: float) -> None:
         """A pod that is created, bound and starts to run at once, and succeeds, fails, is gone or preempted, then."""
@@ -101,13 +103,13 @@ def test_a_pod_that_is_ended_because_it_is_deleted_has_not_failed() -> None:
 
 
 def test_without_gpus_no_gpu_seconds_are_lost() -> None:
-    records = Records(Allocation())
+    records = ExperimentRecords(Allocation())
     records.put(PodView("a", "w", "j", "n", "Running", "", "", Amounts(cpu=1000)), 1.0)
     assert not [name for name in measures_of(records, 5.0) if name.startswith("work.")]
 
 
 def test_of_work_whose_loss_was_heard_of_late_it_is_said_between_what_it_lies() -> None:
-    records = Records(Allocation())
+    records = ExperimentRecords(Allocation())
     records.put(PodView("a", "w", "j", "n", "Running", "", "", GPUS), 10.0)
     records.gone("a", 110.0, since=60.0)
     assert measures_of(records, 200.0)["work.lost"] == Between(400.0, 800.0)
@@ -172,7 +174,7 @@ def test_a_job_of_unknown_size_waits_for_one_in_place_of_each_worker_that_it_has
 
 def test_lost_work_is_a_threshold_a_line_of_the_text_and_a_row_of_a_comparison() -> None:
     expect: list[Any] = [{"measure": "work.lost", "atMost": 100}, {"measure": "work.lostFailed", "equals": 0}]
-    experiment = Experiment.checked({"name": "t", "workloads": [{"name": "w"}], "expect": expect})
+    experiment = ExperimentSpec.checked({"name": "t", "workloads": [{"name": "w"}], "expect": expect})
     account = preempted()
     judged = verdicts(experiment.expect, account.measures(), account.records)
     assert [(each.what, each.holds, each.found) for each in judged] == [

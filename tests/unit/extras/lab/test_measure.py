@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from kumulus.extras.lab.cluster.components import SCHEDULER, Components, settings_of
-from kumulus.extras.lab.file.model import Experiment
+from kumulus.extras.lab.file.model import ExperimentSpec
 from kumulus.extras.lab.measure import summary
-from kumulus.extras.lab.measure.allocation import Allocation, Share
-from kumulus.extras.lab.measure.records import Records, victims
-from kumulus.extras.lab.measure.sampler import MOST_SAMPLES, Counted, Sampler, Series, bindings, events
+from kumulus.extras.lab.measure.allocation import Allocation, GpuShare
+from kumulus.extras.lab.measure.records import ExperimentRecords, victims
+from kumulus.extras.lab.measure.sampler import MOST_SAMPLES, BindingCounts, Sampler, Series, bindings, events
 from kumulus.extras.lab.measure.statistics import Between, most_in_a_second, percentile, spread
 from kumulus.extras.lab.measure.summary import by_reason, plain
 from kumulus.extras.lab.measure.verdicts import verdicts
@@ -35,12 +35,12 @@ def pod(uid: str, job: str = "j", node: str = "", phase: str = "Pending", **fiel
     return PodView(uid, workload, job, node, phase, **{**defaults, **fields})
 
 
-def records(nodes: int = 4, workers: int = 2, jobs: int = 2) -> Records:
+def records(nodes: int = 4, workers: int = 2, jobs: int = 2) -> ExperimentRecords:
     allocation = Allocation()
     for number in range(nodes):
         zone = f"z{number % 2}"
         allocation.put_node(NodeView(f"n{number}", "a100", zone, Amounts(gpus=8, cpu=16_000, memory=64 * 10**9)))
-    return Records(allocation, ((f"j{number}", "w", workers) for number in range(jobs)))
+    return ExperimentRecords(allocation, ((f"j{number}", "w", workers) for number in range(jobs)))
 
 
 def test_pods_that_no_scheduler_looked_at_are_no_outcome() -> None:
@@ -281,7 +281,7 @@ def test_allocation_is_the_sum_over_nodes_whatever_the_order_of_events() -> None
         assert allocation.capacity.gpus == sum(there.values())
         assert allocation.allocated.gpus == taken
         assert allocation.fragmentation == pytest.approx(scattered / sum(free.values()) if sum(free.values()) else 0)
-        assert allocation.cells.get(("p", "z"), Share()).allocated == taken
+        assert allocation.cells.get(("p", "z"), GpuShare()).allocated == taken
 
 
 @pytest.mark.parametrize(
@@ -496,7 +496,7 @@ def test_the_events_that_were_written_are_counted_whoever_writes_them_and_howeve
 def test_a_count_that_began_anew_with_the_api_server_measures_nothing(
     counted: list[tuple[int, ...]], found: dict[str, float]
 ) -> None:
-    samples = [Counted(float(at), *each) for at, each in enumerate(counted)]
+    samples = [BindingCounts(float(at), *each) for at, each in enumerate(counted)]
     assert summary._counter(samples) == found
 
 
@@ -508,7 +508,7 @@ async def test_the_first_count_is_of_the_start_of_the_clock(tmp_path: Path) -> N
         sampler = Sampler(records(), Components(tmp_path), client, lambda: 30.0)
         await sampler.start()
         await sampler.count()
-    assert sampler.counted == [Counted(0, 7, 0, 3), Counted(30, 7, 0, 3)]
+    assert sampler.counted == [BindingCounts(0, 7, 0, 3), BindingCounts(30, 7, 0, 3)]
 
 
 def test_what_is_used_after_the_last_sample_is_of_no_measure(tmp_path: Path) -> None:
@@ -543,7 +543,7 @@ def test_expectations_are_judged_on_measures_and_on_nodes() -> None:
         {"measure": "makespan", "atMost": "10s", "atLeast": "1s"},
         {"workload": "w", "nodes": ["n1", "n0"]},
     ]
-    experiment = Experiment.checked({"name": "t", "workloads": [{"name": "w"}], "expect": expect})
+    experiment = ExperimentSpec.checked({"name": "t", "workloads": [{"name": "w"}], "expect": expect})
     found = records()
     found.put(pod("a", "j0", "n0"), 1.0)
     judged = verdicts(experiment.expect, {"allocation.gpu": 0.985}, found)

@@ -14,7 +14,7 @@ import kumulus
 from kumulus.extras.lab.cluster.components import Components
 from kumulus.extras.lab.measure import summary
 from kumulus.extras.lab.measure.allocation import Allocation
-from kumulus.extras.lab.measure.records import Records
+from kumulus.extras.lab.measure.records import ExperimentRecords
 from kumulus.extras.lab.measure.sampler import Sampler
 
 QUESTIONS = """
@@ -77,6 +77,6 @@ def test_a_measure_that_is_taken_and_not_named_is_an_error_with_the_place(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(summary, "_usage", lambda sampler: {"pods.unheardOf": 1.0})
-    records = Records(Allocation())
+    records = ExperimentRecords(Allocation())
     with pytest.raises(AssertionError, match=r"lab/file/measures.py does not name pods.unheardOf"):
         summary.measures(records, Sampler(records, Components(tmp_path), None, lambda: 1.0), 1.0, 1.0)

@@ -12,13 +12,13 @@ from kumulus.cli.main import main
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.offline.experiment import machines_of
 from kumulus.extras.lab.offline.measuring import ByArrival, run
-from kumulus.extras.lab.offline.placing import Machine, empty
+from kumulus.extras.lab.offline.placing import EmptyNode, empty
 from kumulus.extras.lab.plan.stream import drawn
 from kumulus.extras.lab.policies import Nodes, Pod
 from kumulus.extras.lab.policies.load import policy
 from kumulus.stackfile.load import load as load_stack
 
-MACHINES = [Machine(f"m-{number}", 8000, 8192, 2, "T4") for number in range(4)]
+MACHINES = [EmptyNode(f"m-{number}", 8000, 8192, 2, "T4") for number in range(4)]
 PODS = [Pod("half", 500, 128, 1, 500), Pod("whole", 1000, 256, 1, 1000), Pod("cpu", 2000, 512)]
 
 
@@ -26,12 +26,12 @@ def test_nodes_are_in_the_order_in_which_a_cluster_s_run_has_them(monkeypatch: p
     """Of equally good nodes, the first in the shuffled order is taken: both have to shuffle the same order."""
     shuffled: list[str] = []
 
-    def taken(machines: Sequence[Machine]) -> Nodes:
+    def taken(machines: Sequence[EmptyNode]) -> Nodes:
         shuffled.extend(machine.name for machine in machines)
         return empty(machines)
 
     monkeypatch.setattr("kumulus.extras.lab.offline.measuring.empty", taken)
-    machines = [Machine(f"m{number}", 8000, 8192, 2, "T4") for number in (10, 8, 11, 9)]
+    machines = [EmptyNode(f"m{number}", 8000, 8192, 2, "T4") for number in (10, 8, 11, 9)]
     run(machines, PODS, policy("FGD", Path(), 10), seed=4, shuffle=False)
     expected = [f"m{number}" for number in (8, 9, 10, 11)]
     random.Random(4).shuffle(expected)

@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from kumulus.extras.lab.file.load import Loaded, loaded_from
-from kumulus.extras.lab.measure.placement import Placement
+from kumulus.extras.lab.file.load import LoadedExperiment, loaded_from
+from kumulus.extras.lab.measure.placement import PlacementRecorder
 from kumulus.extras.lab.measure.views import pod_view
 from kumulus.extras.lab.plan.plan import make
 from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL, PlannedJob
 from kumulus.extras.lab.plan.scheduling import queues, waiting
 from kumulus.extras.watch.history.moment import moment
 from kumulus.extras.watch.live.node import NOWHERE
-from kumulus.kube.watch import Event
+from kumulus.kube.watch import WatchEvent
 from tests.support.messages import pod_message
 
 CLUSTER_QUEUES = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues"
@@ -25,10 +25,10 @@ QUEUE = "kueue.x-k8s.io/queue-name"
 
 def test_queues_are_recorded_with_their_quota_use_and_who_waits() -> None:
     time = 0.0
-    placement = Placement({"title": "run"}, NOWHERE, lambda: time, {})
+    placement = PlacementRecorder({"title": "run"}, NOWHERE, lambda: time, {})
 
     def happens(path: str, kind: Any, name: str, **item: Any) -> None:
-        placement.collections[path](Event(kind, name, {"metadata": {"name": name}, **item}))
+        placement.collections[path](WatchEvent(kind, name, {"metadata": {"name": name}, **item}))
 
     def quota(used: str, waiting: int) -> dict[str, Any]:
         flavor = {"name": "any", "resources": [{"name": "cpu", "nominalQuota": "8"}]}
@@ -53,13 +53,13 @@ def test_queues_are_recorded_with_their_quota_use_and_who_waits() -> None:
 
 @pytest.mark.parametrize("heard_first", ["the job", "the workload"])
 def test_why_a_job_waits_that_has_no_pods_yet_is_recorded(heard_first: str) -> None:
-    placement = Placement({"title": "run", "namespace": "run-1"}, NOWHERE, lambda: 0.0, {"work": "team"})
+    placement = PlacementRecorder({"title": "run", "namespace": "run-1"}, NOWHERE, lambda: 0.0, {"work": "team"})
 
     def says(message: str, namespace: str = "run-1") -> None:
         metadata = {"name": "w", "namespace": namespace, "ownerReferences": [{"kind": "Job", "name": "train"}]}
         waits = {"type": "QuotaReserved", "status": "False", "message": message}
         item = {"metadata": metadata, "spec": {}, "status": {"conditions": [waits]}}
-        placement.collections[WORKLOADS](Event("MODIFIED", f"{namespace}/w", item))
+        placement.collections[WORKLOADS](WatchEvent("MODIFIED", f"{namespace}/w", item))
 
     job = PlannedJob("train", "work", 0.0, 4, ({"kind": "Job"},))
     if heard_first == "the job":
@@ -73,7 +73,7 @@ def test_why_a_job_waits_that_has_no_pods_yet_is_recorded(heard_first: str) -> N
 
 
 def test_the_slices_of_a_gang_speak_for_it() -> None:
-    placement = Placement({"title": "run", "namespace": "run"}, NOWHERE, lambda: 0.0, {})
+    placement = PlacementRecorder({"title": "run", "namespace": "run"}, NOWHERE, lambda: 0.0, {})
     placement.begin()
     kinds = ("Workload", "CompositePodGroup", "PodGroup", "Job")
     placement.job(PlannedJob("train", "work", 0.0, 4, tuple({"kind": each} for each in kinds)))
@@ -81,12 +81,12 @@ def test_the_slices_of_a_gang_speak_for_it() -> None:
     condition = {"type": "PodGroupInitiallyScheduled", "status": "False", "reason": "Unschedulable", "message": "full"}
     spec = {"parentCompositePodGroupName": "train"}
     item = {"metadata": metadata, "spec": spec, "status": {"conditions": [condition]}}
-    placement.collections["/apis/scheduling.k8s.io/v1beta1/podgroups"](Event("MODIFIED", "run/train-0", item))
+    placement.collections["/apis/scheduling.k8s.io/v1beta1/podgroups"](WatchEvent("MODIFIED", "run/train-0", item))
     assert moment(placement.history, 0).jobs["work/Job/train"].says == "Unschedulable: full"
 
 
 def test_a_placeholder_with_the_label_of_a_job_is_no_pod_of_it() -> None:
-    placement = Placement({"title": "run"}, NOWHERE, lambda: 0.0, {})
+    placement = PlacementRecorder({"title": "run"}, NOWHERE, lambda: 0.0, {})
     placement.job(PlannedJob("train", "work", 0.0, 1, ({"kind": "Job"},)))
     whole = {JOB_LABEL: "train", WORKLOAD_LABEL: "work"}
     # What a scheduler gives a pod that holds a job's place: the label by which the job's pods stay together.
@@ -99,7 +99,7 @@ def test_a_placeholder_with_the_label_of_a_job_is_no_pod_of_it() -> None:
 
 
 def test_bare_pods_of_a_group_that_are_seen_before_their_job_is_are_its_pods() -> None:
-    placement = Placement({"title": "run", "namespace": "run"}, NOWHERE, lambda: 0.0, {})
+    placement = PlacementRecorder({"title": "run", "namespace": "run"}, NOWHERE, lambda: 0.0, {})
     placement.begin()
     labels = {WORKLOAD_LABEL: "work", JOB_LABEL: "train"}
     message = pod_message("train-0", metadata={"labels": labels}, schedulingGroup={"podGroupName": "train"})
@@ -110,7 +110,7 @@ def test_bare_pods_of_a_group_that_are_seen_before_their_job_is_are_its_pods() -
 
 def test_a_job_that_is_scaled_wants_as_many_pods_from_then_on() -> None:
     time = 0.0
-    placement = Placement({"title": "run"}, NOWHERE, lambda: time, {"work": "team"})
+    placement = PlacementRecorder({"title": "run"}, NOWHERE, lambda: time, {"work": "team"})
     placement.begin()
     placement.job(PlannedJob("web", "work", 0.0, 500, ({"kind": "Deployment"},)))
     time = 2.0
@@ -121,19 +121,21 @@ def test_a_job_that_is_scaled_wants_as_many_pods_from_then_on() -> None:
 
 
 def test_queues_that_one_object_has_come_and_go_with_it() -> None:
-    placement = Placement({"title": "run"}, NOWHERE, lambda: 0.0, {})
+    placement = PlacementRecorder({"title": "run"}, NOWHERE, lambda: 0.0, {})
 
     def configured(*names: str) -> None:
         children = ", ".join(f"{{name: {name}, resources: {{max: {{vcore: 4}}}}}}" for name in names)
         text = f"partitions: [{{queues: [{{name: root, queues: [{children}]}}]}}]"
-        placement.collections[CONFIGURATION](Event("MODIFIED", "yunikorn-configs", {"data": {"queues.yaml": text}}))
+        placement.collections[CONFIGURATION](
+            WatchEvent("MODIFIED", "yunikorn-configs", {"data": {"queues.yaml": text}})
+        )
 
     configured("a", "b")
     configured("b", "c")
     assert set(moment(placement.history, 0).queues) == {"YuniKorn queue/root.b", "YuniKorn queue/root.c"}
 
 
-def played(directory: Path, scheduler: str, *, gang: bool = False, **trace: Any) -> Loaded:
+def played(directory: Path, scheduler: str, *, gang: bool = False, **trace: Any) -> LoadedExperiment:
     (directory / "t.csv").write_text(TRACE)
     columns = {"arrival": "arrival", "cpu": "cpu", "user": "user"}
     given = {"file": "t.csv", "columns": columns, **trace}
@@ -142,13 +144,13 @@ def played(directory: Path, scheduler: str, *, gang: bool = False, **trace: Any)
     return loaded_from(file, directory, "x", "")
 
 
-def made_for(loaded: Loaded, *there: str) -> list[str]:
+def made_for(loaded: LoadedExperiment, *there: str) -> list[str]:
     """The LocalQueues that a run makes."""
     made = queues(loaded.experiment.scheduler.name, waiting(loaded), set(there), {"cpu": "8"})
     return sorted(each["metadata"]["name"] for each in made if each["kind"] == "LocalQueue")
 
 
-def waits_in(loaded: Loaded) -> list[str]:
+def waits_in(loaded: LoadedExperiment) -> list[str]:
     made = [each for job in make(loaded, {}).jobs for each in job.objects]
     return [each["metadata"]["labels"][QUEUE] for each in made if each["kind"] == "Job"]
 

@@ -9,10 +9,10 @@ import pytest
 import yaml
 
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.file.load import Loaded, load
-from kumulus.extras.lab.file.model import Experiment
+from kumulus.extras.lab.file.load import LoadedExperiment, load
+from kumulus.extras.lab.file.model import ExperimentSpec
 from kumulus.extras.lab.plan.asked import pods_planned, pods_typical
-from kumulus.extras.lab.plan.plan import Plan, make
+from kumulus.extras.lab.plan.plan import RepetitionPlan, make
 from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL, UnknownPlace
 from kumulus.extras.lab.plan.scheduling import queues
 from kumulus.extras.lab.run.planning import selectors, unmatched
@@ -21,16 +21,16 @@ from kumulus.model.errors import SpecError
 from tests.support import kemu
 
 
-def _experiment(*workloads: dict[str, Any], **fields: Any) -> Experiment:
+def _experiment(*workloads: dict[str, Any], **fields: Any) -> ExperimentSpec:
     listed = [{"name": f"w{index}", **each} for index, each in enumerate(workloads)]
-    return Experiment.checked({"name": "test", "workloads": listed, **fields})
+    return ExperimentSpec.checked({"name": "test", "workloads": listed, **fields})
 
 
-def plan(*workloads: dict[str, Any], places: dict[str, str] | None = None, **fields: Any) -> Plan:
-    return make(Loaded(_experiment(*workloads, **fields), Path()), places or {})
+def plan(*workloads: dict[str, Any], places: dict[str, str] | None = None, **fields: Any) -> RepetitionPlan:
+    return make(LoadedExperiment(_experiment(*workloads, **fields), Path()), places or {})
 
 
-def template(made: Plan) -> dict[str, Any]:
+def template(made: RepetitionPlan) -> dict[str, Any]:
     found: dict[str, Any] = made.jobs[0].objects[0]["spec"]["template"]
     return found
 
@@ -148,7 +148,7 @@ def test_a_job_of_bare_pods_has_one_for_each_worker_and_as_a_native_gang_a_group
     assert [each["spec"]["schedulingGroup"] for each in pods] == [{"podGroupName": "w0-2"}] * 3
 
 
-def given(folder: Path, manifest: str, **workload: Any) -> Plan:
+def given(folder: Path, manifest: str, **workload: Any) -> RepetitionPlan:
     (folder / "job.yaml").write_text(manifest)
     body = {"name": "t", "workloads": [{"name": "w", "manifest": "job.yaml", **workload}]}
     (folder / "e.yaml").write_text(json.dumps(body))
@@ -211,7 +211,7 @@ def test_two_objects_with_pods_and_one_name_are_refused(tmp_path: Path) -> None:
     (tmp_path / "job.yaml").write_text(JOB)
     both = [{"name": name, "manifest": "job.yaml"} for name in ("a", "b")]
 
-    def made(*workloads: dict[str, Any]) -> Plan:
+    def made(*workloads: dict[str, Any]) -> RepetitionPlan:
         (tmp_path / "e.yaml").write_text(json.dumps({"name": "t", "workloads": workloads}))
         return make(load(tmp_path / "e.yaml"), {})
 
@@ -255,10 +255,10 @@ def test_a_gang_is_told_to_its_scheduler_and_everything_goes_into_the_runs_names
 
 def test_a_gang_of_kubernetes_own_is_placed_in_a_level_of_the_clusters_topology() -> None:
     gang = {"workers": 3, "gang": True, "topology": {"required": "rack"}, "disruption": "all"}
-    experiment = Experiment.checked(
+    experiment = ExperimentSpec.checked(
         {"name": "t", "scheduler": {"name": "native"}, "workloads": [{"name": "w", **gang}]}
     )
-    (made,) = make(Loaded(experiment, Path()), {"rack": "example.com/rack"}).jobs
+    (made,) = make(LoadedExperiment(experiment, Path()), {"rack": "example.com/rack"}).jobs
     (job,) = made.objects
     assert job["spec"]["scheduling"] == {
         "schedulingPolicy": {"gang": {"minCount": 3}},
@@ -266,7 +266,7 @@ def test_a_gang_of_kubernetes_own_is_placed_in_a_level_of_the_clusters_topology(
         "disruptionMode": {"all": {}},
     }
     with pytest.raises(UnknownPlace, match="rack is no level"):
-        make(Loaded(experiment, Path()), {})
+        make(LoadedExperiment(experiment, Path()), {})
 
 
 def test_slices_of_a_gang_are_objects_of_one_job_in_levels_of_the_clusters_topology() -> None:
@@ -334,8 +334,8 @@ def test_a_gang_is_a_plain_job_to_the_default_scheduler() -> None:
 
 def test_a_job_waits_in_its_queue_and_queues_that_nobody_made_have_all_there_is() -> None:
     listed = [{"name": "a", "queue": "team"}, {"name": "b"}, {"name": "c", "queue": "own"}]
-    experiment = Experiment.checked({"name": "t", "scheduler": {"name": "kueue"}, "workloads": listed})
-    made = make(Loaded(experiment, Path()), {})
+    experiment = ExperimentSpec.checked({"name": "t", "scheduler": {"name": "kueue"}, "workloads": listed})
+    made = make(LoadedExperiment(experiment, Path()), {})
     waiting = [job.objects[0]["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] for job in made.jobs]
     assert waiting == ["team", "default", "own"]
     found = queues("kueue", experiment.workloads, {"own"}, {"cpu": "64"})
@@ -360,7 +360,7 @@ def test_what_a_scheduler_does_not_take_is_told_with_the_workload() -> None:
 CONFIG = "kind: KubeSchedulerConfiguration\napiVersion: kubescheduler.config.k8s.io/v1\nprofiles: "
 
 
-def with_config(directory: Path, profiles: str, *workloads: dict[str, Any], **fields: Any) -> Loaded:
+def with_config(directory: Path, profiles: str, *workloads: dict[str, Any], **fields: Any) -> LoadedExperiment:
     (directory / "mine.yaml").write_text(CONFIG + profiles)
     content = {
         "name": "own",
@@ -372,7 +372,7 @@ def with_config(directory: Path, profiles: str, *workloads: dict[str, Any], **fi
     return load(directory / "own.yaml")
 
 
-def schedulers(made: Plan) -> list[str]:
+def schedulers(made: RepetitionPlan) -> list[str]:
     return [each["spec"]["template"]["spec"].get("schedulerName", "") for job in made.jobs for each in job.objects]
 
 

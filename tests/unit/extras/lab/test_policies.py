@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.offline.placing import Machine, Placement, Placer, empty, place
+from kumulus.extras.lab.offline.placing import EmptyNode, Placer, PodPlacement, empty, place
 from kumulus.extras.lab.policies import Nodes, Pod, Study
 from kumulus.extras.lab.policies.fragmentation import Fragmentation, typical_kinds
 from kumulus.extras.lab.policies.load import PAPER, Policy, PolicyFailed, policy
 
-TWO = [Machine("a", 64_000, 1024, 2, "T4"), Machine("b", 64_000, 1024, 2, "G2")]
+TWO = [EmptyNode("a", 64_000, 1024, 2, "T4"), EmptyNode("b", 64_000, 1024, 2, "G2")]
 HALF = Pod("half", 1000, 1, 1, 500)
 WHOLE = Pod("whole", 1000, 1, 1, 1000)
 
@@ -21,13 +21,13 @@ def study_of(nodes: Nodes, *pods: Pod) -> Study:
     return Study(Fragmentation.of(typical_kinds(pods or (HALF, WHOLE)), nodes.models), random.Random(1))
 
 
-def placed(name: str, nodes: Nodes, pod: Pod, *typical: Pod) -> Placement | None:
+def placed(name: str, nodes: Nodes, pod: Pod, *typical: Pod) -> PodPlacement | None:
     return Placer(policy(name, Path(), 60), nodes, study_of(nodes, *typical), "name").place(pod)
 
 
 def with_half_used() -> Nodes:
     nodes = empty(TWO)
-    place(nodes, HALF, Placement(1, (0,)))
+    place(nodes, HALF, PodPlacement(1, (0,)))
     return nodes
 
 
@@ -62,28 +62,28 @@ def test_a_change_of_one_node_is_the_same_as_measuring_all() -> None:
 
 
 def test_best_fit_takes_the_fullest_node() -> None:
-    assert placed("BestFit", with_half_used(), HALF) == Placement(1, (0,))
+    assert placed("BestFit", with_half_used(), HALF) == PodPlacement(1, (0,))
 
 
 def test_gpu_packing_prefers_gpus_in_use_to_free_ones_to_empty_nodes() -> None:
-    assert placed("GpuPacking", with_half_used(), HALF) == Placement(1, (0,))
-    assert placed("GpuPacking", with_half_used(), WHOLE) == Placement(1, (1,))
+    assert placed("GpuPacking", with_half_used(), HALF) == PodPlacement(1, (0,))
+    assert placed("GpuPacking", with_half_used(), WHOLE) == PodPlacement(1, (1,))
 
 
 def test_gpu_clustering_keeps_pods_of_a_size_together() -> None:
-    assert placed("GpuClustering", with_half_used(), HALF) == Placement(1, (0,))
-    assert placed("GpuClustering", with_half_used(), WHOLE) == Placement(0, (0,))
+    assert placed("GpuClustering", with_half_used(), HALF) == PodPlacement(1, (0,))
+    assert placed("GpuClustering", with_half_used(), WHOLE) == PodPlacement(0, (0,))
 
 
 def test_dot_product_takes_the_node_that_has_least_of_what_is_asked() -> None:
-    nodes, four = empty([Machine(name, 128_000, 1024, 8, "G3") for name in "ab"]), Pod("four", 8000, 1, 4, 1000)
-    place(nodes, four, Placement(1, (0, 1, 2, 3)))
-    assert placed("DotProd", nodes, four) == Placement(1, (4, 5, 6, 7))
+    nodes, four = empty([EmptyNode(name, 128_000, 1024, 8, "G3") for name in "ab"]), Pod("four", 8000, 1, 4, 1000)
+    place(nodes, four, PodPlacement(1, (0, 1, 2, 3)))
+    assert placed("DotProd", nodes, four) == PodPlacement(1, (4, 5, 6, 7))
 
 
 def test_fgd_takes_the_gpu_that_no_whole_pod_could_use() -> None:
     nodes = with_half_used()
-    assert placed("FGD", nodes, HALF, HALF, WHOLE) == Placement(1, (0,))
+    assert placed("FGD", nodes, HALF, HALF, WHOLE) == PodPlacement(1, (0,))
     # A whole GPU is taken where that leaves most of use, and never the one in use.
     found = placed("FGD", nodes, WHOLE, HALF, WHOLE)
     assert found is not None
@@ -108,10 +108,10 @@ def test_ties_go_to_the_first_name_or_to_any() -> None:
 def test_a_remembered_score_is_asked_for_again_after_a_change() -> None:
     nodes = empty(TWO)
     placer = Placer(policy("BestFit", Path(), 60), nodes, study_of(nodes), "name")
-    assert placer.place(HALF) == Placement(0, (0,))
-    place(nodes, HALF, Placement(1, (0,)))
+    assert placer.place(HALF) == PodPlacement(0, (0,))
+    place(nodes, HALF, PodPlacement(1, (0,)))
     placer.changed(1)
-    assert placer.place(HALF) == Placement(1, (0,))
+    assert placer.place(HALF) == PodPlacement(1, (0,))
 
 
 def test_the_papers_policies_are_short() -> None:
@@ -155,7 +155,7 @@ def test_a_policy_may_keep_pods_off_nodes(tmp_path: Path) -> None:
         "def allowed(pod, nodes, study): return nodes.model == 0\ndef score(pod, nodes, study): return nodes.position\n"
     )
     nodes = empty(TWO)
-    assert Placer(own(tmp_path, text), nodes, study_of(nodes), "name").place(HALF) == Placement(1, (0,))
+    assert Placer(own(tmp_path, text), nodes, study_of(nodes), "name").place(HALF) == PodPlacement(1, (0,))
 
 
 def test_one_that_leaves_the_choice_offers_every_node_with_room(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_one_that_leaves_the_choice_offers_every_node_with_room(tmp_path: Path) 
     placer = Placer(found, nodes, study_of(nodes), "name")
     assert found.leaves
     assert list(placer.best(HALF)) == [0, 1]
-    place(nodes, Pod("both", 0, 0, 2, 1000), Placement(0, (0, 1)))
+    place(nodes, Pod("both", 0, 0, 2, 1000), PodPlacement(0, (0, 1)))
     placer.changed(0)
     assert list(placer.best(HALF)) == [1], "kube-scheduler does not see what is left of a GPU"
     (tmp_path / "both.py").write_text("SCHEDULER_CHOOSES = True\ndef score(pod, nodes, study): return nodes.position\n")

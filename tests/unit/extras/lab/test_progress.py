@@ -6,12 +6,12 @@ from typing import cast
 
 from kumulus.extras.lab.cluster.components import Components
 from kumulus.extras.lab.measure.allocation import Allocation
-from kumulus.extras.lab.measure.placement import Placement
-from kumulus.extras.lab.measure.records import Records
+from kumulus.extras.lab.measure.placement import PlacementRecorder
+from kumulus.extras.lab.measure.records import ExperimentRecords
 from kumulus.extras.lab.measure.sampler import Sampler
 from kumulus.extras.lab.measure.views import NodeView, PodView
-from kumulus.extras.lab.run.bench import Outcome
-from kumulus.extras.lab.run.progress import Progress, bars
+from kumulus.extras.lab.run.bench import RepetitionOutcome
+from kumulus.extras.lab.run.progress import RunProgress, bars
 from kumulus.extras.watch.live.amounts import Amounts
 from kumulus.extras.watch.live.node import NOWHERE
 from kumulus.kube import Client
@@ -24,18 +24,18 @@ class Terminal(io.StringIO):
         return True
 
 
-def outcome(tmp_path: Path, bound: int, now: float) -> Outcome:
+def outcome(tmp_path: Path, bound: int, now: float) -> RepetitionOutcome:
     """Four nodes of 8 GPUs, and pods that want one each."""
     allocation = Allocation()
     for number in range(4):
         allocation.put_node(NodeView(f"n{number}", "a100", f"z{number // 2}", Amounts(gpus=8)))
-    records = Records(allocation)
+    records = ExperimentRecords(allocation)
     for number in range(8):
         node = f"n{number % 2}" if number < bound else ""
         records.put(PodView(str(number), "w", "j", node, "Pending", "", "", Amounts(gpus=1)), now)
     sampler = Sampler(records, Components(tmp_path), cast(Client, None), lambda: now)
     sampler.sample()
-    return Outcome(records, sampler, Placement({}, NOWHERE, lambda: 0.0, {}))
+    return RepetitionOutcome(records, sampler, PlacementRecorder({}, NOWHERE, lambda: 0.0, {}))
 
 
 def test_bars_show_what_is_allocated_of_each_product_and_zone(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_bars_show_what_is_allocated_of_each_product_and_zone(tmp_path: Path) ->
 def test_a_terminal_is_drawn_over_and_a_file_gets_a_line_now_and_then(tmp_path: Path) -> None:
     terminal, file = Terminal(), io.StringIO()
     for out in (terminal, file):
-        progress = Progress(out, quiet=False)
+        progress = RunProgress(out, quiet=False)
         progress.show(outcome(tmp_path, 2, 1.0))
         progress.show(outcome(tmp_path, 6, 2.0))
     assert "pods 6/8 scheduled · 4/s · 0 running · 2 pending" in terminal.getvalue()
@@ -58,7 +58,7 @@ def test_a_terminal_is_drawn_over_and_a_file_gets_a_line_now_and_then(tmp_path: 
 
 def test_quiet_is_quiet(tmp_path: Path) -> None:
     terminal = Terminal()
-    progress = Progress(terminal, quiet=True)
+    progress = RunProgress(terminal, quiet=True)
     progress.show(outcome(tmp_path, 2, 1.0))
     progress.say("anything")
     assert terminal.getvalue() == ""

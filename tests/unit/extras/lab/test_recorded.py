@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from kumulus.cli import main
-from kumulus.extras.lab.offline.recorded import Recorded, fragmentation
+from kumulus.extras.lab.offline.recorded import RunFragmentation, fragmentation
 from kumulus.extras.watch.history.document import History, save
 from kumulus.extras.watch.history.moment import moment
 from kumulus.extras.watch.history.recorder import JobKey, Recorder
-from kumulus.extras.watch.live.admission import Alternative, Nature, Requirement, Rule, Shape
+from kumulus.extras.watch.live.admission import AdmissionRule, AdmissionShape, Alternative, Nature, Requirement
 from tests.support.fleets import WHOLE, node, pod
 from tests.support.histories import drawn
 
@@ -36,7 +36,7 @@ def expected(history: History, at: int) -> float:
     return found
 
 
-def measured(history: History) -> Recorded:
+def measured(history: History) -> RunFragmentation:
     found = fragmentation(history)
     assert found is not None
     return found
@@ -65,7 +65,7 @@ def recorded(gpus: int = 4, wanted: str = "A100") -> Recorder:
     recorder = Recorder({"title": "small", "namespace": "run-1"})
     for name, product in (("a", "A100"), ("b", "T4")):
         recorder.node(name, node(name, "use1", product=product, nature=Nature(((PRODUCT, product),))), 0)
-    rule = Rule((Alternative(Shape((Requirement(PRODUCT, "In", (wanted,)),))),))
+    rule = AdmissionRule((Alternative(AdmissionShape((Requirement(PRODUCT, "In", (wanted,)),))),))
     for number in range(4):
         waits = replace(pod(f"p-{number}", "", gpus), phase="Pending", rule=rule)
         recorder.pod(f"run-1/p-{number}", waits, JOB, 1000 + number)

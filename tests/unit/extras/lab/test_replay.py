@@ -10,7 +10,7 @@ import yaml
 
 from kumulus.extras.lab.file.load import load
 from kumulus.extras.lab.file.recording import recording
-from kumulus.extras.lab.plan.plan import Plan, make
+from kumulus.extras.lab.plan.plan import RepetitionPlan, make
 from kumulus.extras.lab.plan.pods import JOB_LABEL
 from kumulus.extras.lab.plan.replayed import cordons, on_nodes
 from kumulus.extras.lab.run.replaying import Within
@@ -45,7 +45,7 @@ def write(directory: Path, *steps: Any, head: Any = HEAD, **replay: Any) -> Path
     return directory / "day.yaml"
 
 
-def plan(directory: Path, *steps: Any, **replay: Any) -> Plan:
+def plan(directory: Path, *steps: Any, **replay: Any) -> RepetitionPlan:
     return make(load(write(directory, *steps, **replay)), {})
 
 

@@ -13,7 +13,7 @@ from kumulus.extras.lab.file.load import load
 from kumulus.extras.lab.file.recording import PodThen, RecordedStep, Recording
 from kumulus.extras.lab.measure.allocation import Allocation
 from kumulus.extras.lab.measure.clock import Clock
-from kumulus.extras.lab.measure.records import Records
+from kumulus.extras.lab.measure.records import ExperimentRecords
 from kumulus.extras.lab.measure.states import PREEMPTED, PodRecord
 from kumulus.extras.lab.measure.views import NodeView
 from kumulus.extras.lab.plan.plan import make
@@ -70,7 +70,7 @@ async def played(
     (replayed,) = make(load(write(directory, *steps, **{"speed": 100, **replay})), {}).replays.values()
     async with listening(cluster.handle) as address, Client(Connection(address, "test", {}), patience=1.0) as client:
         within = Within(namespace, replayed.namespaces)
-        replayer = Replayer(client, replayed, within, Records(Allocation()), Clock(), asyncio.Event())
+        replayer = Replayer(client, replayed, within, ExperimentRecords(Allocation()), Clock(), asyncio.Event())
         await replayer.prepare()
         await replayer.run()
         return replayer.result
@@ -147,7 +147,7 @@ async def test_a_pod_that_ended_by_itself_then_is_ended_after_the_same_time(tmp_
     steps = (alone, create(300, "Deployment", "web", replicas=1))
     (replayed,) = make(load(write(tmp_path, *steps, speed=100)), {}).replays.values()
     assert replayed.ends == {"recorded-1": 0.01}
-    cluster, records = Cluster(), Records(Allocation())
+    cluster, records = Cluster(), ExperimentRecords(Allocation())
     records.put(_view("recorded-1"), 0.1)
     async with listening(cluster.handle) as address, Client(Connection(address, "test", {}), patience=1.0) as client:
         replayer = Replayer(client, replayed, Within("run-1", ["shop"]), records, Clock(), asyncio.Event())
@@ -160,7 +160,7 @@ async def test_a_server_that_is_gone_when_a_pod_is_to_end_ends_the_replay(tmp_pa
     """Without its ends, the rest of the day would be played on a fuller cluster than recorded."""
     alone = create(0, "Pod", "alone", ran=1, restartPolicy="Never")
     (replayed,) = make(load(write(tmp_path, alone, create(6000, "Pod", "late"), speed=100)), {}).replays.values()
-    cluster, records = Cluster(), Records(Allocation())
+    cluster, records = Cluster(), ExperimentRecords(Allocation())
     records.put(_view("recorded-1"), 0.1)
 
     async def handle(request: web.Request) -> web.StreamResponse:
@@ -259,7 +259,7 @@ def test_what_was_there_at_the_beginning_of_the_part_is_counted_then_and_now() -
     replay = Replayed((), (), {f"day-{n}": "shop" for n in range(3)}, {}, recording, 1.0, 7200.0, 9800.0, 0)
     allocation = Allocation()
     allocation.put_node(NodeView("n0", "", "z", Amounts(cpu=32_000, memory=GIB), 3.2))
-    records = Records(allocation)
+    records = ExperimentRecords(allocation)
     for number, (at, ended) in enumerate([(0.0, None), (0.0, 1800.0), (800.0, 1800.0)]):
         wants = Amounts(cpu=10_000)
         records.pods[str(number)] = PodRecord("day", f"day-{number}", wants, at, at + 1, at + 1, ended, "n0")
@@ -284,7 +284,7 @@ def test_pods_get_nodes_after_the_last_request_of_a_day_then_and_now_but_not_aft
         PodThen("shop", 40, 101, None, False, 1000, 0, 0, "n0"),
     ]
     replay = Replayed((), (), {"day-1": "shop"}, {}, recording, 1.0, 0.0, until, 0)
-    records = Records(Allocation())
+    records = ExperimentRecords(Allocation())
     for number, (at, bound, ended) in enumerate([(10, 11, 120), (40, 101, None)]):
         record = PodRecord("day", "day-1", Amounts(cpu=1000), at, bound, bound, ended, "n0")
         record.disrupted = "" if number else PREEMPTED
@@ -303,7 +303,9 @@ def test_a_pod_that_had_a_node_when_it_was_first_seen_is_scheduled_and_its_wait_
         PodThen("shop", at, bound, None, False, 1000, 0, 0, "n0") for at, bound in ((0, 0), (5, 5), (5, 9))
     ]
     replay = Replayed((), (), {}, {}, recording, 1.0, 0.0, 100.0, 0)
-    outcome: Any = SimpleNamespace(records=Records(Allocation()), replay_results={"day": ReplayResult()}, lasted=100.0)
+    outcome: Any = SimpleNamespace(
+        records=ExperimentRecords(Allocation()), replay_results={"day": ReplayResult()}, lasted=100.0
+    )
     found = compared(replay, "day", outcome)
     assert (found.all.then.scheduled, found.all.then.cpu_peak) == (3, 3)
     assert (found.all.then.waited["min"], found.all.then.waited["max"]) == (4, 4)

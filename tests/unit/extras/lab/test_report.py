@@ -12,7 +12,7 @@ from kumulus.extras.lab.report import compare, history, plots, spreads
 from kumulus.extras.lab.report.files import RunDirectory, find, manifest, report_at
 from kumulus.extras.lab.report.junit import junit
 from kumulus.extras.lab.report.making import delayed
-from kumulus.extras.lab.report.model import ByUser, Cluster, Machine, Moment, OfUser, PolicyUsed, Report
+from kumulus.extras.lab.report.model import ByUser, Machine, Moment, OfUser, PolicyUsed, Report, ReportedCluster
 from kumulus.extras.lab.report.text import lines
 from kumulus.kube import Unreachable
 from tests.support import disk
@@ -318,7 +318,7 @@ def test_a_comparison_is_unfair_when_more_than_the_scheduler_differs() -> None:
 
 def test_only_what_differs_is_named() -> None:
     clusters = [
-        Cluster(name="s", version="v1.35.4", nodes=30, gpus={"a100 z1": 64, "h100 z1": 8, **more}, local=True)
+        ReportedCluster(name="s", version="v1.35.4", nodes=30, gpus={"a100 z1": 64, "h100 z1": 8, **more}, local=True)
         for more in ({}, {"h100 z2": 16})
     ]
     one, two = report(cluster=clusters[0]), report("20261121-160000-def456", cluster=clusters[1])
@@ -395,7 +395,7 @@ def test_a_run_whose_report_is_damaged_is_left_out_of_the_page_and_told(tmp_path
 
 
 def test_runs_of_the_same_settings_are_one_series() -> None:
-    small = Cluster(name="s", version="v1.35.4", nodes=3, gpus={}, local=True)
+    small = ReportedCluster(name="s", version="v1.35.4", nodes=3, gpus={}, local=True)
     made = [report(), report("20261121-160000-def456"), report("20261121-170000-aaaaaa", cluster=small)]
     found = history._runs([("p", each) for each in made], Path())
     assert [run["series"] for run in found] == [0, 0, 1]

@@ -12,8 +12,8 @@ import yaml
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.sweep import live, page, sweep
 from kumulus.extras.lab.sweep.cells import cells_of
-from kumulus.extras.lab.sweep.engines import Engine, engine
-from kumulus.extras.lab.sweep.store import Result, Store
+from kumulus.extras.lab.sweep.engines import CellEngine, engine
+from kumulus.extras.lab.sweep.store import CellResult, Store
 from kumulus.model.errors import SpecError
 from tests.support.sweeps import read, starts, swept
 
@@ -92,7 +92,7 @@ def test_the_first_of_named_values_is_what_others_are_compared_with(tmp_path: Pa
     named = [{"name": name, "value": {"nodePools": [{"name": "p"}]}} for name in ("a", "b")]
     sweep = read(tmp_path, matrix={"autoscaler": named, "seed": "1-2"}, measures=["cost.total"])
     taken = [
-        Result(f"{name}{seed}", {"autoscaler": name, "seed": seed}, seed, "success", [{"cost.total": cost}])
+        CellResult(f"{name}{seed}", {"autoscaler": name, "seed": seed}, seed, "success", [{"cost.total": cost}])
         for name, cost in (("b", 2.0), ("a", 1.0))
         for seed in (1, 2)
     ]
@@ -186,8 +186,8 @@ def test_only_one_sweep_writes_to_a_directory(tmp_path: Path) -> None:
 
 
 def test_an_engine_is_one_of_three() -> None:
-    assert engine("local") == Engine()
-    assert engine("dask://10.0.0.1:8786") == Engine("dask", "10.0.0.1:8786")
+    assert engine("local") == CellEngine()
+    assert engine("dask://10.0.0.1:8786") == CellEngine("dask", "10.0.0.1:8786")
     assert engine("ray://10.0.0.1:10001").elsewhere
     with pytest.raises(LabError, match="Write local, dask"):
         engine("slurm://x")
@@ -199,10 +199,12 @@ def test_no_cluster_is_started_for_a_sweep_on_which_every_user_of_the_machine_co
         engine(f"{scheme}://")
 
 
-def results(*values: float, policy: str) -> list[Result]:
+def results(*values: float, policy: str) -> list[CellResult]:
     runs = [{"policy.allocated": value} for value in values]
     return [
-        Result(f"{policy}{n}", {"policy": policy, "seed": n}, n, "success", [run], {"allocated_percent": {"90": 89.5}})
+        CellResult(
+            f"{policy}{n}", {"policy": policy, "seed": n}, n, "success", [run], {"allocated_percent": {"90": 89.5}}
+        )
         for n, run in enumerate(runs)
     ]
 
@@ -291,7 +293,7 @@ def test_the_experiment_and_its_stack_file_are_needed(tmp_path: Path) -> None:
 def test_a_page_says_of_as_many_comparisons_as_its_verdicts_have_shared(tmp_path: Path) -> None:
     sweep = read(tmp_path, matrix={"policy": ["FGD", "BestFit", "Random"], "seed": "1-2"}, measures=["pods.scheduled"])
     results = [
-        Result(f"{policy}{seed}", {"policy": policy, "seed": seed}, seed, "success", runs)
+        CellResult(f"{policy}{seed}", {"policy": policy, "seed": seed}, seed, "success", runs)
         for policy, runs in (("FGD", [{"pods.scheduled": 3.0}]), ("BestFit", [{"pods.scheduled": 4.0}]), ("Random", []))
         for seed in (1, 2)
     ]

@@ -11,26 +11,26 @@ import yaml
 from kumulus.extras.journal.errors import NotWritten
 from kumulus.extras.lab.commands import actions
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.file.load import Loaded
-from kumulus.extras.lab.run.bench import Options
+from kumulus.extras.lab.file.load import LoadedExperiment
+from kumulus.extras.lab.run.bench import RunOptions
 from kumulus.extras.lab.sweep import cells, engines, live, page
 from kumulus.extras.lab.sweep.cells import Cell, cells_of
 from kumulus.extras.lab.sweep.file import load as load_sweep
-from kumulus.extras.lab.sweep.store import Result, Store
+from kumulus.extras.lab.sweep.store import CellResult, Store
 from kumulus.kube import Connection, yaml_limits
 from kumulus.model.errors import SpecError
 from kumulus.nodes.catalog.prices import with_own
 from tests.support.sweeps import read, starts, swept
 
 
-def cut_off(result: Result) -> Result:
+def cut_off(result: CellResult) -> CellResult:
     return replace(result, status="partial", error="the server does not answer")
 
 
 def test_a_run_that_was_cut_off_is_in_no_mean_and_is_named(tmp_path: Path) -> None:
     sweep = read(tmp_path, measures=["pods.scheduled"])
     whole, other = (
-        Result(f"{seed}", {"policy": "FGD", "seed": seed}, seed, "success", [{"pods.scheduled": scheduled}])
+        CellResult(f"{seed}", {"policy": "FGD", "seed": seed}, seed, "success", [{"pods.scheduled": scheduled}])
         for seed, scheduled in ((1, 1000.0), (2, 3.0))
     )
     found = page.tables(sweep, [whole, cut_off(other)])
@@ -44,7 +44,7 @@ def test_a_run_that_was_cut_off_is_in_no_mean_and_is_named(tmp_path: Path) -> No
 def test_without_a_complete_run_of_the_baseline_no_row_claims_to_be_it(tmp_path: Path) -> None:
     sweep = read(tmp_path, measures=["pods.scheduled"])
     base, other = (
-        Result(policy, {"policy": policy, "seed": 1}, 1, "success", [{"pods.scheduled": 3.0}])
+        CellResult(policy, {"policy": policy, "seed": 1}, 1, "success", [{"pods.scheduled": 3.0}])
         for policy in ("FGD", "BestFit")
     )
     found = page.tables(sweep, [cut_off(base), other])
@@ -211,12 +211,12 @@ def runs_are(begin: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_cell_on_a_cluster_has_the_files_and_the_prices_of_its_stack(
     cell: Cell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found: list[Options] = []
+    found: list[RunOptions] = []
 
     class Begun(Exception):
         pass
 
-    def begin(client: object, loaded: Loaded, options: Options) -> None:
+    def begin(client: object, loaded: LoadedExperiment, options: RunOptions) -> None:
         assert loaded.inputs["prices.yaml"] == PRICES % 1
         found.append(options)
         raise Begun

@@ -9,7 +9,7 @@ import pytest
 from kumulus.cli.main import main
 from kumulus.extras.lab.sweep import page
 from kumulus.extras.lab.sweep.significance import difference, interval, needed
-from kumulus.extras.lab.sweep.store import Result
+from kumulus.extras.lab.sweep.store import CellResult
 from tests.support.simulated_sweeps import Simulated
 from tests.support.sweeps import read, swept, written
 
@@ -46,7 +46,7 @@ def test_a_difference_as_large_as_the_seeds_is_found_with_sixteen_of_them(repeti
 def test_ten_repetitions_of_one_seed_say_nothing_about_other_workloads(tmp_path: Path) -> None:
     sweep = read(tmp_path, matrix={"policy": ["FGD", "BestFit"]}, measures=[MEASURE])
     results = [
-        Result(policy, {"policy": policy}, 0, "success", [{MEASURE: base + n / 10} for n in range(10)])
+        CellResult(policy, {"policy": policy}, 0, "success", [{MEASURE: base + n / 10} for n in range(10)])
         for policy, base in (("FGD", 100.0), ("BestFit", 200.0))
     ]
     found = page.tables(sweep, results)
@@ -115,19 +115,21 @@ def test_an_interval_holds_the_mean_about_as_often_as_it_says(count: int) -> Non
 def test_fewer_than_six_seeds_have_a_range_and_no_interval(tmp_path: Path) -> None:
     assert interval([1.0, 2.0, 3.0, 4.0, 5.0]) is None
     sweep = read(tmp_path, matrix={"policy": ["FGD"], "seed": "1-5"}, measures=[MEASURE])
-    results = [Result(f"{n}", {"policy": "FGD", "seed": n}, n, "success", [{MEASURE: float(n)}]) for n in range(1, 6)]
+    results = [
+        CellResult(f"{n}", {"policy": "FGD", "seed": n}, n, "success", [{MEASURE: float(n)}]) for n in range(1, 6)
+    ]
     line = list(page.lines(sweep, page.tables(sweep, results)))[1]
     assert line.split("  ")[2] == "3.00 s (1.00 s to 5.00 s)"
 
 
-def partial(*cut_off: str) -> list[Result]:
+def partial(*cut_off: str) -> list[CellResult]:
     """Two policies by eight seeds, of which BestFit is by far the better one where it comes to its end."""
     found = []
     for policy, seed in product(("FGD", "BestFit"), range(1, 9)):
         status = "partial" if f"{policy}{seed}" in cut_off else "success"
         run = {MEASURE: 100.0 + seed - 50 * (policy == "BestFit")}
         found.append(
-            Result(f"{policy}{seed}", {"policy": policy, "seed": seed}, seed, status, [run], error="a timeout")
+            CellResult(f"{policy}{seed}", {"policy": policy, "seed": seed}, seed, status, [run], error="a timeout")
         )
     return found
 

@@ -10,24 +10,24 @@ from typing import Any, cast
 import pytest
 
 from kumulus.extras.journal.book import Journal
-from kumulus.extras.journal.changes import Changes
+from kumulus.extras.journal.changes import JournaledChanges
 from kumulus.extras.lab.cluster.components import SCHEDULER, Components
 from kumulus.extras.lab.cluster.creating import Creator, Kinds
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import load
-from kumulus.extras.lab.file.model import Scheduler
-from kumulus.extras.lab.file.timeline import Event
+from kumulus.extras.lab.file.model import SchedulerSpec
+from kumulus.extras.lab.file.timeline import TimelineEvent
 from kumulus.extras.lab.measure.allocation import Allocation
 from kumulus.extras.lab.measure.clock import Clock
-from kumulus.extras.lab.measure.placement import Placement
-from kumulus.extras.lab.measure.records import Records
+from kumulus.extras.lab.measure.placement import PlacementRecorder
+from kumulus.extras.lab.measure.records import ExperimentRecords
 from kumulus.extras.lab.measure.views import PodView
 from kumulus.extras.lab.plan.plan import make
 from kumulus.extras.lab.plan.pods import PlannedJob
 from kumulus.extras.lab.run.ending import Ending
 from kumulus.extras.lab.run.switch import OwnSwitch, SchedulerAction, require_built
 from kumulus.extras.lab.run.timeline import Timeline
-from kumulus.extras.lab.run.workloads import Workloads
+from kumulus.extras.lab.run.workloads import RepetitionWorkloads
 from kumulus.extras.watch.live.amounts import NOTHING
 from kumulus.extras.watch.live.node import NOWHERE
 from kumulus.kube import Client, Connection
@@ -57,9 +57,9 @@ async def test_a_fault_that_some_nodes_refuse_ends_the_experiment_and_is_undone(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     async with storing() as store, store.client() as client:
         await filled(store, client)
-        journal = Journal(Changes("one", "training", "uid", ""))
+        journal = Journal(JournaledChanges("one", "training", "uid", ""))
         timeline = Timeline(
-            client, journal, [Event.model_validate(event)], cast(Any, Unstopped()), lambda: 0.0, cast(Any, None)
+            client, journal, [TimelineEvent.model_validate(event)], cast(Any, Unstopped()), lambda: 0.0, cast(Any, None)
         )
         store.refuse = refusing(2)
         with pytest.raises(LabError, match=r"fault .* has not begun everywhere: \d+ nodes left to do: .*403"):
@@ -76,8 +76,8 @@ async def test_a_fault_that_every_node_takes_has_happened(tmp_path: Path, monkey
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     async with storing() as store, store.client() as client:
         await filled(store, client)
-        journal = Journal(Changes("one", "training", "uid", ""))
-        events = [Event.model_validate({"fault": FAULT})]
+        journal = Journal(JournaledChanges("one", "training", "uid", ""))
+        events = [TimelineEvent.model_validate({"fault": FAULT})]
         timeline = Timeline(client, journal, events, cast(Any, Unstopped()), lambda: 0.0, cast(Any, None))
         await timeline.begin()
         assert [each.what.startswith("fault on 12 nodes") for each in timeline.happened] == [True]
@@ -102,7 +102,7 @@ def test_a_scheduler_that_is_stopped_can_be_stopped_and_restarted(
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     (tmp_path / "logs").mkdir()
-    journal, components = Journal(Changes("one", "training", "uid", "")), Components(tmp_path)
+    journal, components = Journal(JournaledChanges("one", "training", "uid", "")), Components(tmp_path)
     with subprocess.Popen(["sleep", "60"]) as first:
         components.look({SCHEDULER: [first.pid]})
         switch = OwnSwitch(tmp_path, components, journal)
@@ -121,13 +121,13 @@ def test_a_scheduler_that_is_stopped_can_be_stopped_and_restarted(
 def test_a_scheduler_that_is_not_built_is_refused_before_anything_is_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    require_built(Scheduler(), tmp_path)
+    require_built(SchedulerSpec(), tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", "")
     with pytest.raises(LabError, match=r"is missing\n  To get it: .* tools --with volcano"):
-        require_built(Scheduler(name="volcano"), tmp_path)
+        require_built(SchedulerSpec(name="volcano"), tmp_path)
     with pytest.raises(LabError, match="mine does not exist"):
-        require_built(Scheduler(name="kube-scheduler", binary="mine"), tmp_path)
+        require_built(SchedulerSpec(name="kube-scheduler", binary="mine"), tmp_path)
 
 
 async def test_a_cluster_without_groups_of_groups_is_told_how_to_get_them() -> None:
@@ -143,7 +143,7 @@ async def test_jobs_of_a_deleted_workload_do_not_arrive_any_more(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     (tmp_path / "e.yaml").write_text(json.dumps({"name": "e", "workloads": WORKLOADS}))
     plan, cluster, now, first = make(load(tmp_path / "e.yaml"), {}), Cluster(), Clock(), asyncio.Event()
-    records = Records(Allocation(), ((job.name, job.workload, job.workers) for job in plan.jobs))
+    records = ExperimentRecords(Allocation(), ((job.name, job.workload, job.workers) for job in plan.jobs))
     ending = Ending(records, "scheduled", 5, plan.pods)
     created: list[str] = []
 
@@ -152,10 +152,10 @@ async def test_jobs_of_a_deleted_workload_do_not_arrive_any_more(
         first.set()
 
     async with listening(cluster.handle) as address, Client(Connection(address, "test"), patience=1.0) as client:
-        journal = Journal(Changes("one", "e", "uid", ""))
+        journal = Journal(JournaledChanges("one", "e", "uid", ""))
         creator = Creator(client, Kinds(client), journal, "run-1", now, asyncio.Event(), tell)
-        placement = Placement({"namespace": "run-1"}, NOWHERE, now, {})
-        workloads = Workloads(client, "run-1", plan, records, placement, ending, now, creator.cancel)
+        placement = PlacementRecorder({"namespace": "run-1"}, NOWHERE, now, {})
+        workloads = RepetitionWorkloads(client, "run-1", plan, records, placement, ending, now, creator.cancel)
         creating = asyncio.create_task(creator.jobs(plan.jobs, 4))
         await first.wait()
         before = len(created)
@@ -175,7 +175,7 @@ async def test_what_comes_once_others_are_placed_is_created_so_long_after_that(t
     plan, now, created = make(load(tmp_path / "e.yaml"), {}), Clock(), list[str]()
     assert (plan.jobs[-1].name, plan.jobs[-2].at > plan.jobs[-1].at) == ("b-1", True)
     async with listening(Cluster().handle) as address, Client(Connection(address, "test"), patience=1.0) as client:
-        journal, stop = Journal(Changes("one", "e", "uid", "")), asyncio.Event()
+        journal, stop = Journal(JournaledChanges("one", "e", "uid", "")), asyncio.Event()
         creator = Creator(client, Kinds(client), journal, "run-1", now, stop, lambda job: created.append(job.name))
         creating = asyncio.create_task(creator.jobs(plan.jobs, 4))
         await until(lambda: len(created) == 40)

@@ -13,7 +13,7 @@ import pytest
 
 from kumulus.cli.main import main
 from kumulus.extras.lab.file.load import load
-from kumulus.extras.lab.file.model import Experiment
+from kumulus.extras.lab.file.model import ExperimentSpec
 from kumulus.extras.lab.sweep.cells import cells_of
 from kumulus.extras.lab.sweep.file import load as read_sweep
 from kumulus.stackfile.yamltext import read_yaml
@@ -55,7 +55,7 @@ def imported(place: Path, file: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("file", FILES, ids=lambda path: path.stem)
 def test_a_trace_experiment_is_right_and_says_where_its_data_are_from(file: Path) -> None:
     text = file.read_text()
-    experiment = Experiment.checked(read_yaml(text, str(file)), str(file))
+    experiment = ExperimentSpec.checked(read_yaml(text, str(file)), str(file))
     assert experiment.name == file.stem
     assert experiment.expect
     assert all((experiment.about.source, experiment.about.expected, experiment.about.emulation))

@@ -7,10 +7,10 @@ import pytest
 
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import load
-from kumulus.extras.lab.offline.placing import Machine
+from kumulus.extras.lab.offline.placing import EmptyNode
 from kumulus.extras.lab.traces.formats import FORMATS
-from kumulus.extras.lab.traces.importing import Written, import_trace
-from kumulus.extras.lab.traces.writing import Wanted
+from kumulus.extras.lab.traces.importing import WrittenExperiment, import_trace
+from kumulus.extras.lab.traces.writing import WantedExperiment
 
 TASKS = "arrival,gpus\n0,1\n5,2\n"
 SWF = " ".join(["1", "0", "10", "60", "64", "-1", "-1", "64", *["-1"] * 10])
@@ -23,9 +23,9 @@ def imported(
     stack: str = "s.yaml",
     experiment: str = "e.yaml",
     model: str = "T4",
-    wanted: Wanted | None = None,
-) -> Written:
-    machines = [Machine("m", 64_000, 2**18, 8, model)]
+    wanted: WantedExperiment | None = None,
+) -> WrittenExperiment:
+    machines = [EmptyNode("m", 64_000, 2**18, 8, model)]
     return import_trace(FORMATS[kind], [file], folder / stack, folder / experiment, machines=machines, wanted=wanted)
 
 
@@ -116,13 +116,15 @@ def test_an_experiment_s_name_is_valid_whatever_its_file_is_called(tmp_path: Pat
 @pytest.mark.parametrize(
     ("model", "wanted", "said"),
     [
-        ("NVIDIA A100", Wanted(), 'product"]: "NVIDIA A100" is not a label value'),
-        ("T4", Wanted(speed=20_000.0), r"trace\.speed: is 20000"),
-        ("T4", Wanted(limit=100_001), r"trace\.limit: is 100001"),
-        ("T4", Wanted(window=(32e6, 33e6)), r"trace\.window\.from: .* longer than a year"),
+        ("NVIDIA A100", WantedExperiment(), 'product"]: "NVIDIA A100" is not a label value'),
+        ("T4", WantedExperiment(speed=20_000.0), r"trace\.speed: is 20000"),
+        ("T4", WantedExperiment(limit=100_001), r"trace\.limit: is 100001"),
+        ("T4", WantedExperiment(window=(32e6, 33e6)), r"trace\.window\.from: .* longer than a year"),
     ],
 )
-def test_nothing_is_written_that_could_not_be_read_again(tmp_path: Path, model: str, wanted: Wanted, said: str) -> None:
+def test_nothing_is_written_that_could_not_be_read_again(
+    tmp_path: Path, model: str, wanted: WantedExperiment, said: str
+) -> None:
     (tmp_path / "t.csv").write_text(TASKS)
     with pytest.raises(LabError, match=said):
         imported(tmp_path, tmp_path / "t.csv", model=model, wanted=wanted)
@@ -144,6 +146,6 @@ def test_a_heading_that_is_no_csv_is_an_error_with_its_file(tmp_path: Path) -> N
 def test_an_import_of_more_tasks_than_an_experiment_takes_says_so(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("arrival\n" + "0\n" * 100_001)
     assert "takes 100,000 tasks at most: choose a part" in imported(tmp_path, tmp_path / "t.csv").lines[-1]
-    limited = imported(tmp_path, tmp_path / "t.csv", wanted=Wanted(limit=5))
+    limited = imported(tmp_path, tmp_path / "t.csv", wanted=WantedExperiment(limit=5))
     assert not [line for line in limited.lines if "at most" in line]
     assert len(load(tmp_path / "e.yaml").traces["tasks"]) == 5

@@ -15,12 +15,12 @@ from kumulus.cli.main import main
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import load
 from kumulus.extras.lab.offline.experiment import machines_of
-from kumulus.extras.lab.offline.placing import Machine
+from kumulus.extras.lab.offline.placing import EmptyNode
 from kumulus.extras.lab.traces.formats import FORMATS
 from kumulus.extras.lab.traces.importing import import_trace
-from kumulus.extras.lab.traces.reading import Notes
-from kumulus.extras.lab.traces.task import Task
-from kumulus.extras.lab.traces.writing import Wanted, groups, stack_text
+from kumulus.extras.lab.traces.reading import TraceNotes
+from kumulus.extras.lab.traces.task import TraceTask
+from kumulus.extras.lab.traces.writing import WantedExperiment, groups, stack_text
 from kumulus.model.named_nodes import NamedNode
 from kumulus.stackfile.load import load as load_file
 
@@ -67,24 +67,24 @@ SWF = """\
 
 def read(
     kind: str, contents: Sequence[str], folder: Path, columns: dict[str, str] | None = None
-) -> tuple[list[Machine], list[Task], Notes, list[str]]:
+) -> tuple[list[EmptyNode], list[TraceTask], TraceNotes, list[str]]:
     files = []
     for number, content in enumerate(contents):
         files.append(folder / f"file-{number}")
         files[-1].write_text(content)
     bad: list[str] = []
-    notes = Notes(lambda file, line, why: bad.append(f"{file}:{line}: {why}"))
+    notes = TraceNotes(lambda file, line, why: bad.append(f"{file}:{line}: {why}"))
     found = FORMATS[kind].read(files, notes, columns or {})
     return found.machines, list(found.tasks), notes, bad
 
 
 def test_openb_has_nodes_and_shares_of_gpus(tmp_path: Path) -> None:
     machines, tasks, notes, bad = read("openb", [OPENB_PODS, OPENB_NODES], tmp_path)
-    assert machines == [Machine("n-0", 64000, 262144, 2, "P100"), Machine("n-1", 96000, 393216, 8, "G2")]
+    assert machines == [EmptyNode("n-0", 64000, 262144, 2, "P100"), EmptyNode("n-1", 96000, 393216, 8, "G2")]
     assert tasks == [
-        Task("a", 10, 90, 1, 12000, 16384, 1, 460, (), qos="LS"),
-        Task("b", 30, None, 1, 6000, 12288, 2, 1000, ("V100M16", "V100M32"), qos="BE"),
-        Task("c", 5, 10, 1, 4000, 8192, 0, 0, (), qos="BE"),
+        TraceTask("a", 10, 90, 1, 12000, 16384, 1, 460, (), qos="LS"),
+        TraceTask("b", 30, None, 1, 6000, 12288, 2, 1000, ("V100M16", "V100M32"), qos="BE"),
+        TraceTask("c", 5, 10, 1, 4000, 8192, 0, 0, (), qos="BE"),
     ]
     assert (bad, notes.rows, sum(notes.left_out.values())) == ([], 5, 1)
 
@@ -159,15 +159,15 @@ def test_helios_and_acme_divide_a_job_among_its_nodes(tmp_path: Path) -> None:
 def test_pai_plans_are_per_cents(heading: bool, tmp_path: Path) -> None:
     titles = "job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,plan_mem,plan_gpu,gpu_type\n"
     machines, tasks, notes, bad = read("pai", [titles * heading + PAI, "m-0,V100,96,512,8\n"], tmp_path)
-    assert machines == [Machine("m-0", 96000, 524288, 8, "V100")]
-    assert tasks[0] == Task("j1/worker", 1739162, 38, 2, 6000, 30000, 1, 500, ("MISC",), user="j1")
+    assert machines == [EmptyNode("m-0", 96000, 524288, 8, "V100")]
+    assert tasks[0] == TraceTask("j1/worker", 1739162, 38, 2, 6000, 30000, 1, 500, ("MISC",), user="j1")
     assert (tasks[1].gpus, tasks[1].duration, tasks[1].models) == (0, None, ())
     assert (bad, sum(notes.left_out.values())) == ([], 1)
 
 
 def test_swf_jobs_have_a_worker_for_each_processor(tmp_path: Path) -> None:
     _, (task,), notes, bad = read("swf", [SWF], tmp_path)
-    assert task == Task("job-1", 0, 3600, 64, 1000, 2, user="queue-2")
+    assert task == TraceTask("job-1", 0, 3600, 64, 1000, 2, user="queue-2")
     assert bad == ["file-0:3: asks for no processors and got none"]
     assert notes.rows == 2
 
@@ -189,15 +189,19 @@ def test_any_csv_is_read_by_the_columns_that_are_told(tmp_path: Path) -> None:
 def test_files_may_be_packed(tmp_path: Path) -> None:
     packed = tmp_path / "jobs.csv.gz"
     packed.write_bytes(gzip.compress(b"arrival,gpus\n1,1\n"))
-    found = FORMATS["csv"].read([packed], Notes(lambda *_: None), {})
+    found = FORMATS["csv"].read([packed], TraceNotes(lambda *_: None), {})
     assert [task.arrival for task in found.tasks] == [1.0]
 
 
 def test_kinds_of_machines_get_groups_of_different_names() -> None:
-    machines = [Machine("a", 64000, 1, 2, "P100"), Machine("b", 8000, 1, 2, "P100"), Machine("c", 8000, 2, 2, "P100")]
-    names = [name for name, _, _ in groups([*machines, *machines, Machine("d", 1000, 1)])]
+    machines = [
+        EmptyNode("a", 64000, 1, 2, "P100"),
+        EmptyNode("b", 8000, 1, 2, "P100"),
+        EmptyNode("c", 8000, 2, 2, "P100"),
+    ]
+    names = [name for name, _, _ in groups([*machines, *machines, EmptyNode("d", 1000, 1)])]
     assert names == ["p100-2g", "p100-2g-8c", "p100-2g-8c-2m", "cpu"]
-    names = [name for name, _, _ in groups([Machine("a", 64000 + part, 1, 1, "T4" * 40) for part in range(5)])]
+    names = [name for name, _, _ in groups([EmptyNode("a", 64000 + part, 1, 1, "T4" * 40) for part in range(5)])]
     assert len(set(names)) == 5
     assert max(map(len, names)) < 50
 
@@ -208,7 +212,7 @@ def test_an_import_writes_files_that_are_read_again(tmp_path: Path) -> None:
     stack, experiment = tmp_path / "stacks" / "Pulumi.x.yaml", tmp_path / "e.yaml"
     stack.parent.mkdir()
     files = [tmp_path / "nodes.csv", tmp_path / "pods.csv"]
-    written = import_trace(FORMATS["openb"], files, stack, experiment, wanted=Wanted("FGD", 1.3, stay=True))
+    written = import_trace(FORMATS["openb"], files, stack, experiment, wanted=WantedExperiment("FGD", 1.3, stay=True))
     assert written.bad is not None
     assert list(csv.reader(written.bad.open())) == [
         ["file", "line", "why"],
@@ -228,18 +232,20 @@ def test_an_import_writes_files_that_are_read_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wanted", "patience"),
     [
-        (Wanted(), 1.5 * 4_000_000),
-        (Wanted(speed=4_000), 1.5 * 1_000),
-        (Wanted(window=(3_000_000.0, 3_100_000.0), speed=100), 1.5 * 1_000),
-        (Wanted(window=(3_000_000.0, 9_000_000.0), speed=100), 1.5 * 10_000),
-        (Wanted(inflate=1.3, stay=True), 1),
-        (Wanted(speed=0.01), 366 * 86_400 - 1800),
+        (WantedExperiment(), 1.5 * 4_000_000),
+        (WantedExperiment(speed=4_000), 1.5 * 1_000),
+        (WantedExperiment(window=(3_000_000.0, 3_100_000.0), speed=100), 1.5 * 1_000),
+        (WantedExperiment(window=(3_000_000.0, 9_000_000.0), speed=100), 1.5 * 10_000),
+        (WantedExperiment(inflate=1.3, stay=True), 1),
+        (WantedExperiment(speed=0.01), 366 * 86_400 - 1800),
     ],
 )
-def test_a_run_is_given_the_time_that_its_jobs_take_to_come(tmp_path: Path, wanted: Wanted, patience: float) -> None:
+def test_a_run_is_given_the_time_that_its_jobs_take_to_come(
+    tmp_path: Path, wanted: WantedExperiment, patience: float
+) -> None:
     experiment = tmp_path / "e.yaml"
     (tmp_path / "jobs.csv").write_text("arrival,gpus\n0,1\n1,1\n4000000,1\n3024001,1\n")
-    machines = [Machine("a", 64000, 1, 8, "P100")]
+    machines = [EmptyNode("a", 64000, 1, 8, "P100")]
     import_trace(
         FORMATS["csv"], [tmp_path / "jobs.csv"], tmp_path / "s.yaml", experiment, machines=machines, wanted=wanted
     )
@@ -250,7 +256,7 @@ def test_a_run_is_given_the_time_that_its_jobs_take_to_come(tmp_path: Path, want
 def test_a_window_is_written_as_a_duration_that_is_read_again(tmp_path: Path, window: tuple[float, float]) -> None:
     experiment = tmp_path / "e.yaml"
     (tmp_path / "jobs.csv").write_text("arrival,gpus\n0,1\n1,1\n4000000,1\n3024001,1\n")
-    machines, wanted = [Machine("a", 64000, 1, 8, "P100")], Wanted(window=window)
+    machines, wanted = [EmptyNode("a", 64000, 1, 8, "P100")], WantedExperiment(window=window)
     import_trace(
         FORMATS["csv"], [tmp_path / "jobs.csv"], tmp_path / "s.yaml", experiment, machines=machines, wanted=wanted
     )
@@ -261,11 +267,11 @@ def test_a_window_is_written_as_a_duration_that_is_read_again(tmp_path: Path, wi
     assert (read.from_, read.to) == window
 
 
-def imported(directory: Path, claims: Any, *machines: Machine) -> tuple[dict[str, Any], dict[str, Any]]:
+def imported(directory: Path, claims: Any, *machines: EmptyNode) -> tuple[dict[str, Any], dict[str, Any]]:
     """The cluster of the stack file, and the workload, of a trace that is imported with resource claims."""
     stack, experiment = directory / "s.yaml", directory / "e.yaml"
     (directory / "jobs.csv").write_text("arrival,gpus\n0,0.5\n1,2\n")
-    wanted = Wanted(stay=True, resource_claims=claims)
+    wanted = WantedExperiment(stay=True, resource_claims=claims)
     import_trace(FORMATS["csv"], [directory / "jobs.csv"], stack, experiment, machines=machines, wanted=wanted)
     cluster = yaml.safe_load(stack.read_text())["config"]["kumulus:cluster"]
     # What is written is what stack files may say.
@@ -275,7 +281,11 @@ def imported(directory: Path, claims: Any, *machines: Machine) -> tuple[dict[str
 
 
 def test_a_stack_publishes_what_the_pods_of_its_trace_claim(tmp_path: Path) -> None:
-    plain, old, new = Machine("c", 8000, 1024), Machine("a", 8000, 1024, 2, "P9"), Machine("b", 8000, 1024, 2, H100)
+    plain, old, new = (
+        EmptyNode("c", 8000, 1024),
+        EmptyNode("a", 8000, 1024, 2, "P9"),
+        EmptyNode("b", 8000, 1024, 2, H100),
+    )
     cluster, workload = imported(tmp_path, "milli", plain, old, new)
     assert workload["resourceClaims"] == "milli"
     assert cluster["kwok"] == {"featureGates": {"DRAConsumableCapacity": True}}
@@ -296,8 +306,10 @@ def test_a_stack_publishes_what_the_pods_of_its_trace_claim(tmp_path: Path) -> N
 
 
 def test_nodes_are_called_as_the_trace_calls_them_where_that_is_wanted(tmp_path: Path) -> None:
-    machines = [Machine("Openb-Node-7", 64000, 1024, 2, "P9"), Machine("openb-node-3", 8000, 1024)]
-    text = stack_text([*machines, Machine("openb-node-5", 64000, 1024, 2, "P9")], "x", Wanted(keep_names=True))
+    machines = [EmptyNode("Openb-Node-7", 64000, 1024, 2, "P9"), EmptyNode("openb-node-3", 8000, 1024)]
+    text = stack_text(
+        [*machines, EmptyNode("openb-node-5", 64000, 1024, 2, "P9")], "x", WantedExperiment(keep_names=True)
+    )
     pools = load_file({"cluster": yaml.safe_load(text)["config"]["kumulus:cluster"]}, "s", tmp_path).pools
     assert [pool.node_names() for pool in pools] == [["openb-node-7", "openb-node-5"], ["openb-node-3"]]
     assert [machine.name for pool in pools for machine in machines_of(pool, "m")] == [
@@ -308,9 +320,9 @@ def test_nodes_are_called_as_the_trace_calls_them_where_that_is_wanted(tmp_path:
     other = replace(pools[0], nodes=(pools[0].nodes[0], NamedNode("own", {"m": "P10"})))
     assert [machine.model for machine in machines_of(other, "m")] == [pools[0].group, "P10"]
     with pytest.raises(LabError, match=r'the machine "a_b": its name .*\n  Leave out --keep-names'):
-        stack_text([Machine("a_b", 1000, 1)], "x", Wanted(keep_names=True))
+        stack_text([EmptyNode("a_b", 1000, 1)], "x", WantedExperiment(keep_names=True))
     with pytest.raises(LabError, match="is there twice"):
-        stack_text([Machine("a", 1000, 1), Machine("A", 1000, 1)], "x", Wanted(keep_names=True))
+        stack_text([EmptyNode("a", 1000, 1), EmptyNode("A", 1000, 1)], "x", WantedExperiment(keep_names=True))
     assert "openb-node-7" not in stack_text(machines, "x")
 
 
@@ -340,7 +352,7 @@ def test_the_command_says_what_came_and_what_did_not(tmp_path: Path, capsys: pyt
 def test_an_import_holds_no_more_than_a_task(tmp_path: Path) -> None:
     jobs = tmp_path / "jobs.csv"
     jobs.write_text("arrival,gpus\n" + "1,1\n" * 20_000)
-    notes = Notes(lambda *_: None)
+    notes = TraceNotes(lambda *_: None)
     tasks = FORMATS["csv"].read([jobs], notes, {}).tasks
     next(tasks)
     assert notes.rows == 1
@@ -352,9 +364,11 @@ OWN_COLUMNS = "arrival,duration,gpus,cpus,mem_gb,user\n0,100,4,8,200,a\n50,100,4
 
 def said_of(tmp_path: Path, text: str, columns: dict[str, str], **wanted: Any) -> list[str]:
     (tmp_path / "jobs.csv").write_text(text)
-    machines = [Machine(f"m{number}", 64000, 512 << 10, 8) for number in range(2)]
+    machines = [EmptyNode(f"m{number}", 64000, 512 << 10, 8) for number in range(2)]
     files, outputs = [tmp_path / "jobs.csv"], (tmp_path / "s.yaml", tmp_path / "e.yaml")
-    made = import_trace(FORMATS["csv"], files, *outputs, machines=machines, columns=columns, wanted=Wanted(**wanted))
+    made = import_trace(
+        FORMATS["csv"], files, *outputs, machines=machines, columns=columns, wanted=WantedExperiment(**wanted)
+    )
     return made.lines
 
 

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from kumulus.extras.lab.file.measures import UNITS
-from kumulus.extras.lab.file.model import Experiment
+from kumulus.extras.lab.file.model import ExperimentSpec
 from kumulus.extras.lab.measure.allocation import Allocation
 from kumulus.extras.lab.measure.clock import Clock, Hearing
 from kumulus.extras.lab.measure.over_time import GpuHours
-from kumulus.extras.lab.measure.records import Records
+from kumulus.extras.lab.measure.records import ExperimentRecords
 from kumulus.extras.lab.measure.statistics import Between, Measured, Times, known, spread
 from kumulus.extras.lab.measure.verdicts import verdicts
 from kumulus.extras.lab.measure.views import NodeView, PodView
@@ -238,7 +238,7 @@ async def test_a_client_that_is_stopped_for_three_seconds_calls_no_run_different
 
 
 def test_a_run_is_not_over_as_long_as_the_client_has_not_caught_up() -> None:
-    found, clock = Records(Allocation()), SetClock(20.0)
+    found, clock = ExperimentRecords(Allocation()), SetClock(20.0)
     ending = Ending(found, "steady", settle=5, expected=0)
 
     async def ask() -> None:
@@ -283,7 +283,7 @@ def test_gpu_hours_are_not_measured_when_too_much_of_them_was_not_heard() -> Non
     allocation = Allocation(hours=GpuHours(clock))
     allocation.put_node(NodeView("n", "a100", "z", Amounts(gpus=8)))
     allocation.begin()
-    records = Records(allocation)
+    records = ExperimentRecords(allocation)
     pod = PodView("a", "w", "j", "n", "Running", "", "", Amounts(gpus=8))
     for clock.now, phase, since in ((0.0, "Running", 0.0), (100.0, "Succeeded", 60.0), (200.0, "Succeeded", 200.0)):
         records.put(pod._replace(phase=phase), clock.now, since)
@@ -296,8 +296,8 @@ def test_gpu_hours_are_not_measured_when_too_much_of_them_was_not_heard() -> Non
 
 def judged(value: Measured, **threshold: str) -> tuple[bool, str]:
     expect = [{"measure": "timeToSchedule.p99", **threshold}]
-    experiment = Experiment.checked({"name": "t", "workloads": [{"name": "w"}], "expect": expect})
-    [verdict] = verdicts(experiment.expect, {"timeToSchedule.p99": value}, Records(Allocation()))
+    experiment = ExperimentSpec.checked({"name": "t", "workloads": [{"name": "w"}], "expect": expect})
+    [verdict] = verdicts(experiment.expect, {"timeToSchedule.p99": value}, ExperimentRecords(Allocation()))
     return verdict.holds, verdict.found
 
 

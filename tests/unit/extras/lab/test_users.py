@@ -10,7 +10,7 @@ from kumulus.extras.lab.file.load import loaded_from
 from kumulus.extras.lab.measure.allocation import Allocation
 from kumulus.extras.lab.measure.by_user import OTHERS, jain, users_of
 from kumulus.extras.lab.measure.over_time import GpuHours
-from kumulus.extras.lab.measure.records import Records
+from kumulus.extras.lab.measure.records import ExperimentRecords
 from kumulus.extras.lab.measure.states import PodRecord
 from kumulus.extras.lab.measure.statistics import only_known
 from kumulus.extras.lab.measure.views import NodeView, PodView, pod_view
@@ -38,9 +38,9 @@ def pod(job: str, gpus: int, created: float, bound: float | None, ended: float |
     return record
 
 
-def records(*pods: PodRecord) -> Records:
+def records(*pods: PodRecord) -> ExperimentRecords:
     """The account of pods, as the watch reported them."""
-    found = Records(Allocation(), dict.fromkeys((each.job, "w", 1) for each in pods))
+    found = ExperimentRecords(Allocation(), dict.fromkeys((each.job, "w", 1) for each in pods))
     moments = sorted({at for each in pods for at in (each.created, each.bound, each.ended) if at is not None})
     for now in moments:
         for number, each in enumerate(pods):

@@ -10,27 +10,27 @@ import yaml
 from kumulus.cli import main
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.extender.column import NAME as COLUMNS
-from kumulus.extras.lab.extender.column import Column, Columns
+from kumulus.extras.lab.extender.column import PolicyColumn, PolicyColumns
 from kumulus.extras.lab.extender.configuration import watched
 from kumulus.extras.lab.file.load import load
 from kumulus.extras.lab.report.why import explained, read, sums
 from kumulus.extras.lab.run.policy import with_scheduler
 from kumulus.extras.schedulers.decisions import reader
-from kumulus.extras.schedulers.decisions.document import NAME, Decision, Scored, Totals
+from kumulus.extras.schedulers.decisions.document import NAME, Decision, DecisionTotals, ScoredNode
 from kumulus.extras.watch.history.document import History, save
-from kumulus.extras.watch.history.words import Kind, Status
+from kumulus.extras.watch.history.words import EventKind, Status
 from tests.support.reports import report
 
-CHOSEN = Scored("node-a", 190, {"NodeResourcesFit": 90, "TaintToleration": 100})
-NEXT = Scored("node-bb", 150, {"NodeResourcesFit": 50, "TaintToleration": 100})
+CHOSEN = ScoredNode("node-a", 190, {"NodeResourcesFit": 90, "TaintToleration": 100})
+NEXT = ScoredNode("node-bb", 150, {"NodeResourcesFit": 50, "TaintToleration": 100})
 PLAIN = Decision(
     "n/a", "node-a", 10, 6, CHOSEN, 1, NEXT, passed=6, filters={"TaintToleration": 3, "NodeResourcesFit": 1}
 )
-DECIDED = Scored("east-1", 190, {"NodeResourcesFit": 90, "TaintToleration": 100})
+DECIDED = ScoredNode("east-1", 190, {"NodeResourcesFit": 90, "TaintToleration": 100})
 DECISIONS = [
-    Decision("ns-1/work-a", "east-1", 9, 3, DECIDED, 1, Scored("west-1", 150, {"NodeResourcesFit": 50})),
+    Decision("ns-1/work-a", "east-1", 9, 3, DECIDED, 1, ScoredNode("west-1", 150, {"NodeResourcesFit": 50})),
     Decision("ns-1/work-b", "east-1", 9, 3, DECIDED, 4),
-    Decision("ns-1/work-c", "east-2", 1, 1, Scored("east-2", 180), like="ns-1/work-b"),
+    Decision("ns-1/work-c", "east-2", 1, 1, ScoredNode("east-2", 180), like="ns-1/work-b"),
     Decision("ns-2/last", "west-2", 9, 1, refused=2, reason="0/9 nodes are available: 9 Insufficient cpu."),
     Decision("ns-2/odd", "west-2", 9, 5),
 ]
@@ -69,35 +69,47 @@ def test_what_an_extender_left_is_not_said_to_be_all_that_fitted() -> None:
 @pytest.mark.parametrize(
     ("column", "said"),
     [
-        (Column("n/a", "FGD", True, 6, 6, "node-a", 50.0, 0, 1, "node-bb", 47.5), "which decides: the highest score"),
-        (Column("n/a", "FGD", True, 6, 6, "", 50.0, 0, 3), "the highest score, as 3 nodes have it"),
-        (Column("n/a", "FGD", False, 6, 5, "node-a", 0.0, 2, 1, "node-bb", 3.0), "which looks on: 2 of 5 nodes have a"),
         (
-            Column("n/a", "FGD", False, 6, 2, "node-a", None, 2, 0, "node-bb", 3.0),
+            PolicyColumn("n/a", "FGD", True, 6, 6, "node-a", 50.0, 0, 1, "node-bb", 47.5),
+            "which decides: the highest score",
+        ),
+        (PolicyColumn("n/a", "FGD", True, 6, 6, "", 50.0, 0, 3), "the highest score, as 3 nodes have it"),
+        (
+            PolicyColumn("n/a", "FGD", False, 6, 5, "node-a", 0.0, 2, 1, "node-bb", 3.0),
+            "which looks on: 2 of 5 nodes have a",
+        ),
+        (
+            PolicyColumn("n/a", "FGD", False, 6, 2, "node-a", None, 2, 0, "node-bb", 3.0),
             "does not fit here, and fits on 2 of 6",
         ),
-        (Column("n/a", "FGD", False, 6, 5, "node-a", 0.0, 1, 1, "node-bb", 3.0), "which looks on: 1 of 5 nodes has a"),
-        (Column("n/a", "Random", True, 6, 1, "node-a"), "it scores no node of the 6 that fitted"),
-        (Column("n/a", "FGD", False, 6, failure="it raised\nwith a traceback"), "which looks on: it failed: it raised"),
+        (
+            PolicyColumn("n/a", "FGD", False, 6, 5, "node-a", 0.0, 1, 1, "node-bb", 3.0),
+            "which looks on: 1 of 5 nodes has a",
+        ),
+        (PolicyColumn("n/a", "Random", True, 6, 1, "node-a"), "it scores no node of the 6 that fitted"),
+        (
+            PolicyColumn("n/a", "FGD", False, 6, failure="it raised\nwith a traceback"),
+            "which looks on: it failed: it raised",
+        ),
     ],
 )
-def test_a_policys_column_says_how_the_node_stands(column: Column, said: str) -> None:
+def test_a_policys_column_says_how_the_node_stands(column: PolicyColumn, said: str) -> None:
     lines = explained(PLAIN, column)
     assert said in next(line for line in lines if line.startswith("  policy  "))
 
 
 def test_a_policys_scores_stand_below_each_other_as_kube_schedulers_do() -> None:
-    *_, heads, scores = explained(PLAIN, Column("n/a", "FGD", False, 6, 5, "node-a", 0.0, 2, 1, "node-bb", 47.5))
+    *_, heads, scores = explained(PLAIN, PolicyColumn("n/a", "FGD", False, 6, 5, "node-a", 0.0, 2, 1, "node-bb", 47.5))
     assert heads == "  policy's score  node-a  node-bb"
     assert scores == "  FGD                  0     47.5"
-    *_, heads, scores = explained(PLAIN, Column("n/a", "FGD", False, 6, 2, "node-a", None, 2, 0, "node-bb", 3.0))
+    *_, heads, scores = explained(PLAIN, PolicyColumn("n/a", "FGD", False, 6, 2, "node-a", None, 2, 0, "node-bb", 3.0))
     assert scores == "  FGD                  -        3"
 
 
 def test_of_all_it_says_for_how_many_the_filters_are_known() -> None:
     kept = [PLAIN] * 198 + [Decision("n/b", "x", 3, 2, CHOSEN, 1, passed=2, unknown="why")] * 2
     kept.append(Decision("n/c", "x", 2, 2, CHOSEN, 1, passed=2))
-    document, lines = sums(kept, [Totals(201, 201)])
+    document, lines = sums(kept, [DecisionTotals(201, 201)])
     assert document["filters"] == {
         "bindings": 200,
         "named": 198,
@@ -121,8 +133,8 @@ def test_what_a_run_recorded_is_read_of_all_starts_of_its_scheduler(tmp_path: Pa
         (tmp_path / name).mkdir()
         line = Decision(f"experiment-x-{number}/a", "x", 1, 1).line()
         (tmp_path / name / NAME).write_text(f'{line}\n{{"bound":1}}\n')
-    columns = Columns(tmp_path / "scheduler" / COLUMNS)
-    columns.keep(Column("experiment-x-1/a", "FGD", False, 1))
+    columns = PolicyColumns(tmp_path / "scheduler" / COLUMNS)
+    columns.keep(PolicyColumn("experiment-x-1/a", "FGD", False, 1))
     columns.close()
     found = read(tmp_path)
     assert found is not None
@@ -285,10 +297,10 @@ def test_of_a_scheduler_that_logs_no_decisions_it_says_why_pods_waited(
         pods=[["ns-1/train-a", 0, 0], ["ns-1/train-b", 0, 0]],
         texts=["Unschedulable: Resources were found for 2 pods while 4 are required"],
     )
-    waits, runs = (Kind.POD, int(Status.WAITING)), (Kind.POD, int(Status.RUNNING))
-    for event in ((0, Kind.JOB, 0, 0, 0), (100, *_of(waits, 0)), (100, *_of(waits, 1)), (5500, *_of(runs, 0))):
+    waits, runs = (EventKind.POD, int(Status.WAITING)), (EventKind.POD, int(Status.RUNNING))
+    for event in ((0, EventKind.JOB, 0, 0, 0), (100, *_of(waits, 0)), (100, *_of(waits, 1)), (5500, *_of(runs, 0))):
         history.events.extend(int(each) for each in event)
-    history.events.extend((6000, Kind.POD, 0, Status.PREEMPTED, 0))
+    history.events.extend((6000, EventKind.POD, 0, Status.PREEMPTED, 0))
     save(history, tmp_path / "history-1.json.gz")
     reason = "Unschedulable: Resources were found for n pods while n are required"
     assert "pods said:" in said(capsys, tmp_path).splitlines()[0]
@@ -316,5 +328,5 @@ def test_of_a_scheduler_that_logs_no_decisions_it_says_why_pods_waited(
     assert "nothing is known of a pod or job other; the run's end: " in refusal(capsys, tmp_path, "other")
 
 
-def _of(what: tuple[Kind, int], pod: int) -> tuple[int, int, int, int]:
+def _of(what: tuple[EventKind, int], pod: int) -> tuple[int, int, int, int]:
     return what[0], pod, what[1], 0

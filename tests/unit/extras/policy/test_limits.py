@@ -87,7 +87,7 @@ def test_a_stack_is_known_by_its_resources_urns() -> None:
 
 
 def test_the_pool_with_which_a_limit_is_passed_is_told_and_no_pool_counts_twice() -> None:
-    ledger = limits.Ledger()
+    ledger = limits.PoolLedger()
     assert [ledger.total("one", 10), ledger.total("two", 6), ledger.total("one", 10)] == [10, 16, 16]
     assert limits.too_many("nodes", 16, "a-z", 6, 16, "team-a") == ""
     assert limits.too_many("nodes", 1_017, "a-z", 1_001, 16, "team-a") == (

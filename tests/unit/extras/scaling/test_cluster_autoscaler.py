@@ -10,9 +10,9 @@ import pytest
 from kumulus.extras.scaling import registry
 from kumulus.extras.scaling.addition import ADDITION as AUTOSCALING
 from kumulus.extras.scaling.cluster_autoscaler import interface, service
-from kumulus.extras.scaling.cluster_autoscaler.groups import Groups, group_of, node_of, provider_id
+from kumulus.extras.scaling.cluster_autoscaler.groups import ScalableGroups, group_of, node_of, provider_id
 from kumulus.extras.scaling.cluster_autoscaler.service import Service
-from kumulus.extras.scaling.descriptor import Place
+from kumulus.extras.scaling.descriptor import AutoscalerPlace
 from kumulus.kube.messages import message_classes
 from kumulus.model.bounds import Bounds
 from kumulus.model.errors import SpecError
@@ -21,7 +21,9 @@ from kumulus.runtimes.kwok import configuration
 from kumulus.stackfile.load import load
 
 ZONE = "us-central1-a"
-PLACE = Place(Path("/f"), Path("/f/k.yaml"), {"http": 1, "node-groups/http": 2}, Path("/a.yaml"), Path("/pki"))
+PLACE = AutoscalerPlace(
+    Path("/f"), Path("/f/k.yaml"), {"http": 1, "node-groups/http": 2}, Path("/a.yaml"), Path("/pki")
+)
 
 
 def group(**fields: Any) -> dict[str, Any]:
@@ -132,7 +134,7 @@ def test_faults_of_offerings_are_karpenters(tmp_path: Path) -> None:
 
 
 def test_every_call_of_the_interface_has_an_answer_and_its_messages() -> None:
-    calls = set(Service(Groups(None), {}).calls())  # type: ignore[arg-type]
+    calls = set(Service(ScalableGroups(None), {}).calls())  # type: ignore[arg-type]
     assert len(calls) == sum(name.endswith("Request") for name in interface.TABLES)
     for call in calls:
         asked, answered = interface.of_call(call)

@@ -10,7 +10,7 @@ import yaml
 from kumulus import toolchain
 from kumulus.extras.scaling import BUILT, registry
 from kumulus.extras.scaling.addition import ADDITION as AUTOSCALING
-from kumulus.extras.scaling.descriptor import Place
+from kumulus.extras.scaling.descriptor import AutoscalerPlace
 from kumulus.extras.scaling.karpenter import deployment, objects
 from kumulus.extras.scaling.karpenter.launch import instance_types
 from kumulus.model.errors import SpecError
@@ -247,7 +247,7 @@ def test_a_pool_has_the_one_node_class_unless_it_names_another() -> None:
 
 def test_its_variables_say_where_it_is_and_listens() -> None:
     gates = {"SpotToSpotConsolidation": True, "NodeRepair": False}
-    place = Place(Path("/f"), Path("/f/k.yaml"), {"http": 1, "health": 2})
+    place = AutoscalerPlace(Path("/f"), Path("/f/k.yaml"), {"http": 1, "health": 2})
     [program] = registry.get("karpenter").programs
     found = program.environment(asked(featureGates=gates, batchIdleDuration="2s"), place)
     assert found == {

@@ -12,7 +12,7 @@ import yaml
 from kumulus import toolchain
 from kumulus.extras.schedulers import SchedulerError, cluster, definitions, registry
 from kumulus.extras.schedulers.launch import binary
-from kumulus.extras.schedulers.launch.plan import Plan, Request, Switches
+from kumulus.extras.schedulers.launch.plan import LaunchPlan, LaunchRequest, Switches
 from kumulus.extras.schedulers.process import start
 from tests.support.project import ROOT
 
@@ -67,7 +67,7 @@ def planned(
     *,
     decisions: bool = False,
     places: list[dict[str, Any]] | None = None,
-) -> Plan:
+) -> LaunchPlan:
     file = None
     if config is not None:
         file = directory / "config.yaml"
@@ -76,7 +76,7 @@ def planned(
     switches = Switches(decisions, places=places)
     make = registry.get(name).plan
     assert make is not None
-    return make(Request(name, Path("/k"), directory, file, binary, lambda: next(ports), switches))
+    return make(LaunchRequest(name, Path("/k"), directory, file, binary, lambda: next(ports), switches))
 
 
 @pytest.mark.usefixtures("built")
@@ -335,7 +335,7 @@ def test_a_configuration_that_does_not_exist_is_told(tmp_path: Path) -> None:
     make = registry.get("yunikorn").plan
     assert make is not None
     with pytest.raises(SchedulerError, match="the scheduler's configuration /none/such does not exist"):
-        make(Request("yunikorn", Path("/k"), tmp_path, Path("/none/such"), None, lambda: 1))
+        make(LaunchRequest("yunikorn", Path("/k"), tmp_path, Path("/none/such"), None, lambda: 1))
 
 
 OFFERED = ["1.37.2", "1.36.3", "1.35.4"]
@@ -358,5 +358,5 @@ def test_a_kube_scheduler_beside_the_clusters_own_is_of_no_later_minor_version(
 ) -> None:
     monkeypatch.setattr(toolchain, "kubernetes_versions", lambda: OFFERED)
     monkeypatch.setattr(definitions, "find", lambda tool, tool_set, version=None: tmp_path / f"{tool}-{version}")
-    request = Request("kube-scheduler", Path("/k"), tmp_path, None, None, lambda: 1, kubernetes=cluster)
+    request = LaunchRequest("kube-scheduler", Path("/k"), tmp_path, None, None, lambda: 1, kubernetes=cluster)
     assert binary.chosen(request) == (tmp_path / f"kube-scheduler-{version}", version)

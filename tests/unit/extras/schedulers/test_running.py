@@ -8,7 +8,7 @@ import pytest
 from kumulus.extras.schedulers import running
 from kumulus.extras.schedulers.children import log_file
 from kumulus.extras.schedulers.errors import SchedulerError
-from kumulus.extras.schedulers.launch.plan import Program
+from kumulus.extras.schedulers.launch.plan import SchedulerProgram
 from kumulus.extras.schedulers.running import Running
 from kumulus.kube import Client, Connection
 from tests.support import processes
@@ -20,7 +20,7 @@ def ended(directory: Path, log: str) -> Running:
     file = log_file(directory, "kueue")
     file.parent.mkdir()
     file.write_text(log)
-    program = Program("kueue", directory / "kueue", ("--config=mine.yaml",), {}, "")
+    program = SchedulerProgram("kueue", directory / "kueue", ("--config=mine.yaml",), {}, "")
     return Running("kueue", "0.19.2", (), {}, directory / "kubeconfig.yaml", directory, (program,))
 
 
@@ -48,7 +48,7 @@ async def test_a_start_that_fails_comes_with_what_to_check(tmp_path: Path, log: 
 async def test_a_program_that_answers_before_it_works_is_ready_when_its_answer_says_so() -> None:
     with serving() as server:
         server.files["/metrics"] = Answer(b"cycles_total 0\n")
-        program = Program("kai", Path("/kai"), (), {}, f"{server.url}/metrics", ready_says="cycle_seconds{")
+        program = SchedulerProgram("kai", Path("/kai"), (), {}, f"{server.url}/metrics", ready_says="cycle_seconds{")
         waiting = asyncio.ensure_future(running.answering([program]))
         await asyncio.to_thread(processes.await_that, lambda: len(server.asked) > 2, 10, "it is asked again")
         assert not waiting.done()

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from kumulus.extras.snapshots import file as snapshot_file
-from kumulus.extras.snapshots.file import About, Damaged
+from kumulus.extras.snapshots.file import DamagedSnapshot, SnapshotSummary
 
-ABOUT = About("dev", "uid-1", "2026-11-22T12:00:00Z")
+ABOUT = SnapshotSummary("dev", "uid-1", "2026-11-22T12:00:00Z")
 ENTRIES = [
     (b"/registry/minions/a", b"k8s\0" + bytes(range(256))),
     (b"/registry/pods/x/p", b""),
@@ -57,7 +57,7 @@ def entries():
     yield b"/registry/secrets/a/b", os.urandom(2**20)
     os.kill(os.getpid(), signal.SIGKILL)
     yield b"", b""
-file.write(Path({str(tmp_path / "full.snapshot")!r}), file.About("dev", "uid", "now"), entries())
+file.write(Path({str(tmp_path / "full.snapshot")!r}), file.SnapshotSummary("dev", "uid", "now"), entries())
 """
     assert subprocess.run([sys.executable, "-c", killed], check=False).returncode == -signal.SIGKILL
     assert list(tmp_path.iterdir()) == []
@@ -84,7 +84,7 @@ def test_a_changed_byte_anywhere_is_refused(tmp_path: Path, at: int) -> None:
     content = bytearray(file.read_bytes())
     content[at] ^= 1
     file.write_bytes(content)
-    with pytest.raises(Damaged, match="not as it was written"):
+    with pytest.raises(DamagedSnapshot, match="not as it was written"):
         snapshot_file.read(file)
 
 
@@ -93,13 +93,13 @@ def test_a_cut_file_one_of_a_later_version_and_what_is_none_are_refused(tmp_path
     snapshot_file.write(file, ABOUT, ENTRIES)
     content = file.read_bytes()
     file.write_bytes(content[:-10])
-    with pytest.raises(Damaged, match="not as it was written"):
+    with pytest.raises(DamagedSnapshot, match="not as it was written"):
         snapshot_file.read(file)
     line, _, rest = content.partition(b"\n")
     file.write_bytes(json.dumps({**json.loads(line), "version": 2}).encode() + b"\n" + rest)
-    with pytest.raises(Damaged, match="of version 2"):
+    with pytest.raises(DamagedSnapshot, match="of version 2"):
         snapshot_file.read(file)
     for other in (b"", b"[]\n", b"{}\n", b'{"kind": "kumulus-snapshot", "version": 1}\n', b"\xff" * 5000):
         file.write_bytes(other)
-        with pytest.raises(Damaged):
+        with pytest.raises(DamagedSnapshot):
             snapshot_file.read(file)

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from kumulus.extras.snapshots.planning import Plan, names, planned
+from kumulus.extras.snapshots.planning import RestorePlan, names, planned
 from kumulus.extras.snapshots.restored import FORBIDDEN, MEANWHILE, OF_CLAIMS, RELEASED
 from kumulus.extras.snapshots.restoring import moved
-from kumulus.extras.snapshots.scope import Contents, contents
+from kumulus.extras.snapshots.scope import UserObjects, contents
 from kumulus.kube import ApiError
 from tests.support.object_store import Store, storing
 
@@ -39,8 +39,10 @@ def thing(kind: str, name: str, *owners: str, **fields: Any) -> Objects:
     return {path(kind, name): {"apiVersion": "v1", "kind": kind, "metadata": metadata, **fields}}
 
 
-def plan(then: Objects, now: Objects, claimants: Collection[str] = (), only: Collection[str] | None = None) -> Plan:
-    return planned(then, Contents(now, (), (), frozenset(claimants)), only)
+def plan(
+    then: Objects, now: Objects, claimants: Collection[str] = (), only: Collection[str] | None = None
+) -> RestorePlan:
+    return planned(then, UserObjects(now, (), (), frozenset(claimants)), only)
 
 
 def web(replicas: int, *pods: str) -> Objects:
@@ -126,10 +128,10 @@ def test_of_an_operator_s_family_only_what_was_agreed_is_deleted() -> None:
 
 def test_released_namespaces_and_kinds_that_may_not_be_listed_are_left_alone() -> None:
     then = thing("Secret", "s", data={})
-    found = planned(then, Contents({}, ("shop",), (), frozenset()))
+    found = planned(then, UserObjects({}, ("shop",), (), frozenset()))
     assert found.touched == set()
     assert found.left == {RELEASED: ("shop",)}
-    found = planned(then, Contents({}, (), ("secrets",), frozenset()))
+    found = planned(then, UserObjects({}, (), ("secrets",), frozenset()))
     assert found.touched == set()
     assert found.left == {FORBIDDEN: ("secrets",)}
 

@@ -12,10 +12,10 @@ import pytest
 from kumulus.extras.schedulers.readers import queue_of
 from kumulus.extras.watch.history.document import HistoryError, history_from, load, save
 from kumulus.extras.watch.history.forgetting import since
-from kumulus.extras.watch.history.moment import Moment, fullest, holding, moment
+from kumulus.extras.watch.history.moment import HistoryMoment, fullest, holding, moment
 from kumulus.extras.watch.history.recorder import Facts, JobKey, Recorder
-from kumulus.extras.watch.history.words import Kind, Status
-from kumulus.extras.watch.live.admission import Alternative, Nature, Requirement, Rule, Shape
+from kumulus.extras.watch.history.words import EventKind, Status
+from kumulus.extras.watch.live.admission import AdmissionRule, AdmissionShape, Alternative, Nature, Requirement
 from kumulus.extras.watch.live.pod import pod_from
 from tests.support.fleets import node, pod
 from tests.support.histories import drawn, read_at
@@ -25,7 +25,7 @@ TRAIN = JobKey("train", "Job", "default")
 WAITS = replace(pod("p", ""), phase="Pending", reasons=("Insufficient cpu",))
 
 
-def plain(found: Moment) -> dict[str, Any]:
+def plain(found: HistoryMoment) -> dict[str, Any]:
     """A moment in the words of the independent reading."""
 
     def amounts(of: Any) -> list[int]:
@@ -146,20 +146,20 @@ def test_what_is_forgotten_leaves_the_rest_as_it_was(seed: int) -> None:
 def test_what_pods_may_go_to_survives_what_is_forgotten() -> None:
     """Kinds of nodes and pods keep their numbers, and those that come later are compared with those before."""
     fast, slow = Nature((("kind", "fast"),)), Nature((("kind", "slow"),))
-    shape = Shape((Requirement("kind", "In", ("fast",)),))
+    shape = AdmissionShape((Requirement("kind", "In", ("fast",)),))
     recorder = Recorder()
     recorder.node("n-0", node("n-0", nature=slow), 0)
-    recorder.pod("default/gone", replace(WAITS, rule=Rule()), TRAIN, 0)
+    recorder.pod("default/gone", replace(WAITS, rule=AdmissionRule()), TRAIN, 0)
     recorder.pod("default/gone", None, TRAIN, 1)
-    recorder.pod("default/p", replace(WAITS, rule=Rule((Alternative(shape, ("n-1",)),))), TRAIN, 10)
+    recorder.pod("default/p", replace(WAITS, rule=AdmissionRule((Alternative(shape, ("n-1",)),))), TRAIN, 10)
     recorder.go_on(since(recorder.history, 5))
     recorder.node("n-1", node("n-1", nature=fast), 20)
-    recorder.pod("default/q", replace(WAITS, rule=Rule((Alternative(shape, ("n-1",)),))), TRAIN, 30)
+    recorder.pod("default/q", replace(WAITS, rule=AdmissionRule((Alternative(shape, ("n-1",)),))), TRAIN, 30)
     history = recorder.history
     ((asked, *_),) = {(each[2],) for each in history.pods}
     ((number, only, never),), apart = history.rules[history.requests[asked][3]]
     assert (only, never, apart, len(history.rules)) == (["n-1"], [], [], 1)
-    natures = {history.nodes[event.what][0]: event.other for event in history if event.kind == Kind.NODE}
+    natures = {history.nodes[event.what][0]: event.other for event in history if event.kind == EventKind.NODE}
     assert [number, natures["n-1"]] in history.fits
     assert [number, natures["n-0"]] not in history.fits
 

@@ -14,19 +14,19 @@ from hypothesis import strategies as st
 
 from kumulus.extras.watch.live import health
 from kumulus.extras.watch.live.amounts import Amounts
-from kumulus.extras.watch.live.devices import Claim, Gpu, Place, Published, claim_from
+from kumulus.extras.watch.live.devices import Claim, DevicePool, Gpu, PublishedSlice, claim_from
 from kumulus.extras.watch.live.model import Fleet, Group, Rate
-from kumulus.extras.watch.live.node import Node, State
-from kumulus.extras.watch.live.pod import Pod
+from kumulus.extras.watch.live.node import ClusterNode, State
+from kumulus.extras.watch.live.pod import ClusterPod
 from kumulus.kube.messages import message_classes
 from tests.support.apiserver import serving
 
 ALLOCATABLE = Amounts(96_000, 2**40, 8, 110)
-NODE = Node("n0", "use1", "g", "g-use1", "r0", "", "H100", ALLOCATABLE, ALLOCATABLE, "True", False, (), (), ())
-POD = Pod("default", "p", "", "", "Pending", Amounts(1000, 2**30, 2, 1), ("Insufficient cpu",), 0, 0, False)
+NODE = ClusterNode("n0", "use1", "g", "g-use1", "r0", "", "H100", ALLOCATABLE, ALLOCATABLE, "True", False, (), (), ())
+POD = ClusterPod("default", "p", "", "", "Pending", Amounts(1000, 2**30, 2, 1), ("Insufficient cpu",), 0, 0, False)
 
 
-def bound(node: str, phase: str = "Running") -> Pod:
+def bound(node: str, phase: str = "Running") -> ClusterPod:
     return replace(POD, node=node, phase=phase, reasons=())
 
 
@@ -61,7 +61,7 @@ SLICES = st.tuples(
     st.sampled_from(["s0", "s1", "s2"]),
     st.none()
     | st.builds(
-        lambda node, pool, gpus: Published(node, Place("gpu.nvidia.com", pool), gpus),
+        lambda node, pool, gpus: PublishedSlice(node, DevicePool("gpu.nvidia.com", pool), gpus),
         st.sampled_from(["n0", "n1", "n2", ""]),
         st.sampled_from(["p0", "p1", "p2"]),
         st.integers(0, 9),
@@ -72,13 +72,13 @@ CLAIMS = st.tuples(
     st.none()
     | st.lists(st.sampled_from(["p0", "p1", "p2"]), max_size=3).map(
         lambda pools: Claim(
-            tuple(Gpu(Place("gpu.nvidia.com", pool), f"gpu-{number}") for number, pool in enumerate(pools))
+            tuple(Gpu(DevicePool("gpu.nvidia.com", pool), f"gpu-{number}") for number, pool in enumerate(pools))
         )
     ),
 )
 
 
-def recount(fleet: Fleet, nodes: list[Node]) -> Group:
+def recount(fleet: Fleet, nodes: list[ClusterNode]) -> Group:
     group = Group()
     for name, node in fleet.nodes.items():
         if node not in nodes:
@@ -125,7 +125,7 @@ def test_what_slices_publish_and_claims_have_is_what_counting_anew_gives(
     events: list[tuple[str, tuple[str, Any]]],
 ) -> None:
     fleet = Fleet()
-    slices: dict[str, Published] = {}
+    slices: dict[str, PublishedSlice] = {}
     claims: dict[str, Claim] = {}
     for name in ("n0", "n1", "n2"):
         fleet.set_node(name, replace(NODE, name=name, allocatable=ALLOCATABLE._replace(gpus=2)))
@@ -153,11 +153,11 @@ def test_what_slices_publish_and_claims_have_is_what_counting_anew_gives(
 
 
 def test_a_pool_of_devices_that_went_to_another_node_for_a_moment_still_counts() -> None:
-    fleet, pool = Fleet(), Place("gpu.nvidia.com", "p0")
+    fleet, pool = Fleet(), DevicePool("gpu.nvidia.com", "p0")
     for name in ("n0", "n1"):
         fleet.set_node(name, replace(NODE, name=name, allocatable=ALLOCATABLE._replace(gpus=2)))
-    fleet.set_slice("s0", Published("n1", pool, 1))
-    fleet.set_slice("s1", Published("n0", pool, 1))
+    fleet.set_slice("s0", PublishedSlice("n1", pool, 1))
+    fleet.set_slice("s1", PublishedSlice("n0", pool, 1))
     fleet.set_slice("s1", None)
     fleet.set_claim("default/a", Claim((Gpu(pool, "gpu-0"),)))
     assert (fleet.taken("n0").gpus, fleet.taken("n1").gpus) == (0, 1)
@@ -171,7 +171,7 @@ def test_gpus_of_a_pod_that_the_scheduler_makes_a_claim_for_count_once(by_schedu
     claim = message_classes()["ResourceClaim"](metadata={"annotations": annotations}, status=allocation)
     fleet = Fleet()
     fleet.set_node("n0", replace(NODE, allocatable=ALLOCATABLE._replace(gpus=0)))
-    fleet.set_slice("s0", Published("n0", Place("gpu.nvidia.com", "p0"), 8))
+    fleet.set_slice("s0", PublishedSlice("n0", DevicePool("gpu.nvidia.com", "p0"), 8))
     fleet.set_claim("default/a", claim_from(claim))
     # A pod that asks for devices by a claim has no request of its own.
     fleet.set_pod("default/p", replace(bound("n0"), requests=Amounts(1000, 0, 4 if by_scheduler else 0, 1)))

@@ -5,15 +5,15 @@ from typing import Any
 import pytest
 
 from kumulus.extras.schedulers import kai, kueue, readers, volcano, yunikorn
-from kumulus.extras.schedulers.kinds import JobReport, Member, Quota
+from kumulus.extras.schedulers.kinds import JobReport, QueueMember, Quota
 from kumulus.extras.watch.live import reports
 from kumulus.extras.watch.live.amounts import Amounts
-from kumulus.extras.watch.live.node import Places, node_from
+from kumulus.extras.watch.live.node import PlaceLabels, node_from
 from kumulus.extras.watch.live.pod import NOT_SEEN, explain, pod_from
 from kumulus.stackfile.group_topology import PRESETS
 from tests.support.messages import node_message, pod_message, quantities
 
-PLACES = Places.of(PRESETS.values())
+PLACES = PlaceLabels.of(PRESETS.values())
 GI = 2**30
 # What Kubernetes 1.35's scheduler wrote on this project's control plane.
 NO_NODE_FITS = (
@@ -261,9 +261,11 @@ def test_a_group_of_kai_says_why_it_waits() -> None:
 def test_who_stands_in_a_queue_of_volcano_its_groups_say() -> None:
     phases = {"": False, "Pending": False, "Inqueue": False, "Running": True, "Unknown": True}
     for phase, admitted in phases.items():
-        assert volcano.objects.member(made({"queue": "q"}, {"phase": phase})) == Member("Queue", "q", admitted), phase
+        assert volcano.objects.member(made({"queue": "q"}, {"phase": phase})) == QueueMember("Queue", "q", admitted), (
+            phase
+        )
     assert volcano.objects.member(made({"queue": "q"}, {"phase": "Completed"})) is None
-    assert volcano.objects.member(made({})) == Member("Queue", "default", admitted=False)
+    assert volcano.objects.member(made({})) == QueueMember("Queue", "default", admitted=False)
 
 
 def test_an_object_without_anything_is_no_error() -> None:

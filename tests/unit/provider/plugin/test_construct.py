@@ -16,7 +16,7 @@ from pulumi.runtime import rpc
 from pulumi.runtime.proto import alias_pb2, errors_pb2, provider_pb2, provider_pb2_grpc, status_pb2
 
 from kumulus.nodes.errors import ProviderError
-from kumulus.provider.engine import Engine
+from kumulus.provider.engine import PulumiEngine
 from kumulus.provider.plugin.serving import Constructor
 from kumulus.provider.rpc import Servicer
 from tests.unit.provider.plugin.monitor import Monitor, listening
@@ -38,7 +38,7 @@ def monitor() -> Iterator[Monitor]:
 @pytest.fixture
 async def plugin() -> AsyncIterator[Any]:
     server = grpc.aio.server()
-    servicer = Servicer(Engine(None), {}, "/program", construct=Constructor(None))
+    servicer = Servicer(PulumiEngine(None), {}, "/program", construct=Constructor(None))
     provider_pb2_grpc.add_ResourceProviderServicer_to_server(servicer, server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()

@@ -14,7 +14,7 @@ from kumulus.model.pool_form import POOL_KEYS
 from kumulus.model.pools import Taint
 from kumulus.model.topology import LEVELS
 from kumulus.provider import VERSION
-from kumulus.provider.plugin.components import kinds
+from kumulus.provider.plugin.components import component_kinds
 from kumulus.provider.plugin.package import package, schema_json
 from kumulus.provider.resources.base import Resource
 from kumulus.provider.resources.in_cluster import PLACE_KEYS
@@ -65,7 +65,7 @@ def test_every_type_that_is_referred_to_is_there_and_no_other() -> None:
 
 def test_it_says_of_every_resource_what_the_plugin_serves() -> None:
     assert {each.token for each in CLASSES} == set(resources()) == set(SCHEMA["resources"]) - COMPONENTS
-    assert {each.token for each in kinds()} == COMPONENTS
+    assert {each.token for each in component_kinds()} == COMPONENTS
 
 
 def test_what_is_served_is_what_the_code_says() -> None:
@@ -76,7 +76,7 @@ def test_what_is_served_is_what_the_code_says() -> None:
 def test_every_component_that_is_public_is_served() -> None:
     # A fault is a resource, whose component has a name of its own; the others are parts of an EmulatedCluster.
     apart = {"Experiment", "Fault", "DeviceClass", "KwokCharts", "PrometheusStack"}
-    assert {each.name for each in kinds()} - {"FleetFault"} == set(kumulus.__all__) - apart
+    assert {each.name for each in component_kinds()} - {"FleetFault"} == set(kumulus.__all__) - apart
 
 
 def test_what_has_to_be_known_says_so_down_to_its_items() -> None:

@@ -14,13 +14,13 @@ from aiohttp import web
 from kumulus.kube import KubeconfigError
 from kumulus.model.needs import FAULTS, NEEDS, NODES
 from kumulus.nodes.errors import ProviderError
-from kumulus.runtimes.base import Observed, Recorded, Wanted
+from kumulus.runtimes.base import Observed, RecordedControlPlane, WantedControlPlane
 from kumulus.runtimes.existing import section, source
 from kumulus.runtimes.existing import source as sources
 from kumulus.runtimes.existing.kwok import find_kwok
 from kumulus.runtimes.existing.permissions import needed
 from kumulus.runtimes.existing.runtime import ExistingRuntime
-from kumulus.runtimes.existing.source import CopyPlace, Source
+from kumulus.runtimes.existing.source import ContextSource, CopyPlace
 from tests.support.apiserver import listening
 from tests.support.said import Said
 
@@ -88,14 +88,14 @@ class Existing:
         self.messages = Said()
         self.server = server
 
-    def wanted(self, owner: str = "me", **options: Any) -> Wanted:
-        return Wanted("demo", owner, str(self.home), "", {"kubeconfig": str(self.config), **options})
+    def wanted(self, owner: str = "me", **options: Any) -> WantedControlPlane:
+        return WantedControlPlane("demo", owner, str(self.home), "", {"kubeconfig": str(self.config), **options})
 
     async def create(self, **options: Any) -> Observed:
         return await self.runtime.create(self.wanted(**options), self.messages, asyncio.Event())
 
-    def recorded(self, seen: Observed, **options: Any) -> Recorded:
-        return Recorded.of(self.wanted(**options), seen)
+    def recorded(self, seen: Observed, **options: Any) -> RecordedControlPlane:
+        return RecordedControlPlane.of(self.wanted(**options), seen)
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ async def existing(tmp_path: Path) -> AsyncIterator[Existing]:
 def test_a_copy_has_one_context_alone_and_absolute_paths(tmp_path: Path) -> None:
     given = document()
     given["users"].append({"name": "other", "user": {"token": "of-nobody-else's-business"}})
-    source = Source.of({"kubeconfig": str(written(tmp_path, given)), "context": "prod"})
+    source = ContextSource.of({"kubeconfig": str(written(tmp_path, given)), "context": "prod"})
     place = CopyPlace.of(str(tmp_path / "home"), "demo")
     sources.write(place, source, "me")
     found = json.loads(place.kubeconfig.read_text())
@@ -125,14 +125,14 @@ def test_a_copy_has_one_context_alone_and_absolute_paths(tmp_path: Path) -> None
 
 def test_a_copy_keeps_a_date_as_text(tmp_path: Path) -> None:
     content = json.dumps(document(), indent=1).replace(f'"{SECRET}"', f'"{SECRET}", "expiry": 2026-02-28')
-    source = Source.of({"kubeconfig": content})
+    source = ContextSource.of({"kubeconfig": content})
     assert json.loads(source.text)["users"][0]["user"]["expiry"] == "2026-02-28"
 
 
 def test_a_copy_takes_over_new_credentials_but_no_other_cluster(tmp_path: Path) -> None:
     config = written(tmp_path, document())
     place = CopyPlace.of(str(tmp_path / "home"), "demo")
-    sources.write(place, Source.of({"kubeconfig": str(config)}), "me")
+    sources.write(place, ContextSource.of({"kubeconfig": str(config)}), "me")
     written(tmp_path, document(token="renewed"))
     sources.refresh(str(place.kubeconfig))
     assert "renewed" in place.kubeconfig.read_text()
@@ -154,7 +154,7 @@ def test_a_kubeconfig_that_is_no_copy_is_left_alone(tmp_path: Path) -> None:
 
 def test_the_note_and_not_a_files_name_tells_that_a_cluster_outlives_its_stack(tmp_path: Path) -> None:
     place = CopyPlace.of(str(tmp_path / "home"), "demo")
-    sources.write(place, Source.of({"kubeconfig": str(written(tmp_path, document()))}), "me")
+    sources.write(place, ContextSource.of({"kubeconfig": str(written(tmp_path, document()))}), "me")
     assert sources.outlives_by_note(place.directory / "called-otherwise")
     place.write_note({"owner": "me", "runtime": "kwok"})
     assert not sources.outlives_by_note(place.kubeconfig)
@@ -229,7 +229,7 @@ def test_a_mistake_is_told_with_its_place_and_remedy_and_without_keys(tmp_path: 
 def test_content_with_an_unusable_entry_does_not_repeat_it() -> None:
     given = document()
     given["clusters"][0]["cluster"] = {"server": "https://x", "certificate-authority-data": SECRET}
-    source = Source.of({"kubeconfig": json.dumps(given, indent=1)})
+    source = ContextSource.of({"kubeconfig": json.dumps(given, indent=1)})
     with pytest.raises(KubeconfigError) as raised:
         source.connection()
     assert SECRET not in str(raised.value)

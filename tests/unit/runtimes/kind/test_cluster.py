@@ -10,7 +10,7 @@ import pytest
 from kumulus.model.unknown import UNKNOWN
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Operation
-from kumulus.provider.resources.cluster import Cluster
+from kumulus.provider.resources.cluster import ClusterResource
 from kumulus.runtimes.kind.kind_config import API_VERSION
 from kumulus.runtimes.kind.runtime import KindRuntime
 from kumulus.runtimes.kwok.runtime import KwokRuntime
@@ -24,11 +24,11 @@ CONFIG: dict[str, Any] = {
 
 
 @pytest.fixture
-def cluster() -> Cluster:
-    return Cluster({"kind": KindRuntime(), "kwok": KwokRuntime()}, Connections())
+def cluster() -> ClusterResource:
+    return ClusterResource({"kind": KindRuntime(), "kwok": KwokRuntime()}, Connections())
 
 
-def checked(cluster: Cluster, old: dict[str, Any] | None = None, **inputs: Any) -> dict[str, Any]:
+def checked(cluster: ClusterResource, old: dict[str, Any] | None = None, **inputs: Any) -> dict[str, Any]:
     found = cluster.check(old or {}, {"name": "dev", "runtime": "kind", **inputs}, "/program")
     assert found.failures == []
     return found.inputs
@@ -42,24 +42,26 @@ def recorded(home: Path, inputs: dict[str, Any], status: str = "running") -> dic
     return {**inputs, "directory": str(directory), "status": status, "configuration": ""}
 
 
-def changes(cluster: Cluster, old: dict[str, Any], new: dict[str, Any]) -> dict[str, str]:
+def changes(cluster: ClusterResource, old: dict[str, Any], new: dict[str, Any]) -> dict[str, str]:
     return {each.path: each.kind for each in cluster.diff(old, new)}
 
 
-def test_without_a_version_there_is_none_and_one_that_was_asked_for_stays(cluster: Cluster) -> None:
+def test_without_a_version_there_is_none_and_one_that_was_asked_for_stays(cluster: ClusterResource) -> None:
     assert "kubernetesVersion" not in checked(cluster)
     asked = checked(cluster, kubernetesVersion="v1.34.3")
     assert checked(cluster, asked)["kubernetesVersion"] == "v1.34.3"
     assert "kubernetesVersion" not in checked(cluster, {**asked, "runtime": "kwok"})
 
 
-def test_mistakes_in_the_options_are_told_by_their_property_path(cluster: Cluster) -> None:
+def test_mistakes_in_the_options_are_told_by_their_property_path(cluster: ClusterResource) -> None:
     options = {"kindConfig": {**CONFIG, "nodes": [{"rôle": "x"}]}, "adopt": "maybe"}
     found = cluster.check({}, {"name": "dev", "runtime": "kind", "options": options}, "/program")
     assert {each.path for each in found.failures} == {'options.kindConfig.nodes[0]["rôle"]', "options.adopt"}
 
 
-def test_a_changed_kind_config_replaces_the_cluster_and_names_the_field(cluster: Cluster, tmp_path: Path) -> None:
+def test_a_changed_kind_config_replaces_the_cluster_and_names_the_field(
+    cluster: ClusterResource, tmp_path: Path
+) -> None:
     inputs = checked(cluster, options={"kindConfig": CONFIG})
     old = recorded(tmp_path, inputs)
     assert changes(cluster, old, inputs) == {}
@@ -74,7 +76,7 @@ def test_a_changed_kind_config_replaces_the_cluster_and_names_the_field(cluster:
     assert cluster.delete_before_replace
 
 
-def test_settings_of_ours_replace_nothing(cluster: Cluster, tmp_path: Path) -> None:
+def test_settings_of_ours_replace_nothing(cluster: ClusterResource, tmp_path: Path) -> None:
     old = recorded(tmp_path, checked(cluster))
     assert changes(cluster, old, checked(cluster, options={"wait": "5m", "adopt": True})) == {
         "options.wait": "add",
@@ -82,7 +84,7 @@ def test_settings_of_ours_replace_nothing(cluster: Cluster, tmp_path: Path) -> N
     }
 
 
-def test_another_runtime_or_version_replaces_the_cluster(cluster: Cluster, tmp_path: Path) -> None:
+def test_another_runtime_or_version_replaces_the_cluster(cluster: ClusterResource, tmp_path: Path) -> None:
     old = recorded(tmp_path, checked(cluster))
     found = changes(cluster, {**old, "runtime": "kwok", "kubernetesVersion": "v1.35.4"}, checked(cluster))
     assert found == {"runtime": "update-replace", "kubernetesVersion": "delete-replace"}
@@ -92,13 +94,13 @@ def test_another_runtime_or_version_replaces_the_cluster(cluster: Cluster, tmp_p
     ("status", "kind"), [("stopped", "update"), ("degraded", "update"), ("incomplete", "update-replace")]
 )
 def test_what_can_be_started_is_and_what_has_lost_a_part_is_replaced(
-    cluster: Cluster, tmp_path: Path, status: str, kind: str
+    cluster: ClusterResource, tmp_path: Path, status: str, kind: str
 ) -> None:
     inputs = checked(cluster)
     assert changes(cluster, recorded(tmp_path, inputs, status), inputs) == {"status": kind}
 
 
-def test_a_removal_that_was_begun_is_a_replacement_without_a_refresh(cluster: Cluster, tmp_path: Path) -> None:
+def test_a_removal_that_was_begun_is_a_replacement_without_a_refresh(cluster: ClusterResource, tmp_path: Path) -> None:
     inputs = checked(cluster)
     old = recorded(tmp_path, inputs)
     (tmp_path / "clusters" / "dev" / "kumulus.json").write_text('{"owner": "me", "removal": "begun"}')
@@ -106,7 +108,7 @@ def test_a_removal_that_was_begun_is_a_replacement_without_a_refresh(cluster: Cl
 
 
 async def test_a_preview_knows_the_kubeconfig_and_asks_nobody(
-    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: ClusterResource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     operation = Operation("urn:pulumi:dev::p::kumulus:index:Cluster::x", Mock(), asyncio.Event(), preview=True)

@@ -23,14 +23,14 @@ from aiohttp import web
 from kumulus.host import files, inotify, processes
 from kumulus.nodes.errors import ProviderError
 from kumulus.provider.connections import Connections
-from kumulus.provider.resources.cluster import Cluster
+from kumulus.provider.resources.cluster import ClusterResource
 from kumulus.provider.resources.cluster_place import UNSHOWN
 from kumulus.runtimes import directories
-from kumulus.runtimes.base import Observed, Recorded, Wanted
+from kumulus.runtimes.base import Observed, RecordedControlPlane, WantedControlPlane
 from kumulus.runtimes.directories import exclusive
 from kumulus.runtimes.kind import containers, creating
 from kumulus.runtimes.kind import runtime as kind
-from kumulus.runtimes.kind.containers import Engine
+from kumulus.runtimes.kind.containers import ContainerEngine
 from kumulus.runtimes.kind.place import KindPlace
 from kumulus.runtimes.kind.runtime import KindRuntime
 from tests.support.apiserver import listening
@@ -75,8 +75,8 @@ class Bench:
             self.patches[request.path.removeprefix(f"{DAEMON_SETS}/")] = await request.json()
         return web.json_response({"metadata": {"uid": self.uid}})
 
-    def wanted(self, owner: str = ME, version: str = "", **options: Any) -> Wanted:
-        return Wanted("dev", owner, str(self.home), version, options)
+    def wanted(self, owner: str = ME, version: str = "", **options: Any) -> WantedControlPlane:
+        return WantedControlPlane("dev", owner, str(self.home), version, options)
 
     async def create(self, owner: str = ME, version: str = "", **options: Any) -> Observed:
         return await KindRuntime().create(self.wanted(owner, version, **options), self.said, self.stop)
@@ -106,12 +106,12 @@ class Bench:
     async def delete(self, seen: Observed, owner: str = ME) -> None:
         await KindRuntime().delete(self.recorded(seen, owner), self.said)
 
-    def recorded(self, seen: Observed, owner: str = ME) -> Recorded:
-        return Recorded.of(self.wanted(owner), seen)
+    def recorded(self, seen: Observed, owner: str = ME) -> RecordedControlPlane:
+        return RecordedControlPlane.of(self.wanted(owner), seen)
 
     async def differences(self, seen: Observed, **recorded: Any) -> dict[str, str]:
         """What an update that nobody has seen a preview of would do to the cluster, by path."""
-        cluster = Cluster({"kind": KindRuntime()}, Connections())
+        cluster = ClusterResource({"kind": KindRuntime()}, Connections())
         inputs = cluster.check({}, {"name": "dev", "runtime": "kind", "home": str(self.home)}, "/").inputs
         place = {"directory": seen.directory, "kubeconfig": seen.kubeconfig, "identity": seen.identity}
         old = {**inputs, **place, "owner": ME, "configuration": "", **recorded}
@@ -196,7 +196,7 @@ async def test_the_engine_s_end_is_told_by_the_real_docker(bench: Bench) -> None
 
 
 async def test_an_engine_that_hangs_is_not_waited_for(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(containers.Engine._run, "__kwdefaults__", {"timeout": 0.3})
+    monkeypatch.setattr(containers.ContainerEngine._run, "__kwdefaults__", {"timeout": 0.3})
     bench.tools.answers("docker ps", seconds=60)
     assert "Docker does not answer: `docker ps` took more than 0 s; restart its engine" in await bench.refused()
 
@@ -697,14 +697,14 @@ async def test_another_checkouts_cluster_is_not_taken_for_what_a_killed_create_l
     """Minutes after a run was killed that had made no container yet, as while it pulled the image."""
     mine = KindPlace(bench.directory)
     directories.prepare_home(mine)
-    mine.begin(ME, Engine("docker"), {})
+    mine.begin(ME, ContainerEngine("docker"), {})
     theirs = replace(bench, home=bench.home.with_name("another checkout"))
     seen = await theirs.create("another checkout")
     assert "a kind cluster named 'dev' that this stack did not make is there" in await bench.refused()
     assert await theirs.read(seen, "another checkout") == seen
     # Where its own containers are there instead, they are still known as its own.
     await theirs.delete(seen, "another checkout")
-    mine.begin(ME, Engine("docker"), {})
+    mine.begin(ME, ContainerEngine("docker"), {})
     bench.tools.add("dev", "left", created=datetime.now(UTC).isoformat())
     assert (await bench.create()).health == "running"
     assert "left" not in [node["id"] for node in bench.tools.nodes.values()]

@@ -9,7 +9,7 @@ import pytest
 from kumulus import toolchain
 from kumulus.kube import ApiError
 from kumulus.runtimes import apiserver
-from kumulus.runtimes.base import Wanted
+from kumulus.runtimes.base import WantedControlPlane
 from kumulus.runtimes.kwok import access, configuration, logs
 from tests.support.apiserver import Server, ok, serving, status, text
 
@@ -58,7 +58,7 @@ def test_both_ports_ask_for_certificates_of_the_clusters_authority(port: str) ->
 
 def test_kwokctl_is_given_the_flags_it_sets_itself_as_overrides(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(toolchain, "find", lambda *_: Path("/bin/tool"))
-    wanted = Wanted("dev", "me", "/home", "v1.35.4", {"etcdFsync": False})
+    wanted = WantedControlPlane("dev", "me", "/home", "v1.35.4", {"etcdFsync": False})
     head = configuration.documents(wanted, dict.fromkeys(configuration.port_keys({}), 7))[0]
     given = {
         (patch["name"], each["key"]): each for patch in head["componentsPatches"] for each in patch.get("extraArgs", [])

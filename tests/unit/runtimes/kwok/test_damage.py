@@ -13,11 +13,11 @@ import pytest
 from kumulus.host import processes
 from kumulus.nodes.errors import ProviderError
 from kumulus.provider.connections import Connections
-from kumulus.provider.resources.cluster import Cluster
+from kumulus.provider.resources.cluster import ClusterResource
 from kumulus.provider.resources.cluster_place import UNSHOWN
-from kumulus.provider.resources.diffing import Difference
+from kumulus.provider.resources.diffing import PropertyDifference
 from kumulus.runtimes import apiserver
-from kumulus.runtimes.base import Observed, Recorded, Wanted
+from kumulus.runtimes.base import Observed, RecordedControlPlane, WantedControlPlane
 from kumulus.runtimes.kwok import api, etcd_space, hung, kept, starting, upgrade
 from kumulus.runtimes.kwok.layout import Layout, dump
 from kumulus.runtimes.kwok.runtime import KwokRuntime
@@ -67,12 +67,14 @@ async def _asked_once(identity: Callable[..., Awaitable[str]], kubeconfig: Path,
     return await identity(kubeconfig, patience=0.0)
 
 
-def wanted(layout: Layout) -> Wanted:
-    return Wanted("dev", "me", str(layout.home), "v1.35.4", {})
+def wanted(layout: Layout) -> WantedControlPlane:
+    return WantedControlPlane("dev", "me", str(layout.home), "v1.35.4", {})
 
 
 def observed(layout: Layout) -> Observed:
-    recorded = Recorded.of(wanted(layout), Observed("uid", str(layout.kubeconfig), "", str(layout.directory), {}))
+    recorded = RecordedControlPlane.of(
+        wanted(layout), Observed("uid", str(layout.kubeconfig), "", str(layout.directory), {})
+    )
     found = asyncio.run(KwokRuntime().read(recorded, Said()))
     assert found is not None
     return found
@@ -195,25 +197,27 @@ def test_a_cluster_whose_note_is_gone_is_replaced_only_with_consent_and_is_given
 ) -> None:
     monkeypatch.setenv(UNSHOWN, "1")
     answers(monkeypatch, "uid")
-    cluster = Cluster({"kwok": KwokRuntime()}, Connections())
+    cluster = ClusterResource({"kwok": KwokRuntime()}, Connections())
     inputs = cluster.check({}, {"name": "dev", "runtime": "kwok", "home": str(layout.home)}, "/").inputs
     place = {"directory": str(layout.directory), "kubeconfig": str(layout.kubeconfig), "identity": "uid"}
     old = {**inputs, **place, "configuration": KwokRuntime().configuration(wanted(layout)), "owner": "me"}
     layout.note_file.unlink()
     assert not layout.removed()
-    assert asyncio.run(cluster.compare(old, inputs)) == [Difference("configuration", "update")]
+    assert asyncio.run(cluster.compare(old, inputs)) == [PropertyDifference("configuration", "update")]
     with pytest.raises(ProviderError, match="would be replaced"):
         asyncio.run(cluster.compare({**old, "options": {"apiServerPort": 7000}}, inputs))
     for file in (layout.kwok_file, layout.kept_file):
         file.unlink()
-    assert asyncio.run(cluster.compare(old, inputs)) == [Difference("status", "update-replace")]
+    assert asyncio.run(cluster.compare(old, inputs)) == [PropertyDifference("status", "update-replace")]
 
 
 @pytest.mark.parametrize("content", ["", PEM[:20], PEM[:-8], "\x00" * 60])
 def test_a_damaged_key_is_told_and_only_a_new_cluster_helps(layout: Layout, content: str) -> None:
     (layout.directory / "pki" / "admin.key").write_text(content)
     said = Said()
-    recorded = Recorded.of(wanted(layout), Observed("uid", str(layout.kubeconfig), "", str(layout.directory), {}))
+    recorded = RecordedControlPlane.of(
+        wanted(layout), Observed("uid", str(layout.kubeconfig), "", str(layout.directory), {})
+    )
     found = asyncio.run(KwokRuntime().read(recorded, said))
     assert found is not None
     assert (found.health, found.components["pki/admin.key"]) == ("incomplete", "missing")
@@ -309,8 +313,10 @@ async def test_a_component_that_gave_up_is_started_again_with_the_reason(
 OTHER = owner("b", "urn:b", "/work/b", "b" * 32)
 
 
-def recorded(layout: Layout) -> Recorded:
-    return Recorded.of(wanted(layout), Observed("uid", str(layout.kubeconfig), "", str(layout.directory), {}))
+def recorded(layout: Layout) -> RecordedControlPlane:
+    return RecordedControlPlane.of(
+        wanted(layout), Observed("uid", str(layout.kubeconfig), "", str(layout.directory), {})
+    )
 
 
 @pytest.mark.parametrize("running", [{}, {"etcd": [1]}, {name: [1] for name in NAMES}])

@@ -12,7 +12,7 @@ import yaml
 from kumulus import toolchain
 from kumulus.kube import ApiError
 from kumulus.nodes.errors import ProviderError
-from kumulus.runtimes.base import Wanted
+from kumulus.runtimes.base import WantedControlPlane
 from kumulus.runtimes.kwok import additions, configuration, metrics_server
 from kumulus.runtimes.kwok.layout import Layout
 from tests.unit.runtimes.kwok.test_monitoring import Ports, layout, wanted
@@ -99,7 +99,7 @@ def tool(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(toolchain, "find", lambda name, version=None: tmp_path / name)
 
 
-def configure(layout: Layout, **options: Any) -> Wanted:
+def configure(layout: Layout, **options: Any) -> WantedControlPlane:
     asked = wanted(**options)
     additions.configure(layout, asked, [], Ports())  # type: ignore[arg-type]
     layout.write_note({**layout.note(), **additions.note(asked)})

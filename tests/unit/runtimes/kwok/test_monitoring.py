@@ -15,7 +15,7 @@ from kumulus.extras.watch.scraping import configuration as scrape_configuration
 from kumulus.kube import Connection
 from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes import directories
-from kumulus.runtimes.base import Wanted
+from kumulus.runtimes.base import WantedControlPlane
 from kumulus.runtimes.kwok import access, additions, configuration
 from kumulus.runtimes.kwok.layout import Layout, dump
 from kumulus.runtimes.kwok.runtime import KwokRuntime
@@ -86,8 +86,8 @@ def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
     return made
 
 
-def wanted(**options: Any) -> Wanted:
-    return Wanted("test", "me", "/home", "v1.35.4", options)
+def wanted(**options: Any) -> WantedControlPlane:
+    return WantedControlPlane("test", "me", "/home", "v1.35.4", options)
 
 
 class Ports:

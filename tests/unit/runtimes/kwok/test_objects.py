@@ -60,7 +60,7 @@ def test_the_stages_are_either_in_the_file_or_objects() -> None:
     def in_file(options: dict[str, object]) -> set[str]:
         return {document["kind"] for document in configuration.controller_documents(options)}
 
-    always = {"KwokConfiguration", "ClusterLogs", "ClusterAttach", "ClusterPortForward"}
+    always = {"KwokConfiguration", "ClusterLogs", "ClusterAttach", "ClusterExec", "ClusterPortForward"}
     assert in_file({}) == {*always, "Stage"}
     assert in_file({"stageObjects": True}) == always
     assert configuration.fingerprint({}) == configuration.fingerprint({"stageObjects": False})

@@ -8,7 +8,7 @@ import pytest
 from kumulus import toolchain
 from kumulus.host import machine
 from kumulus.model.contents import contents, expected_nodes, is_contents
-from kumulus.runtimes.base import Wanted
+from kumulus.runtimes.base import WantedControlPlane
 from kumulus.runtimes.kwok import additions, configuration
 
 
@@ -19,7 +19,7 @@ def tools(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def made(nodes: int | None, **options: Any) -> tuple[dict[str, Any], dict[str, str]]:
     """kwokctl's options, and the controller manager's flags that replace kwokctl's own."""
-    wanted = Wanted("c", "me", "/home", "v1.35.4", options, nodes)
+    wanted = WantedControlPlane("c", "me", "/home", "v1.35.4", options, nodes)
     head = configuration.documents(wanted, dict.fromkeys(configuration.port_keys({}), 7))[0]
     flags: dict[str, str] = {}
     for each in head["componentsPatches"]:
@@ -30,7 +30,7 @@ def made(nodes: int | None, **options: Any) -> tuple[dict[str, Any], dict[str, s
 
 def variables(nodes: int | None) -> dict[str, dict[str, str]]:
     """The environment of each component."""
-    wanted = Wanted("c", "me", "/home", "v1.35.4", {}, nodes)
+    wanted = WantedControlPlane("c", "me", "/home", "v1.35.4", {}, nodes)
     patches = configuration.documents(wanted, dict.fromkeys(configuration.port_keys({}), 7))[0]["componentsPatches"]
     found = [(each["name"], each["extraEnvs"]) for each in patches if "extraEnvs" in each]
     return {name: {variable["name"]: variable["value"] for variable in listed} for name, listed in found}
@@ -102,11 +102,11 @@ def test_the_number_of_nodes_is_a_part_of_what_the_stack_has_in_it() -> None:
 
 def test_a_fleet_of_many_renews_fewer_leases_at_once_and_one_that_grows_is_not_restarted_for_it() -> None:
     def at_once(nodes: int | None) -> int:
-        wanted = Wanted("c", "me", "/home", "v1.35.4", {}, nodes)
+        wanted = WantedControlPlane("c", "me", "/home", "v1.35.4", {}, nodes)
         found = configuration.documents(wanted, dict.fromkeys(configuration.port_keys({}), 7))
         (most,) = [each["options"]["nodeLeaseParallelism"] for each in found if each["kind"] == "KwokConfiguration"]
         return int(most)
 
     assert [at_once(nodes) for nodes in (None, 0, 20_000, 20_001, 100_000)] == [8, 8, 8, 4, 4]
-    grown = Wanted("c", "me", "/home", "v1.35.4", {}, 50_000)
+    grown = WantedControlPlane("c", "me", "/home", "v1.35.4", {}, 50_000)
     assert additions.note(grown) == additions.note(replace(grown, nodes=30))

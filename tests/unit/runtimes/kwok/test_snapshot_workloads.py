@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kumulus.extras.snapshots.kwok import _order, _paused_controllers
-from kumulus.extras.snapshots.kwok_workloads import _TABLES, Place, defined, place_of, workloads
+from kumulus.extras.snapshots.kwok_workloads import _TABLES, StoragePath, defined, place_of, workloads
 from kumulus.kube.message_tables import classes_of
 from kumulus.kube.messages import MAGIC, enveloped
 from kumulus.model.identity import STACK_ID
@@ -27,11 +27,11 @@ def stored(kind: str = "Any", labels: dict[str, str] | None = None, **rest: obje
 @pytest.mark.parametrize(
     ("key", "found"),
     [
-        ("pods/shop/web-0", Place("pods", "shop", "web-0")),
-        ("services/specs/shop/web", Place("services/specs", "shop", "web")),
-        ("namespaces/shop", Place("namespaces", "", "shop")),
-        ("kueue.x-k8s.io/workloads/shop/job-1", Place("kueue.x-k8s.io/workloads", "shop", "job-1")),
-        ("kueue.x-k8s.io/clusterqueues/all", Place("kueue.x-k8s.io/clusterqueues", "", "all")),
+        ("pods/shop/web-0", StoragePath("pods", "shop", "web-0")),
+        ("services/specs/shop/web", StoragePath("services/specs", "shop", "web")),
+        ("namespaces/shop", StoragePath("namespaces", "", "shop")),
+        ("kueue.x-k8s.io/workloads/shop/job-1", StoragePath("kueue.x-k8s.io/workloads", "shop", "job-1")),
+        ("kueue.x-k8s.io/clusterqueues/all", StoragePath("kueue.x-k8s.io/clusterqueues", "", "all")),
         ("minions/a", None),
         ("clusterroles/admin", None),
         ("leases/kube-node-lease/a", None),
@@ -41,7 +41,7 @@ def stored(kind: str = "Any", labels: dict[str, str] | None = None, **rest: obje
         ("pods", None),
     ],
 )
-def test_what_may_move_is_known_by_where_it_is_kept(key: str, found: Place | None) -> None:
+def test_what_may_move_is_known_by_where_it_is_kept(key: str, found: StoragePath | None) -> None:
     assert place_of(b"/registry/" + key.encode(), KNOWN) == found
 
 

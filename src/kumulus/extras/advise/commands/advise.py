@@ -22,8 +22,8 @@ from kumulus.cli import stack_file, which
 from kumulus.cli.errors import UserError
 
 if TYPE_CHECKING:
-    from kumulus.extras.advise.demand import Demand
-    from kumulus.extras.advise.offers import Offers
+    from kumulus.extras.advise.demand import WorkloadDemand
+    from kumulus.extras.advise.offers import MachineOffers
     from kumulus.extras.advise.workloads import Workloads
     from kumulus.nodes.catalog.prices import Prices
 
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     """Advise."""
     from kumulus.extras.advise.advice import advise, lines, plain
     from kumulus.extras.advise.demand import Unadvisable
-    from kumulus.extras.capture.dumps import Refused
+    from kumulus.extras.capture.dumps import FileRefused
     from kumulus.extras.lab.errors import LabError
     from kumulus.model.errors import SpecError
 
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
         demand = _demand(args)
         offers = _offers(args, _prices(args))
         advice = advise(demand, offers, most_types=args.max_types, seconds=args.seconds)
-    except (Unadvisable, LabError, Refused, SpecError) as error:
+    except (Unadvisable, LabError, FileRefused, SpecError) as error:
         raise UserError(str(error)) from None
     print(json.dumps(plain(advice), indent=2) if args.json else "\n".join(lines(advice)))
     if not args.verify:
@@ -96,7 +96,7 @@ def _refused(args: argparse.Namespace) -> None:
             raise UserError(f"--{name} is empty, so there is nothing to choose from")
 
 
-def _demand(args: argparse.Namespace) -> Demand:
+def _demand(args: argparse.Namespace) -> WorkloadDemand:
     from kumulus.extras.advise import demand, workloads
 
     pods = workloads.of_files(args.workloads)
@@ -123,7 +123,7 @@ def _prices(args: argparse.Namespace) -> Prices:
     return with_own(own) if own else catalog()
 
 
-def _offers(args: argparse.Namespace, prices: Prices) -> Offers:
+def _offers(args: argparse.Namespace, prices: Prices) -> MachineOffers:
     from kumulus.extras.advise import offers
 
     if args.groups:

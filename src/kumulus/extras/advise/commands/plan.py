@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     fleets, what, costs = [(args.nodes, args.heartbeat_factor)], "", ""
     if args.nodes is None:
         fleets, what, costs = _fleets(args)
-    machine = scale.Machine(
+    machine = scale.MachineSize(
         cores=args.cores or psutil.cpu_count() or 1,
         memory_mb=args.memory * 1000 if args.memory else memory_bytes() / 1e6,
     )
@@ -84,7 +84,7 @@ def _fleets(args: argparse.Namespace) -> tuple[list[tuple[int, int | None]], str
     return fleets, what, f"such machines would cost {price.short(cost)}" if cost.total.priced else ""
 
 
-def _report(found: scale.Cost, machine: scale.Machine, problems: list[str], most: int) -> list[str]:
+def _report(found: scale.FleetFootprint, machine: scale.MachineSize, problems: list[str], most: int) -> list[str]:
     parts = ", ".join(f"{name} {size / 1000:.2f}" for name, size in found.memory_mb.items())
     lease = scale.LEASE_SECONDS * found.heartbeat_factor
     lines = [

@@ -8,7 +8,7 @@ from typing import Any
 
 from kumulus.cli import project, stack
 from kumulus.extras.advise.advice import Advice, groups
-from kumulus.extras.advise.demand import Demand, Shape, largest_first
+from kumulus.extras.advise.demand import PodShape, WorkloadDemand, largest_first
 from kumulus.extras.capture.commands import clone
 from kumulus.extras.lab.commands import experiment
 from kumulus.kube import yaml_writing
@@ -20,7 +20,7 @@ _WRITTEN = {"cpu": "{}m"}
 _APART = 2
 
 
-def verify(advice: Advice, demand: Demand) -> int:
+def verify(advice: Advice, demand: WorkloadDemand) -> int:
     """Bring the fleet up as a separate stack, run the workload, and destroy the stack; 1 if a pod stayed pending."""
     name = f"advise-{secrets.token_hex(3)}"
     current = project.current()
@@ -50,7 +50,7 @@ def _taken_down(name: str) -> bool:
     return True
 
 
-def _run(name: str, demand: Demand, order: str, folder: Path) -> int:
+def _run(name: str, demand: WorkloadDemand, order: str, folder: Path) -> int:
     workloads = []
     for number, shape in enumerate(largest_first(demand.whole, order)):
         (folder / f"pods-{number}.yaml").write_text(yaml_writing.written(_deployment(f"pods-{number}", shape)), "utf-8")
@@ -70,7 +70,7 @@ def _run(name: str, demand: Demand, order: str, folder: Path) -> int:
     return experiment.run(parser.parse_args(["run", str(made), "-s", name]))
 
 
-def _deployment(name: str, shape: Shape) -> dict[str, Any]:
+def _deployment(name: str, shape: PodShape) -> dict[str, Any]:
     """A Deployment of pods like those of a shape, with everything that a scheduler looks at."""
     asked = {
         resource: _WRITTEN.get(resource, "{}").format(much)

@@ -29,7 +29,7 @@ from kumulus.cli.errors import UserError, refuse_others, taken
 if TYPE_CHECKING:
     from kumulus.extras.capture.spool import Spool
     from kumulus.extras.capture.words import Words
-    from kumulus.extras.capture.writing import Written
+    from kumulus.extras.capture.writing import WrittenCapture
     from kumulus.kube import Connection
 
 RATE = 20.0
@@ -76,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Capture."""
     from kumulus.extras.capture import archive, writing
-    from kumulus.extras.capture.dumps import Refused
+    from kumulus.extras.capture.dumps import FileRefused
     from kumulus.extras.capture.kinds import cluster_role
     from kumulus.extras.capture.words import WrongTable
 
@@ -112,13 +112,13 @@ def run(args: argparse.Namespace) -> int:
     except OSError as error:
         again = "" if args.files else "\n  What has been read is kept: the same command continues from there"
         raise UserError(f"{error.filename or args.to}: {error.strerror or error}{again}") from None
-    except (Refused, WrongTable) as error:
+    except (FileRefused, WrongTable) as error:
         raise UserError(str(error)) from None
     _tell(args, written, table)
     return 0
 
 
-def _tell(args: argparse.Namespace, written: Written, table: Path) -> None:
+def _tell(args: argparse.Namespace, written: WrittenCapture, table: Path) -> None:
     counts = written.counts
     if args.json:
         about = {"to": str(args.to), "groups": written.groups, "shapes": written.shapes, "objects": dict(counts)}
@@ -186,8 +186,8 @@ def _read_files(args: argparse.Namespace, folder: Path) -> Spool:
             place = kind.kept_as, str(metadata.get("namespace") or ""), str(metadata.get("name"))
             try:
                 kept = captured(kind.name, raw, kind.api_version(version.rpartition("/")[2]))
-            except dumps.Refused as error:
-                raise dumps.Refused(f"{file}: {error}") from None
+            except dumps.FileRefused as error:
+                raise dumps.FileRefused(f"{file}: {error}") from None
             if kept and place not in seen:
                 seen.add(place)
                 pages.setdefault(kind.kept_as, []).append(kept)

@@ -60,7 +60,7 @@ def whole(capture: Path, name: str) -> which.Which:
 
 def clone(capture: Path, name: str) -> Put:
     """Bring a capture up as a stack."""
-    from kumulus.extras.capture.dumps import Refused
+    from kumulus.extras.capture.dumps import FileRefused
     from kumulus.extras.capture.mark import NotTheClone
     from kumulus.extras.journal.errors import JournalError
     from kumulus.kube import ApiError, KubeconfigError, Unreachable
@@ -72,7 +72,7 @@ def clone(capture: Path, name: str) -> Put:
         with catching_up.changing(capture, found):
             made = catching_up.ask(found, lambda client: _put(client, capture), _LONGER)
         catching_up.finish(capture, found)
-    except (JournalError, KubeconfigError, NotTheClone, Refused) as error:
+    except (JournalError, KubeconfigError, NotTheClone, FileRefused) as error:
         raise UserError(str(error)) from None
     except (ApiError, Unreachable) as error:
         raise UserError(f"{error}\n  Run the same command again to continue") from None

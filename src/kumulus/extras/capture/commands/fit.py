@@ -26,7 +26,7 @@ from kumulus.extras.capture.commands import capture, catching_up, clone
 from kumulus.host import installation, interrupts
 
 if TYPE_CHECKING:
-    from kumulus.extras.capture.fit import Answer
+    from kumulus.extras.capture.fit import FitAnswer
     from kumulus.extras.capture.probe import Probe
     from kumulus.kube import Connection
 
@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Ask the scheduler, and print the answer."""
     from kumulus.extras.capture.dry import Undecided
-    from kumulus.extras.capture.dumps import Refused
+    from kumulus.extras.capture.dumps import FileRefused
     from kumulus.extras.capture.mark import NotTheClone
     from kumulus.extras.journal.errors import JournalError
     from kumulus.kube import ApiError, KubeconfigError, Unreachable
@@ -78,14 +78,14 @@ def run(args: argparse.Namespace) -> int:
             answer = ask(found, wanted, args.on, changes=not args.no_changes)
     except NotTheClone as error:
         raise _no_clone(args, str(error)) from None
-    except (Refused, Undecided, ApiError, JournalError, KubeconfigError, Unreachable) as error:
+    except (FileRefused, Undecided, ApiError, JournalError, KubeconfigError, Unreachable) as error:
         raise UserError(str(error)) from None
     text = json.dumps(plain(found.label, wanted, answer), indent=2) if args.json else ""
     print(text or "\n".join(lines(found.label, wanted, answer)))
     return 0 if answer.verdict.all_fit else 1
 
 
-def lines(name: str, wanted: Probe, answer: Answer) -> list[str]:
+def lines(name: str, wanted: Probe, answer: FitAnswer) -> list[str]:
     """The answer as text for people."""
     verdict = answer.verdict
     found = [f"{wanted.name}: {verdict.fitted:,} of {wanted.count:,} pods fit into {name}"]
@@ -98,7 +98,7 @@ def lines(name: str, wanted: Probe, answer: Answer) -> list[str]:
     return found
 
 
-def plain(name: str, wanted: Probe, answer: Answer) -> dict[str, object]:
+def plain(name: str, wanted: Probe, answer: FitAnswer) -> dict[str, object]:
     """The answer as data for programs."""
     verdict = answer.verdict
     return {
@@ -113,7 +113,7 @@ def plain(name: str, wanted: Probe, answer: Answer) -> dict[str, object]:
     }
 
 
-def ask(found: which.Which, wanted: Probe, capture: Path | None, *, changes: bool) -> Answer:
+def ask(found: which.Which, wanted: Probe, capture: Path | None, *, changes: bool) -> FitAnswer:
     """The answer of a clone's scheduler; the rest as of :func:`kumulus.extras.capture.fit.fit`."""
     from kumulus.extras.capture.fit import fit
 
@@ -177,7 +177,7 @@ class Said:
         self._troubles: list[str] = []
         self._last: int | None = None
 
-    def of(self, answer: Answer | None, troubles: list[str]) -> None:
+    def of(self, answer: FitAnswer | None, troubles: list[str]) -> None:
         """Print an answer if it differs from the last one, and troubles that are new.
 
         Args:
@@ -198,7 +198,7 @@ class Said:
         self._last = verdict.fitted
 
 
-def _look(directory: Path, source: Connection, clone: which.Which, wanted: Probe) -> tuple[Answer | None, list[str]]:
+def _look(directory: Path, source: Connection, clone: which.Which, wanted: Probe) -> tuple[FitAnswer | None, list[str]]:
     """The answer from a clone brought up to date with its source, and what is wrong, if anything."""
     from kumulus.extras.capture.dry import Undecided
     from kumulus.extras.capture.live import Expired

@@ -27,13 +27,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print them."""
     from kumulus.extras.capture import lived
-    from kumulus.extras.capture.dumps import Refused
+    from kumulus.extras.capture.dumps import FileRefused
     from kumulus.kube import yaml_writing
     from kumulus.model.names import dns_safe
 
     try:
         groups, others = lived.grouped(_pods(args.files), args.by)
-    except Refused as error:
+    except FileRefused as error:
         raise UserError(str(error)) from None
     except (OSError, ValueError) as error:
         raise UserError(f"cannot be read: {error}") from None

@@ -86,7 +86,7 @@ def policy() -> str:
     """The audit policy."""
     from kumulus.extras.schedulers import registry
 
-    groups = dict.fromkeys(kind.group for kind in registry.kinds() if kind.replayed)
+    groups = dict.fromkeys(kind.group for kind in registry.object_kinds() if kind.replayed)
     groups.pop("scheduling.k8s.io")
     return _POLICY.replace("OF_SCHEDULERS", "".join(f"      - {{group: {each}}}\n" for each in groups))
 
@@ -101,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _import(args: argparse.Namespace) -> int:
     from kumulus.extras.capture.day.importing import first_lines, import_day, summary
-    from kumulus.extras.capture.dumps import Refused
+    from kumulus.extras.capture.dumps import FileRefused
 
     if args.experiment.suffix not in _SUFFIXES:
         raise UserError(f"--experiment {args.experiment} is no YAML file; write {args.experiment}.yaml")
@@ -111,7 +111,7 @@ def _import(args: argparse.Namespace) -> int:
     stack = project.chosen(args.stack) if args.stack else ""
     try:
         found = import_day(args.files, args.experiment, stack, args.speed, args.since, args.until)
-    except Refused as error:
+    except FileRefused as error:
         raise UserError(str(error)) from None
     except OSError as error:
         raise UserError(f"{error.filename or args.experiment}: {error.strerror or error}") from None

@@ -17,14 +17,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from kumulus.extras.capture.day.requests import CHANGING, Request, Unusable, seconds
+from kumulus.extras.capture.day.requests import CHANGING, ApiRequest, Unusable, seconds
 
 _LISTS = ("items", "events", "logEvents", "records", "Records", "entries")
 _TEXTS = ("message", "@message", "log", "log_s", "textPayload")
 _MOST_LEVELS = 5
 
 
-def requests(entry: Any, level: int = 0) -> Iterator[Request]:
+def requests(entry: Any, level: int = 0) -> Iterator[ApiRequest]:
     """The requests in an entry of any format, only those that changed something.
 
     Args:
@@ -50,7 +50,7 @@ def requests(entry: Any, level: int = 0) -> Iterator[Request]:
         yield from _within(entry, level)
 
 
-def _within(entry: Mapping[str, Any], level: int) -> Iterator[Request]:
+def _within(entry: Mapping[str, Any], level: int) -> Iterator[ApiRequest]:
     for key in _LISTS:
         if isinstance(entry.get(key), list):
             yield from requests(entry[key], level + 1)
@@ -73,7 +73,7 @@ def _parsed(text: str) -> Any:
         raise Unusable("has a text that is no JSON") from None
 
 
-def _event(event: Mapping[str, Any]) -> Iterator[Request]:
+def _event(event: Mapping[str, Any]) -> Iterator[ApiRequest]:
     if str(event["verb"]) not in CHANGING or event.get("stage", "ResponseComplete") != "ResponseComplete":
         return
     about, uri = event.get("objectRef"), str(event.get("requestURI") or "")
@@ -86,7 +86,7 @@ def _event(event: Mapping[str, Any]) -> Iterator[Request]:
         return
     answered = event.get("responseObject")
     user = event.get("user")
-    yield Request(
+    yield ApiRequest(
         at=seconds(event.get("requestReceivedTimestamp") or event.get("stageTimestamp")),
         verb=str(event["verb"]),
         group=str(about.get("apiGroup") or ""),
@@ -104,7 +104,7 @@ def _event(event: Mapping[str, Any]) -> Iterator[Request]:
     )
 
 
-def _of_cloud_logging(entry: Mapping[str, Any], payload: Mapping[str, Any]) -> Iterator[Request]:
+def _of_cloud_logging(entry: Mapping[str, Any], payload: Mapping[str, Any]) -> Iterator[ApiRequest]:
     method = str(payload.get("methodName") or "").split(".")
     path = str(payload.get("resourceName") or "").split("/")
     status = payload.get("status")
@@ -118,7 +118,7 @@ def _of_cloud_logging(entry: Mapping[str, Any], payload: Mapping[str, Any]) -> I
     answered, request, who = payload.get("response"), payload.get("request"), payload.get("authenticationInfo")
     metadata = payload.get("requestMetadata")
     name = rest[1] if len(rest) > 1 else _name(answered) or _name(request)
-    yield Request(
+    yield ApiRequest(
         at=seconds(entry.get("timestamp")),
         verb=method[-1],
         group="" if group == "core" else group,

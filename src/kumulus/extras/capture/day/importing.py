@@ -13,8 +13,8 @@ from typing import Any
 from kumulus.extras.capture.day import reading
 from kumulus.extras.capture.day.intent import Day, counts
 from kumulus.extras.capture.day.pods import over, ran
-from kumulus.extras.capture.day.requests import Counted, Request, Unusable, seconds
-from kumulus.extras.capture.dumps import Refused
+from kumulus.extras.capture.day.requests import ApiRequest, RequestCounts, Unusable, seconds
+from kumulus.extras.capture.dumps import FileRefused
 from kumulus.extras.lab.file.recording import API_VERSION, KIND
 from kumulus.host import files
 from kumulus.kube import yaml_writing
@@ -32,12 +32,12 @@ _TIMEOUT_BESIDE = 600.0
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportedDay:
     """The result of an import."""
 
     day: Day
     """What was read."""
-    counted: Counted
+    counted: RequestCounts
     """The number of entries, and the bad ones."""
     recording: Path
     """The file of the recording."""
@@ -47,7 +47,7 @@ class Imported:
 
 def import_day(
     sources: Sequence[Path], experiment: Path, stack: str, speed: float = 1.0, since: str = "", until: str = ""
-) -> Imported:
+) -> ImportedDay:
     """Read recorded requests, and write an experiment that replays them.
 
     Args:
@@ -57,7 +57,7 @@ def import_day(
         since: where to begin, a time of RFC 3339 or a duration after the beginning; empty for the beginning.
         until: where to end, likewise; empty for the end.
     """
-    counted, day = Counted(), Day()
+    counted, day = RequestCounts(), Day()
     # Sorted, since each API server of a cluster writes its own log, with a line when it has answered.
     for request in sorted(filter(counts, _requests(sources, counted)), key=lambda each: each.at):
         day.take(request)
@@ -69,22 +69,22 @@ def import_day(
     if not any(step.do == "create" for step in day.steps):
         bad = f"; {counted.bad[0]}" if counted.bad else ""
         first = f"; {next(iter(day.left_out))}" if day.left_out else ""
-        raise Refused(f"nothing in {counted.entries:,} entries can be replayed{bad}{first}")
+        raise FileRefused(f"nothing in {counted.entries:,} entries can be replayed{bad}{first}")
     began, ended = span(day)
     window = {key: _moment(text, began) for key, text in (("from", since), ("until", until)) if text}
     lasted = ended - began
     begins, ends = window.get("from", 0.0), window.get("until", math.inf)
     if ends <= begins:
-        raise Refused(f"--until {until} is not after --from {since}")
+        raise FileRefused(f"--until {until} is not after --from {since}")
     if begins and begins >= lasted:
-        raise Refused(f"--from {since} is not before the recording's end, {lasted:,.0f} s after its beginning")
+        raise FileRefused(f"--from {since} is not before the recording's end, {lasted:,.0f} s after its beginning")
     recording = experiment.with_suffix(_RECORDING)
     files.write(recording, "".join(lines(day, sources[0].name)), mode=0o600)
     part = {key: f"{value:.3f}s" for key, value in window.items()}
     files.write(
         experiment, _experiment(experiment, recording, stack, speed, part, min(ends, lasted) - begins), mode=0o600
     )
-    return Imported(day, counted, recording, lasted)
+    return ImportedDay(day, counted, recording, lasted)
 
 
 def first_lines(experiment: Path) -> dict[Path, str]:
@@ -100,13 +100,13 @@ def _moment(text: str, began: float) -> float:
         try:
             found = seconds(text) - began
         except Unusable:
-            raise Refused(f"{text!r} is neither a time, 2026-11-22T09:00:00Z, nor a duration, 2h") from None
+            raise FileRefused(f"{text!r} is neither a time, 2026-11-22T09:00:00Z, nor a duration, 2h") from None
     if found < 0:
-        raise Refused(f"{text} is before the recording's beginning")
+        raise FileRefused(f"{text} is before the recording's beginning")
     return found
 
 
-def _requests(sources: Sequence[Path], counted: Counted) -> Iterator[Request]:
+def _requests(sources: Sequence[Path], counted: RequestCounts) -> Iterator[ApiRequest]:
     for source in sources:
         if reading.is_series(source):
             yield from reading.between_captures(source, counted)
@@ -117,10 +117,10 @@ def _requests(sources: Sequence[Path], counted: Counted) -> Iterator[Request]:
         elif source.exists():
             yield from reading.read(source, counted)
         else:
-            raise Refused(f"{source} does not exist")
+            raise FileRefused(f"{source} does not exist")
 
 
-def summary(found: Imported) -> Iterator[str]:
+def summary(found: ImportedDay) -> Iterator[str]:
     """The lines of a summary of an import."""
     day, counted = found.day, found.counted
     steps = Counter(step.do for step in day.steps)

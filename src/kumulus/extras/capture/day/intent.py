@@ -13,14 +13,14 @@ from typing import Any
 
 from kumulus.extras.capture.day import kept
 from kumulus.extras.capture.day.nodes import Cordons, NotUnderstood, patched
-from kumulus.extras.capture.day.pods import PodsThen, PodThen
-from kumulus.extras.capture.day.requests import Request, by_control, by_scheduler, followed
+from kumulus.extras.capture.day.pods import PodsThen, RecordedPod
+from kumulus.extras.capture.day.requests import ApiRequest, by_control, by_scheduler, followed
 
 _SYSTEM = frozenset(("kube-system", "kube-public", "kube-node-lease"))
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RequestedStep:
     """A step that was requested."""
 
     at: float
@@ -48,7 +48,7 @@ class Day:
     """Collects the requested steps, from requests in the order of their times."""
 
     def __init__(self) -> None:
-        self.steps: list[Step] = []
+        self.steps: list[RequestedStep] = []
         self.pods = PodsThen()
         self.left_out: Counter[str] = Counter()
         self.classes: dict[str, int] = {}
@@ -58,14 +58,14 @@ class Day:
         self._made: set[tuple[str, str, str]] = set()
         self._cordons = Cordons()
 
-    def take(self, request: Request) -> None:
+    def take(self, request: ApiRequest) -> None:
         """Take one more request; one whose object no API server would have stored is only counted."""
         try:
             self._take(request)
         except (AttributeError, TypeError):
             self.left_out["requests with fields of a form that no object has"] += 1
 
-    def _take(self, request: Request) -> None:
+    def _take(self, request: ApiRequest) -> None:
         if request.resource == "nodes":
             self._node(request)
         elif request.namespace in _SYSTEM:
@@ -91,7 +91,7 @@ class Day:
             for what in kept.without_unknown(made, namespace, self._made):
                 self.left_out[f"{what} that were there before the log: what names them is replayed without"] += 1
 
-    def _workload(self, request: Request) -> None:
+    def _workload(self, request: ApiRequest) -> None:
         key = (kept.GROUPS[request.group, request.resource], request.namespace, request.name)
         if request.verb == "deletecollection":
             self._delete_collection(key[0], request)
@@ -103,7 +103,7 @@ class Day:
         elif request.subresource in ("", "scale"):
             self._change(key, request)
 
-    def _create(self, key: tuple[str, str, str], request: Request) -> None:
+    def _create(self, key: tuple[str, str, str], request: ApiRequest) -> None:
         kind, namespace, name = key
         self._deleted_owners.discard(key)
         raw = request.body
@@ -143,11 +143,13 @@ class Day:
         self._numbers[job] += 1
         job = job if self._numbers[job] == 1 else f"{job}#{self._numbers[job]}"
         self._there[key] = _There(job, True, queue, dict(whole) if kind != "Pod" else {}, found)
-        self.steps.append(Step(request.at, "create", job, {"queue": queue, "object": found}))
+        self.steps.append(RequestedStep(request.at, "create", job, {"queue": queue, "object": found}))
         if kind == "Pod":
             self._came(key, request, job, queue, raw)
 
-    def _came(self, key: tuple[str, str, str], request: Request, job: str, queue: str, raw: Mapping[str, Any]) -> None:
+    def _came(
+        self, key: tuple[str, str, str], request: ApiRequest, job: str, queue: str, raw: Mapping[str, Any]
+    ) -> None:
         spec = raw.get("spec")
         node = str(spec.get("nodeName") or "") if isinstance(spec, Mapping) else ""
         self.pods.create(key[1:], request.at, job, queue, spec, node)
@@ -156,7 +158,7 @@ class Day:
         if isinstance(spec, Mapping) and spec.get("priorityClassName") and isinstance(spec.get("priority"), int):
             self.classes.setdefault(str(spec["priorityClassName"]), spec["priority"])
 
-    def _change(self, key: tuple[str, str, str], request: Request) -> None:
+    def _change(self, key: tuple[str, str, str], request: ApiRequest) -> None:
         kind = key[0]
         if kind == "Pod":
             self._pod_changed(key[1:], request)
@@ -185,10 +187,10 @@ class Day:
             # A Job's template is immutable, except for what its queue adds.
             changed.pop("template", None)
         if changed:
-            self.steps.append(Step(request.at, "change", there.job, {"spec": changed}))
+            self.steps.append(RequestedStep(request.at, "change", there.job, {"spec": changed}))
 
     @staticmethod
-    def _after(raw: dict[str, Any], request: Request) -> dict[str, Any]:
+    def _after(raw: dict[str, Any], request: ApiRequest) -> dict[str, Any]:
         """An object after a change of the object or of its scale."""
         body = request.body
         if request.subresource == "scale":
@@ -204,7 +206,7 @@ class Day:
         found: dict[str, Any] = patched(raw, request.sent if request.sent is not None else {})
         return found
 
-    def _pod_changed(self, key: tuple[str, str], request: Request) -> None:
+    def _pod_changed(self, key: tuple[str, str], request: ApiRequest) -> None:
         """Take a change of a pod: KWOK's recording and captures show bindings and ends in the pod itself."""
         body = request.body or {}
         spec, status = body.get("spec"), body.get("status")
@@ -213,7 +215,7 @@ class Day:
         if status is not None:
             self.pods.status(key, request.at, status)
 
-    def _delete(self, key: tuple[str, str, str], request: Request, certain: bool = False) -> None:
+    def _delete(self, key: tuple[str, str, str], request: ApiRequest, certain: bool = False) -> None:
         if key[0] in kept.CONTROLLED:
             self._deleted_owners.add(key)
         there = self._there.get(key)
@@ -223,24 +225,24 @@ class Day:
         if pod is not None and self._ends(pod, request):
             if there.replayed and pod.ended is not None and not followed(request):
                 # The pod had ended; its name is free from then on.
-                self.steps.append(Step(request.at, "delete", there.job))
+                self.steps.append(RequestedStep(request.at, "delete", there.job))
             self._forget(key, request.at)
             return
         if pod is not None and by_scheduler(request):
             pod.leaving = pod.preempted = True
             return
         if there.replayed:
-            self.steps.append(Step(request.at, "delete", there.job))
+            self.steps.append(RequestedStep(request.at, "delete", there.job))
             there.job, there.replayed = "", False
         elif pod is not None and not by_control(request) and not certain:
-            self.steps.append(Step(request.at, "evict", there.job, {"node": pod.node, "pod": key[2]}))
+            self.steps.append(RequestedStep(request.at, "evict", there.job, {"node": pod.node, "pod": key[2]}))
         if pod is None or pod.bound is None:
             self._forget(key, request.at)
         else:
             pod.leaving = True
 
     @staticmethod
-    def _ends(pod: PodThen, request: Request) -> bool:
+    def _ends(pod: RecordedPod, request: ApiRequest) -> bool:
         """Whether a deletion completes an earlier one, or follows from the end of the pod or from its node."""
         return pod.leaving or pod.ended is not None or followed(request)
 
@@ -249,7 +251,7 @@ class Day:
         if key[0] == "Pod":
             self.pods.remove(key[1:], at)
 
-    def _delete_collection(self, kind: str, request: Request) -> None:
+    def _delete_collection(self, kind: str, request: ApiRequest) -> None:
         wanted = [pair.split("=") for pair in request.selector.split(",") if pair]
         if any(len(pair) != 2 or pair[0].endswith("!") for pair in wanted):
             self.left_out["deletions of collections by a selector other than equality"] += 1
@@ -259,7 +261,7 @@ class Day:
             if all(labels.get(name) == value for name, value in wanted):
                 self._delete(key, request)
 
-    def _of_pod(self, request: Request) -> None:
+    def _of_pod(self, request: ApiRequest) -> None:
         key, sent = (request.namespace, request.name), request.sent
         if request.subresource == "binding":
             target = sent.get("target") if isinstance(sent, Mapping) else None
@@ -270,7 +272,7 @@ class Day:
         elif request.subresource == "eviction" and request.verb == "create":
             self._evict(("Pod", *key), request)
 
-    def _evict(self, key: tuple[str, str, str], request: Request) -> None:
+    def _evict(self, key: tuple[str, str, str], request: ApiRequest) -> None:
         there, pod = self._there.get(key), self.pods.there.get(key[1:])
         if there is None or pod is None:
             self.left_out["evictions of pods that were there before the log"] += 1
@@ -280,20 +282,20 @@ class Day:
         pod.leaving = True
         if self._cordons.has(pod.node):
             if self._cordons.drain(pod.node):
-                self.steps.append(Step(request.at, "drain", pod.node))
+                self.steps.append(RequestedStep(request.at, "drain", pod.node))
         else:
-            self.steps.append(Step(request.at, "evict", there.job, {"node": pod.node, "pod": key[2]}))
+            self.steps.append(RequestedStep(request.at, "evict", there.job, {"node": pod.node, "pod": key[2]}))
 
-    def _node(self, request: Request) -> None:
+    def _node(self, request: ApiRequest) -> None:
         if request.subresource or request.verb not in ("patch", "update"):
             if not request.subresource and request.verb in ("create", "delete"):
                 self.left_out["nodes that came or went: say so in the timeline, by resize or a fault"] += 1
             return
         do = self._cordons.take(request)
         if do:
-            self.steps.append(Step(request.at, do, request.name))
+            self.steps.append(RequestedStep(request.at, do, request.name))
 
-    def _class(self, request: Request) -> None:
+    def _class(self, request: ApiRequest) -> None:
         body = request.body
         if request.verb == "create" and body is not None and isinstance(body.get("value"), int):
             metadata = body.get("metadata")
@@ -312,7 +314,7 @@ def _owner(metadata: Mapping[str, Any], namespace: str) -> tuple[str, str, str] 
     return None
 
 
-def counts(request: Request) -> bool:
+def counts(request: ApiRequest) -> bool:
     """Whether a request is relevant for a day: in a busy cluster's log, few are."""
     if request.subresource == "status":
         return request.resource == "pods"

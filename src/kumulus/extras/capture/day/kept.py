@@ -46,7 +46,7 @@ GROUPS = {
     ("policy", "poddisruptionbudgets"): "PodDisruptionBudget",
     ("", "resourcequotas"): "ResourceQuota",
     ("", "limitranges"): "LimitRange",
-    **{(kind.group, kind.plural): kind.name for kind in registry.kinds() if kind.replayed},
+    **{(kind.group, kind.plural): kind.name for kind in registry.object_kinds() if kind.replayed},
     ("resource.k8s.io", "resourceclaims"): "ResourceClaim",
     ("resource.k8s.io", "resourceclaimtemplates"): "ResourceClaimTemplate",
 }

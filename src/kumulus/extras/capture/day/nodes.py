@@ -9,7 +9,7 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from kumulus.extras.capture.day.requests import Request
+from kumulus.extras.capture.day.requests import ApiRequest
 
 
 class Cordons:
@@ -18,7 +18,7 @@ class Cordons:
     def __init__(self) -> None:
         self._drained: dict[str, bool] = {}
 
-    def take(self, request: Request) -> str:
+    def take(self, request: ApiRequest) -> str:
         """Take one more change of a node; returns `cordon` or `uncordon` if it is one, otherwise an empty text."""
         closed = self._closed(request)
         if closed is None or closed == (request.name in self._drained):
@@ -39,7 +39,7 @@ class Cordons:
         self._drained[node] = True
         return first
 
-    def _closed(self, request: Request) -> bool | None:
+    def _closed(self, request: ApiRequest) -> bool | None:
         """Whether the node is cordoned afterwards; None if that cannot be determined from the request."""
         body = request.answered
         if body is None and request.verb == "update" and isinstance(request.sent, Mapping):

@@ -14,7 +14,7 @@ _PREEMPTED = "PreemptionByScheduler"
 
 
 @dataclass
-class PodThen:
+class RecordedPod:
     """A recorded pod; times are in seconds since 1970, None if not recorded.
 
     Attributes:
@@ -54,14 +54,14 @@ class PodThen:
 class PodsThen:
     """All pods of a recording."""
 
-    there: dict[tuple[str, str], PodThen] = field(default_factory=dict)
+    there: dict[tuple[str, str], RecordedPod] = field(default_factory=dict)
     """Pods that exist, by namespace and name."""
-    every: list[PodThen] = field(default_factory=list)
+    every: list[RecordedPod] = field(default_factory=list)
     """All pods, in the order of their creation."""
 
     def create(self, key: tuple[str, str], at: float, job: str, queue: str, spec: Any, node: str = "") -> None:
         """Record that a pod was created."""
-        pod = PodThen(job, queue, at, bound=at if node else None, node=node)
+        pod = RecordedPod(job, queue, at, bound=at if node else None, node=node)
         pod.cpu, pod.memory, pod.gpus = asked(spec)
         self.there[key] = pod
         self.every.append(pod)
@@ -93,7 +93,7 @@ class PodsThen:
             pod.ended, pod.leaving = at, True
 
 
-def ran(pods: Iterable[PodThen]) -> dict[str, float]:
+def ran(pods: Iterable[RecordedPod]) -> dict[str, float]:
     """The median run time of each workload's pods in seconds, only of pods that ended by themselves."""
     lasted: dict[str, list[float]] = {}
     for pod in pods:
@@ -103,7 +103,7 @@ def ran(pods: Iterable[PodThen]) -> dict[str, float]:
     return {job: statistics.median(each) for job, each in lasted.items()}
 
 
-def over(pods: Iterable[PodThen], end: float) -> dict[str, float]:
+def over(pods: Iterable[RecordedPod], end: float) -> dict[str, float]:
     """When the last pod of each workload had ended; the end of the recording if one had not."""
     found: dict[str, float] = {}
     for pod in pods:

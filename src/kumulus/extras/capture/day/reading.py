@@ -19,8 +19,8 @@ import yaml
 
 from kumulus.extras.capture import claims, putting
 from kumulus.extras.capture.day import exports, kept
-from kumulus.extras.capture.day.requests import Counted, Request, Unusable
-from kumulus.extras.capture.dumps import Refused, documents
+from kumulus.extras.capture.day.requests import ApiRequest, RequestCounts, Unusable
+from kumulus.extras.capture.dumps import FileRefused, documents
 from kumulus.extras.capture.workload import SHAPE, manifest, pods
 from kumulus.extras.capture.writing import WORKLOAD
 
@@ -35,7 +35,7 @@ _YAML = (".yaml", ".yml")
 _TIME = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)[T-](\d\d)[:-]?(\d\d)[:-]?(\d\d)Z?")
 
 
-def read(file: Path, counted: Counted) -> Iterator[Request]:
+def read(file: Path, counted: RequestCounts) -> Iterator[ApiRequest]:
     """The requests of a file, in its order.
 
     Args:
@@ -48,14 +48,14 @@ def read(file: Path, counted: Counted) -> Iterator[Request]:
             else:
                 yield from _lines(opened, file, counted)
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise Refused(f"{file} cannot be unpacked: {error}") from None
+            raise FileRefused(f"{file} cannot be unpacked: {error}") from None
 
 
 def _opened(file: Path) -> IO[bytes]:
     return cast(IO[bytes], gzip.open(file, "rb")) if file.suffix == ".gz" else file.open("rb")
 
 
-def _recording(opened: IO[bytes], file: Path, counted: Counted) -> Iterator[Request]:
+def _recording(opened: IO[bytes], file: Path, counted: RequestCounts) -> Iterator[ApiRequest]:
     began = file.stat().st_mtime
     try:
         for number, document in enumerate(documents(opened, file.name), start=1):
@@ -66,10 +66,10 @@ def _recording(opened: IO[bytes], file: Path, counted: Counted) -> Iterator[Requ
             except Unusable as error:
                 counted.refuse(f"{file.name}, document {number}", str(error))
     except yaml.YAMLError as error:
-        raise Refused(f"{file} cannot be read: {str(error).splitlines()[0][:200]}") from None
+        raise FileRefused(f"{file} cannot be read: {str(error).splitlines()[0][:200]}") from None
 
 
-def _lines(opened: IO[bytes], file: Path, counted: Counted) -> Iterator[Request]:
+def _lines(opened: IO[bytes], file: Path, counted: RequestCounts) -> Iterator[ApiRequest]:
     number = 0
     while line := opened.readline(MOST_LINE + 1):
         number += 1
@@ -90,7 +90,7 @@ def _lines(opened: IO[bytes], file: Path, counted: Counted) -> Iterator[Request]
             yield from _entry(line, place, counted)
 
 
-def _entry(text: bytes, place: str, counted: Counted) -> Iterator[Request]:
+def _entry(text: bytes, place: str, counted: RequestCounts) -> Iterator[ApiRequest]:
     counted.entries += 1
     try:
         # CloudWatch's export to S3 puts a timestamp before each entry.
@@ -107,7 +107,7 @@ def _entry(text: bytes, place: str, counted: Counted) -> Iterator[Request]:
 # happened, but not when it began; the file's modification time is used for that.
 
 
-def request(document: Any, began: float) -> Request | None:
+def request(document: Any, began: float) -> ApiRequest | None:
     """The request that a document of a recording represents; None for an object of a kind that is not replayed.
 
     Args:
@@ -128,17 +128,17 @@ def request(document: Any, began: float) -> Request | None:
         return None
     group, _, version = str(document.get("apiVersion") or "v1").rpartition("/")
     namespace, name = str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
-    return Request(began, "create", group, version, resource, "", namespace, name, answered=document, created=True)
+    return ApiRequest(began, "create", group, version, resource, "", namespace, name, answered=document, created=True)
 
 
-def _patch(document: Mapping[str, Any], began: float) -> Request:
+def _patch(document: Mapping[str, Any], began: float) -> ApiRequest:
     about, target = document.get("resource"), document.get("target")
     verb, late = _VERBS.get(str(document.get("method"))), document.get("durationNanosecond", 0)
     if not isinstance(about, Mapping) or not isinstance(target, Mapping) or verb is None or not isinstance(late, int):
         raise Unusable("is a ResourcePatch without resource, target, method or durationNanosecond")
     body = document.get("template")
     whole = body if verb == "create" and isinstance(body, Mapping) else None
-    return Request(
+    return ApiRequest(
         at=began + late / 1e9,
         verb=verb,
         group=str(about.get("group") or ""),
@@ -158,7 +158,7 @@ def is_series(path: Path) -> bool:
     return path.is_dir() and any((each / WORKLOAD).is_file() for each in path.iterdir() if _TIME.fullmatch(each.name))
 
 
-def between_captures(directory: Path, counted: Counted) -> Iterator[Request]:
+def between_captures(directory: Path, counted: RequestCounts) -> Iterator[ApiRequest]:
     """The requests between captures, from their differences."""
     listed = sorted(
         (_time(match), each)
@@ -166,7 +166,7 @@ def between_captures(directory: Path, counted: Counted) -> Iterator[Request]:
         if (match := _TIME.fullmatch(each.name)) and (each / WORKLOAD).is_file()
     )
     if len(listed) < 2:
-        raise Refused(f"{directory} has {len(listed)} captures; what happened is what differs between two")
+        raise FileRefused(f"{directory} has {len(listed)} captures; what happened is what differs between two")
     counted.apart = max(later - at for (at, _), (later, _) in pairwise(listed))
     before: dict[tuple[str, str], dict[str, Any]] = {}
     named: set[tuple[str, str, str]] = set()
@@ -197,7 +197,7 @@ def _is_another(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
     return bool(before.get("node")) and before["node"] != now.get("node")
 
 
-def _named_by_pods(at: float, document: Mapping[str, Any]) -> Request | None:
+def _named_by_pods(at: float, document: Mapping[str, Any]) -> ApiRequest | None:
     """The creation of what pods name and could not be placed without: Kubernetes' own groups, and claims of devices."""
     group = str(document["apiVersion"]).rpartition("/")[0]
     if group not in ("scheduling.k8s.io", "resource.k8s.io") or claims.is_made(document):
@@ -206,9 +206,9 @@ def _named_by_pods(at: float, document: Mapping[str, Any]) -> Request | None:
     return found if found and (found.group, found.resource) in kept.GROUPS else None
 
 
-def _request(at: float, verb: str, key: tuple[str, str], body: dict[str, Any] | None = None) -> Request:
+def _request(at: float, verb: str, key: tuple[str, str], body: dict[str, Any] | None = None) -> ApiRequest:
     namespace, name = key
-    return Request(at, verb, "", "v1", "pods", "", namespace, name, answered=body, created=verb == "create")
+    return ApiRequest(at, verb, "", "v1", "pods", "", namespace, name, answered=body, created=verb == "create")
 
 
 def _time(match: re.Match[str]) -> float:

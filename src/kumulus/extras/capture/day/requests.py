@@ -26,7 +26,7 @@ class Unusable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ApiRequest:
     """A request that the API server carried out.
 
     Args:
@@ -70,7 +70,7 @@ class Request:
 
 
 @dataclass
-class Counted:
+class RequestCounts:
     """Counts what was read."""
 
     entries: int = 0
@@ -104,7 +104,7 @@ def seconds(written: object) -> float:
     return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
 
 
-def by_control(request: Request) -> bool:
+def by_control(request: ApiRequest) -> bool:
     """Whether one of Kubernetes' own controllers made the request."""
     return (
         _CONTROL in request.user
@@ -114,7 +114,7 @@ def by_control(request: Request) -> bool:
     )
 
 
-def by_scheduler(request: Request) -> bool:
+def by_scheduler(request: ApiRequest) -> bool:
     """Whether a scheduler made the request: its deletions are preemptions."""
     user = request.user.rpartition(":")[2]
     return any(user.startswith(each) or request.program.startswith(each) for each in _schedulers())
@@ -124,7 +124,7 @@ def _schedulers() -> tuple[str, ...]:
     return (*registry.all_of("users"), *_OTHER_SCHEDULERS)
 
 
-def followed(request: Request) -> bool:
+def followed(request: ApiRequest) -> bool:
     """Whether the request followed from the state of the pod or its node: from a node or a controller for nodes."""
     if request.user.startswith("system:node:") or request.program.startswith(_NODES):
         return True

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from kumulus.extras.lab.ab.running import Comparison
 from kumulus.extras.lab.report import checks
-from kumulus.extras.lab.report.change import Change, page, style, table
-from kumulus.extras.lab.report.checks import Check
+from kumulus.extras.lab.report.change import MeasureChange, page, style, table
+from kumulus.extras.lab.report.checks import MeasureCheck
 from kumulus.extras.lab.report.files import os_errors_explained
 from kumulus.host import files
 from kumulus.model.words import aligned, counted
@@ -48,11 +48,11 @@ def lines(found: Comparison) -> Iterator[str]:
         yield f"unfair: {len(unfair) - _SHOWN} more, on the page"
 
 
-def checks_of(found: Comparison) -> list[Check]:
+def checks_of(found: Comparison) -> list[MeasureCheck]:
     """The measures that have to be no worse, for CI; an incomplete comparison keeps none of them."""
     holds = {"worse": False, "not decided": None, "better": True, "alike": True}
     return [
-        Check(
+        MeasureCheck(
             f"{each.measure} is not worse",
             False if found.incomplete else holds[each.verdict],
             f"{each.found}; {found.incomplete}" if found.incomplete else each.found,
@@ -81,7 +81,7 @@ def write(found: Comparison, directory: Path) -> None:
         files.write(directory / DATA, json.dumps(_data(found, changes), indent=1) + "\n")
 
 
-def _data(found: Comparison, changes: Sequence[Change]) -> dict[str, object]:
+def _data(found: Comparison, changes: Sequence[MeasureChange]) -> dict[str, object]:
     def known(value: float | None) -> float | None:
         return value if value is not None and math.isfinite(value) else None
 
@@ -106,7 +106,7 @@ def _data(found: Comparison, changes: Sequence[Change]) -> dict[str, object]:
     }
 
 
-def _drawn(change: Change, found: Comparison) -> str:
+def _drawn(change: MeasureChange, found: Comparison) -> str:
     """The difference of each pair in the order in which they ran, with the interval of all, as SVG."""
     apart = found.pairs.differences(change.measure)
     ends = [each for each in (change.low, change.high) if math.isfinite(each)]

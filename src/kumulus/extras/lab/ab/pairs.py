@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from kumulus.extras.lab.report.change import Change, Verdict, as_part, by_factor, judged
+from kumulus.extras.lab.report.change import MeasureChange, Verdict, as_part, by_factor, judged
 from kumulus.model.words import counted
 
 # An interval that ends here is as good as one of nothing: differences add up to less than this.
@@ -47,12 +47,12 @@ class Pairs:
         found = {self._verdict(measure) for measure in self.measures}
         return next(each for each in ("worse", "not decided", "better", "alike") if each in found)
 
-    def changes(self) -> list[Change]:
+    def changes(self) -> list[MeasureChange]:
         """What is known of each measure."""
         return [self._change(measure) for measure in self.measures]
 
     def differences(self, measure: str) -> list[float]:
-        """The difference of each pair, as of :class:`Change`, in the order in which they ran."""
+        """The difference of each pair, as of :class:`MeasureChange`, in the order in which they ran."""
         apart, factor = self._apart(measure)
         return [as_part(each) if factor else each for each in apart]
 
@@ -79,12 +79,12 @@ class Pairs:
             return "alike"
         return judged(measure, excludes(apart, 0.0, level))
 
-    def _change(self, measure: str) -> Change:
+    def _change(self, measure: str) -> MeasureChange:
         values, (apart, factor) = self._values(measure), self._apart(measure)
         lost = len(self.runs) - len(values)
         note = f"after {counted(len(values), 'pair')}" + (f", and {lost} in which it was not measured" if lost else "")
         if not values:
-            return Change(measure, None, None, False, None, -math.inf, math.inf, "not decided", note)
+            return MeasureChange(measure, None, None, False, None, -math.inf, math.inf, "not decided", note)
         if factor and len(apart) > 1:
             # Each difference is of two runs.
             noise = math.expm1(statistics.stdev(apart) / math.sqrt(2))
@@ -92,11 +92,11 @@ class Pairs:
         found = decision(apart, LEVEL / len(self.measures))
         one, two = (statistics.median(each) for each in zip(*values, strict=True))
         middle, low, high = (as_part(each) if factor else each for each in (found.difference, found.low, found.high))
-        return Change(measure, one, two, factor, middle, low, high, self._verdict(measure), note)
+        return MeasureChange(measure, one, two, factor, middle, low, high, self._verdict(measure), note)
 
 
 @dataclass(frozen=True)
-class Decision:
+class DifferenceInterval:
     """What is known after some pairs.
 
     Args:
@@ -109,7 +109,7 @@ class Decision:
     high: float
 
 
-def decision(apart: Sequence[float], level: float = LEVEL) -> Decision:
+def decision(apart: Sequence[float], level: float = LEVEL) -> DifferenceInterval:
     """What is known.
 
     Args:
@@ -118,7 +118,7 @@ def decision(apart: Sequence[float], level: float = LEVEL) -> Decision:
     """
     values = np.asarray(apart, dtype=np.float64)
     middle = _middle(values)
-    return Decision(
+    return DifferenceInterval(
         middle,
         middle - _end(lambda away: _stake(values, middle - away, 1), values, level),
         middle + _end(lambda away: _stake(values, middle + away, -1), values, level),

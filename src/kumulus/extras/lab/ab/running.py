@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from kumulus.extras.journal.errors import JournalError
 from kumulus.extras.lab.ab.pairs import Pairs
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.file.load import Loaded
+from kumulus.extras.lab.file.load import LoadedExperiment
 from kumulus.extras.lab.file.measures import UNITS
 from kumulus.extras.lab.report.compare import unfair
 from kumulus.extras.lab.report.model import Report
@@ -24,7 +24,7 @@ class Side:
 
     name: str
     """What it is called: `main.yaml`."""
-    loaded: Loaded
+    loaded: LoadedExperiment
     """Its experiment."""
 
 
@@ -98,7 +98,7 @@ async def compared(
     sides: tuple[Side, Side],
     pairs: Pairs,
     until: Until,
-    make: Callable[[Loaded], Awaitable[Report]],
+    make: Callable[[LoadedExperiment], Awaitable[Report]],
     say: Callable[[str], None],
 ) -> Comparison:
     """Run the pairs.
@@ -139,7 +139,7 @@ async def compared(
     return found
 
 
-def _with_seed(loaded: Loaded, seed: int) -> Loaded:
+def _with_seed(loaded: LoadedExperiment, seed: int) -> LoadedExperiment:
     return replace(loaded, experiment=loaded.experiment.model_copy(update={"seed": seed, "repetitions": 1}))
 
 

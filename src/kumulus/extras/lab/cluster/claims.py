@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.file.model import Experiment
+from kumulus.extras.lab.file.model import ExperimentSpec
 from kumulus.extras.lab.plan.gpu_claims import KIND
 from kumulus.extras.watch.live.devices import published_from
 from kumulus.extras.watch.live.fleet import SLICES
@@ -19,7 +19,7 @@ from kumulus.model.devices import GATES, MIG_CLASS, Parts
 from kumulus.model.slices import DEVICE_CLASSES
 
 if TYPE_CHECKING:
-    from kumulus.extras.lab.plan.plan import Plan
+    from kumulus.extras.lab.plan.plan import RepetitionPlan
     from kumulus.kube import Client
 
 _SAID = {"milli": "allowMultipleAllocations", "mig": "consumesCounters"}
@@ -31,7 +31,7 @@ _PAGE = "100"
 _ABSENT = (403, 404)
 
 
-def gates_for(experiment: Experiment) -> dict[str, bool]:
+def gates_for(experiment: ExperimentSpec) -> dict[str, bool]:
     """The feature gates that a scheduler needs to allocate an experiment's claims."""
     return {GATES[each.resourceClaims]: True for each in experiment.workloads if each.resourceClaims}
 
@@ -46,7 +46,7 @@ async def published(client: Client) -> Counter[str]:
     return found
 
 
-async def check_claims(client: Client, experiment: Experiment, plan: Plan) -> None:
+async def check_claims(client: Client, experiment: ExperimentSpec, plan: RepetitionPlan) -> None:
     """Check that the cluster's nodes publish what an experiment's pods claim.
 
     Raises:

@@ -21,7 +21,7 @@ CLIENTS = (SCHEDULER, "kube-controller-manager", "kwok-controller")
 
 
 @dataclass(frozen=True)
-class Usage:
+class ComponentUsage:
     """What a component has used."""
 
     cpu: float
@@ -71,9 +71,9 @@ class Components:
         """The pids of a component's running processes."""
         return [pid for pid, (name, process) in self._found.items() if name == component and _runs(process)]
 
-    def usage(self) -> dict[str, Usage]:
+    def usage(self) -> dict[str, ComponentUsage]:
         """What each component has used so far, including the CPU time of processes that have ended since."""
-        found: dict[str, Usage] = {}
+        found: dict[str, ComponentUsage] = {}
         for pid, (name, process) in list(self._found.items()):
             try:
                 with process.oneshot():
@@ -83,11 +83,11 @@ class Components:
                 self._ended[name] = self._ended.get(name, 0.0) + self._last.pop(pid, 0.0)
                 del self._found[pid]
                 continue
-            before = found.get(name, Usage(0.0, 0))
-            found[name] = Usage(before.cpu + self._last[pid], before.memory + memory)
+            before = found.get(name, ComponentUsage(0.0, 0))
+            found[name] = ComponentUsage(before.cpu + self._last[pid], before.memory + memory)
         for name, spent in self._ended.items():
-            before = found.get(name, Usage(0.0, 0))
-            found[name] = Usage(before.cpu + spent, before.memory)
+            before = found.get(name, ComponentUsage(0.0, 0))
+            found[name] = ComponentUsage(before.cpu + spent, before.memory)
         return found
 
     async def metrics(self, component: str) -> str:

@@ -11,14 +11,14 @@ from kumulus.cli.errors import UserError
 from kumulus.extras.lab.ab import page
 from kumulus.extras.lab.ab.pairs import Pairs
 from kumulus.extras.lab.ab.running import Side, Until, compared
-from kumulus.extras.lab.commands.run import Place, on_cluster, overridden_by
-from kumulus.extras.lab.file.load import Loaded, load
+from kumulus.extras.lab.commands.run import RunPlace, on_cluster, overridden_by
+from kumulus.extras.lab.file.load import LoadedExperiment, load
 from kumulus.extras.lab.file.measures import BETTER, instead
 from kumulus.extras.lab.file.model import OWN
 from kumulus.extras.lab.policies.load import PAPER
 from kumulus.extras.lab.report import checks
 from kumulus.extras.lab.report.model import Report
-from kumulus.extras.lab.run.progress import Progress
+from kumulus.extras.lab.run.progress import RunProgress
 from kumulus.extras.lab.running import PATIENCE, Run
 from kumulus.extras.schedulers import NAMES
 from kumulus.kube import Client, load_kubeconfig
@@ -40,7 +40,7 @@ class _Asked:
     pairs: Pairs
     until: Until
 
-    def sides(self, loaded: Loaded) -> tuple[Side, Side]:
+    def sides(self, loaded: LoadedExperiment) -> tuple[Side, Side]:
         """A and B of an experiment."""
         one, two = (Side(name, overridden_by(loaded, what)) for name, what in zip(self.names, self.what, strict=True))
         return one, two
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     return on_cluster(args, loaded, lambda place, priced: _ab(place, priced, asked, args))
 
 
-def _asked(args: argparse.Namespace, loaded: Loaded) -> _Asked:
+def _asked(args: argparse.Namespace, loaded: LoadedExperiment) -> _Asked:
     measures = tuple(dict.fromkeys(args.measure or _MEASURES))
     for name in measures:
         if name not in BETTER:
@@ -74,7 +74,7 @@ def _asked(args: argparse.Namespace, loaded: Loaded) -> _Asked:
     return _Asked(_names(args), what, Pairs(measures, float(margin) / 100), until)
 
 
-def _what(value: str | None, loaded: Loaded) -> argparse.Namespace:
+def _what(value: str | None, loaded: LoadedExperiment) -> argparse.Namespace:
     """What one side has instead of the file's, as options of `run`."""
     options = {"repetitions": None, "seed": None, "scheduler": None, "scheduler_config": None}
     found = argparse.Namespace(**options, scheduler_binary=None, policy=None, ties=None, why=None)
@@ -105,13 +105,13 @@ def _names(args: argparse.Namespace) -> tuple[str, str]:
     return written if one == two else (one, two)
 
 
-async def _ab(place: Place, loaded: Loaded, asked: _Asked, args: argparse.Namespace) -> int:
-    progress = Progress(sys.stderr, args.quiet)
+async def _ab(place: RunPlace, loaded: LoadedExperiment, asked: _Asked, args: argparse.Namespace) -> int:
+    progress = RunProgress(sys.stderr, args.quiet)
     # Plots would take CPU from the runs that follow.
     options = place.options(args, progress, lambda report, directory: None)
     async with Client(load_kubeconfig(place.kubeconfig), patience=PATIENCE) as client:
 
-        async def make(each: Loaded) -> Report:
+        async def make(each: LoadedExperiment) -> Report:
             return await Run(client, each, options).run()
 
         found = await compared(asked.sides(loaded), asked.pairs, asked.until, make, progress.say)

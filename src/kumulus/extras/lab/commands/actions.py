@@ -156,7 +156,7 @@ def sweep(args: argparse.Namespace) -> int:
         if not args.quiet:
             print(line, file=sys.stderr, flush=True)
 
-    options = whole.Options(
+    options = whole.SweepOptions(
         directory=args.results / "sweeps" / described.name,
         engine=engine(args.engine),
         jobs=args.jobs,

@@ -11,8 +11,8 @@ from kumulus.extras.lab.report import checks as of_checks
 from kumulus.extras.lab.report import compare as comparison
 from kumulus.extras.lab.report import gate
 from kumulus.extras.lab.report import history as all_runs
-from kumulus.extras.lab.report.change import Change
-from kumulus.extras.lab.report.checks import Check
+from kumulus.extras.lab.report.change import MeasureChange
+from kumulus.extras.lab.report.checks import MeasureCheck
 from kumulus.extras.lab.report.files import find, os_errors_explained, report_at
 from kumulus.extras.lab.report.model import Report
 from kumulus.host import files
@@ -53,7 +53,7 @@ def _say(args: argparse.Namespace, line: str) -> None:
     print(line, file=sys.stderr if args.json else sys.stdout)
 
 
-def _show(args: argparse.Namespace, reports: Sequence[Report], checks: Sequence[Check]) -> None:
+def _show(args: argparse.Namespace, reports: Sequence[Report], checks: Sequence[MeasureCheck]) -> None:
     print(aligned(_with_changes(comparison.table(reports, args.all), reports)))
     for line in comparison.unfair(reports):
         print(f"unfair: {line}")
@@ -61,7 +61,9 @@ def _show(args: argparse.Namespace, reports: Sequence[Report], checks: Sequence[
         print(f"{'kept' if check.holds else 'missed'}: {check.name}: {check.found}")
 
 
-def _plain(reports: Sequence[Report], changes: Sequence[Change], checks: Sequence[Check]) -> dict[str, object]:
+def _plain(
+    reports: Sequence[Report], changes: Sequence[MeasureChange], checks: Sequence[MeasureCheck]
+) -> dict[str, object]:
     """The comparison for programs: every measure of every repetition."""
     runs = [
         {
@@ -89,7 +91,7 @@ def _plain(reports: Sequence[Report], changes: Sequence[Change], checks: Sequenc
     return {"runs": runs, "changes": found, "limits": limits, "unfair": list(comparison.unfair(reports))}
 
 
-def _changes(reports: Sequence[Report], limits: Sequence[gate.Limit]) -> tuple[list[Change], list[Check]]:
+def _changes(reports: Sequence[Report], limits: Sequence[gate.Limit]) -> tuple[list[MeasureChange], list[MeasureCheck]]:
     """What became of the measures that have limits, or of the main ones, and whether the limits are kept."""
     if len(reports) != _TWO:
         return [], []
@@ -107,7 +109,7 @@ def _with_changes(rows: list[list[str]], reports: Sequence[Report]) -> list[list
     return [[*row, amounts.get(row[0], "" if index else "difference")] for index, row in enumerate(rows)]
 
 
-def _published(report: Report, checks: Sequence[Check], args: argparse.Namespace) -> None:
+def _published(report: Report, checks: Sequence[MeasureCheck], args: argparse.Namespace) -> None:
     suite = f"{report.metadata.experiment}.compare"
     if args.junit is not None:
         with os_errors_explained(args.junit):

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from kumulus.cli import stack_file, which
 from kumulus.cli.errors import UserError
-from kumulus.extras.lab.file.load import Loaded, load
+from kumulus.extras.lab.file.load import LoadedExperiment, load
 
 if TYPE_CHECKING:
-    from kumulus.extras.lab.offline.measuring import Outcome
+    from kumulus.extras.lab.offline.measuring import OfflineOutcome
     from kumulus.extras.lab.offline.placing import Ties
-    from kumulus.stackfile.load import Loaded as LoadedStack
+    from kumulus.stackfile.load import LoadedStack
 
 _SHOWN = (20, 40, 60, 80, 90, 95, 100, 110, 120, 130)
 _MOST_SEEDS = 10_000
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _answer(loaded: Loaded, ties: str, outcomes: list[Outcome]) -> dict[str, object]:
+def _answer(loaded: LoadedExperiment, ties: str, outcomes: list[OfflineOutcome]) -> dict[str, object]:
     return {
         "experiment": loaded.experiment.name,
         "policy": loaded.experiment.policy,
@@ -67,7 +67,7 @@ def _answer(loaded: Loaded, ties: str, outcomes: list[Outcome]) -> dict[str, obj
     }
 
 
-def _table(loaded: Loaded, ties: str, outcomes: list[Outcome]) -> Iterator[str]:
+def _table(loaded: LoadedExperiment, ties: str, outcomes: list[OfflineOutcome]) -> Iterator[str]:
     seeds = f"{len(outcomes)} seeds" if len(outcomes) != 1 else f"seed {outcomes[0].seed}"
     yield f"{loaded.experiment.name}: {loaded.experiment.policy}, ties by {ties}, {seeds}, mean ± standard deviation"
     yield f"{'ARRIVED':>8}  {'ALLOCATED':>16}  {'FRAGMENTED OF ALL':>18}  {'FRAGMENTED OF IDLE':>18}"
@@ -99,7 +99,7 @@ def _refused(args: argparse.Namespace) -> None:
         raise UserError(f"--jobs is {args.jobs}; write a number above 0")
 
 
-def _seeds(args: argparse.Namespace, loaded: Loaded) -> list[int]:
+def _seeds(args: argparse.Namespace, loaded: LoadedExperiment) -> list[int]:
     if args.seeds is None:
         return [loaded.experiment.seed if args.seed is None else args.seed]
     found: list[int] = []
@@ -113,7 +113,7 @@ def _seeds(args: argparse.Namespace, loaded: Loaded) -> list[int]:
     return found
 
 
-def _stack(args: argparse.Namespace, loaded: Loaded) -> LoadedStack:
+def _stack(args: argparse.Namespace, loaded: LoadedExperiment) -> LoadedStack:
     """The stack with the machines: the command's, or the one that the file names by path or by its name."""
     experiment = loaded.experiment
     named = args.stack or ("" if experiment.stackFile else experiment.stack)

@@ -13,15 +13,15 @@ from kumulus.cli import cluster, project, stack_file, which
 from kumulus.cli.errors import UserError
 from kumulus.extras.federation.section import Federated
 from kumulus.extras.lab import running
-from kumulus.extras.lab.federation.members import Federation, Worker
-from kumulus.extras.lab.file.load import Loaded, load, overridden, with_prices
-from kumulus.extras.lab.file.model import Experiment
+from kumulus.extras.lab.federation.members import RunningFederation, Worker
+from kumulus.extras.lab.file.load import LoadedExperiment, load, overridden, with_prices
+from kumulus.extras.lab.file.model import ExperimentSpec
 from kumulus.extras.lab.report import compare as comparison
 from kumulus.extras.lab.report import junit, text
 from kumulus.extras.lab.report.making import delayed
 from kumulus.extras.lab.report.model import Report
-from kumulus.extras.lab.run.bench import Options
-from kumulus.extras.lab.run.progress import Progress
+from kumulus.extras.lab.run.bench import RunOptions
+from kumulus.extras.lab.run.progress import RunProgress
 from kumulus.host import interrupts
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.nodes.catalog.prices import Prices, catalog
@@ -45,25 +45,25 @@ def _named(file: Path) -> Path:
 
 
 @dataclass(frozen=True)
-class Place:
+class RunPlace:
     """Where runs are made."""
 
     found: which.Which | None
     """The stack's cluster; None for one that is known by its kubeconfig alone."""
     kubeconfig: Path
     """Of the cluster."""
-    federation: Federation | None
+    federation: RunningFederation | None
     """Whose hub it is; None for a single cluster."""
     prices: Prices
     """Of machines."""
 
     def options(
-        self, args: argparse.Namespace, progress: Progress, on_report: Callable[[Report, Path], None]
-    ) -> Options:
+        self, args: argparse.Namespace, progress: RunProgress, on_report: Callable[[Report, Path], None]
+    ) -> RunOptions:
         """How a run is made here, that Ctrl-C ends.
 
         Args:
-            on_report: takes the report, as of :class:`Options`.
+            on_report: takes the report, as of :class:`RunOptions`.
         """
         stop = interrupts.stop_event(
             progress.say,
@@ -72,7 +72,7 @@ class Place:
         )
         stack = self.found.label if self.found else args.stack or self.kubeconfig.stem
         snapshots = self.found.snapshots if self.found else None
-        return Options(
+        return RunOptions(
             self.kubeconfig,
             stack,
             args.results,
@@ -89,7 +89,9 @@ class Place:
 
 
 def on_cluster(
-    args: argparse.Namespace, loaded: Loaded, do: Callable[[Place, Loaded], Coroutine[None, None, int]]
+    args: argparse.Namespace,
+    loaded: LoadedExperiment,
+    do: Callable[[RunPlace, LoadedExperiment], Coroutine[None, None, int]],
 ) -> int:
     """Do something with an experiment on the cluster that is meant; returns the exit code.
 
@@ -101,15 +103,15 @@ def on_cluster(
     federation = of_hub(found, kubeconfig) if found else None
     loaded, prices = _priced(loaded, args)
     try:
-        return asyncio.run(do(Place(found, kubeconfig, federation, prices), loaded))
+        return asyncio.run(do(RunPlace(found, kubeconfig, federation, prices), loaded))
     except (ApiError, KubeconfigError, Unreachable) as error:
         hint = f"\n  {cluster.restart(found.stack)}" if found else ""
         more = filter(None, (directories.no_room(kubeconfig.parent), delayed(error)))
         raise UserError(f"{error}{hint}" + "".join(f"\n  {line}" for line in more)) from None
 
 
-async def _run(place: Place, loaded: Loaded, args: argparse.Namespace) -> int:
-    progress = Progress(sys.stderr, args.quiet)
+async def _run(place: RunPlace, loaded: LoadedExperiment, args: argparse.Namespace) -> int:
+    progress = RunProgress(sys.stderr, args.quiet)
 
     def conclude(report: Report, directory: Path) -> None:
         progress.say("")
@@ -121,13 +123,13 @@ async def _run(place: Place, loaded: Loaded, args: argparse.Namespace) -> int:
     return 0 if report.results.status == "success" else 1
 
 
-def _unlike(loaded: Loaded, report: Report) -> Iterator[str]:
+def _unlike(loaded: LoadedExperiment, report: Report) -> Iterator[str]:
     """What makes the comparison with the baseline unfair."""
     if loaded.baseline is not None:
         yield from (f"baseline: {line}" for line in comparison.unfair([loaded.baseline, report]))
 
 
-def overridden_by(loaded: Loaded, args: argparse.Namespace) -> Loaded:
+def overridden_by(loaded: LoadedExperiment, args: argparse.Namespace) -> LoadedExperiment:
     """The experiment with the command line's overrides, checked as the file is."""
     overrides: dict[str, object] = {
         name: value for name in ("repetitions", "seed") if (value := getattr(args, name)) is not None
@@ -145,12 +147,12 @@ def overridden_by(loaded: Loaded, args: argparse.Namespace) -> Loaded:
         overrides["scheduler"] = {"name": args.scheduler or loaded.experiment.scheduler.name, **chosen}
     if not overrides:
         return loaded
-    made = Experiment.checked({"name": "x", "workloads": [{"name": "x"}], **overrides}, "the command line")
+    made = ExperimentSpec.checked({"name": "x", "workloads": [{"name": "x"}], **overrides}, "the command line")
     wanted = loaded.experiment.model_copy(update={key: getattr(made, key) for key in overrides})
     return overridden(loaded, wanted, "the command line")
 
 
-def _cluster(args: argparse.Namespace, experiment: Experiment) -> which.Which | None:
+def _cluster(args: argparse.Namespace, experiment: ExperimentSpec) -> which.Which | None:
     """The stack's cluster that is meant; None for one that is known by its kubeconfig alone."""
     if args.kubeconfig is not None:
         return None
@@ -160,7 +162,7 @@ def _cluster(args: argparse.Namespace, experiment: Experiment) -> which.Which | 
     return which.chosen(stack, args.cluster)
 
 
-def _priced(loaded: Loaded, args: argparse.Namespace) -> tuple[Loaded, Prices]:
+def _priced(loaded: LoadedExperiment, args: argparse.Namespace) -> tuple[LoadedExperiment, Prices]:
     """Machine prices: the command's file, else the stack's, else the catalog; a file is kept with the run's inputs."""
     own = args.prices
     if own is None and args.kubeconfig is None:
@@ -187,7 +189,7 @@ def _commit() -> str:
     return found.stdout.strip()
 
 
-def of_hub(found: which.Which, kubeconfig: Path) -> Federation | None:
+def of_hub(found: which.Which, kubeconfig: Path) -> RunningFederation | None:
     """The federation whose hub a cluster is; None if it is not a hub."""
     # Only a cluster in a stack of several can be a hub.
     if not found.cluster:
@@ -200,4 +202,4 @@ def of_hub(found: which.Which, kubeconfig: Path) -> Federation | None:
     asked = federated.asked
     workers = tuple(Worker(name, there[name].kubeconfig) for name in federated.workers)
     name = stack.clusters[found.cluster].cluster_name
-    return Federation(found.cluster, kubeconfig, name, workers, asked.queue, asked.kueueNamespace)
+    return RunningFederation(found.cluster, kubeconfig, name, workers, asked.queue, asked.kueueNamespace)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kumulus.cli.errors import UserError
-from kumulus.extras.lab.offline.recorded import Moment, Recorded, fragmentation
+from kumulus.extras.lab.offline.recorded import FragmentationState, RunFragmentation, fragmentation
 from kumulus.extras.lab.report.files import HISTORY, find, os_errors_explained, report_at
 from kumulus.extras.lab.report.why import Decided, explained, named, read, sums, waits, waits_of
 from kumulus.extras.watch.history.document import History, HistoryError, load
@@ -118,7 +118,7 @@ def show_fragmentation(args: argparse.Namespace) -> int:
     return 0
 
 
-def _answer(found: Recorded) -> dict[str, object]:
+def _answer(found: RunFragmentation) -> dict[str, object]:
     return {
         "typical_kinds": found.kinds,
         "mean_percent_of_all_gpus": round(100 * found.mean, 4),
@@ -136,7 +136,7 @@ def _answer(found: Recorded) -> dict[str, object]:
     }
 
 
-def _table(title: str, found: Recorded) -> Iterator[str]:
+def _table(title: str, found: RunFragmentation) -> Iterator[str]:
     kinds = f"{found.kinds} typical kinds" if found.kinds != 1 else "one typical kind"
     yield f"{title}: {kinds} of pods, {found.moments[-1].gpus:,} GPUs"
     yield f"{'AT':>10}  {'ARRIVED':>8}  {'ALLOCATED':>9}  {'FRAGMENTED OF ALL':>17}  {'OF IDLE':>8}"
@@ -150,7 +150,7 @@ def _table(title: str, found: Recorded) -> Iterator[str]:
     )
 
 
-def _row(at: int, now: Moment) -> str:
+def _row(at: int, now: FragmentationState) -> str:
     idle = _share(now.fragmented, now.gpus - now.allocated)
     shares = [_share(part, now.gpus) for part in (now.arrived, now.allocated, now.fragmented)]
     cells = [f"{at / 1000:>8,.0f} s", f"{shares[0]:>6.1f} %", f"{shares[1]:>7.2f} %", f"{shares[2]:>15.2f} %"]

@@ -20,8 +20,8 @@ from kumulus.cli import errors, project
 from kumulus.cli.errors import UserError
 
 if TYPE_CHECKING:
-    from kumulus.extras.lab.offline.placing import Machine
-    from kumulus.extras.lab.traces.writing import Wanted
+    from kumulus.extras.lab.offline.placing import EmptyNode
+    from kumulus.extras.lab.traces.writing import WantedExperiment
 
 _SUFFIXES = (".yaml", ".yml")
 
@@ -116,8 +116,8 @@ def _import(args: argparse.Namespace) -> int:
     return 0
 
 
-def _wanted(args: argparse.Namespace) -> Wanted:
-    from kumulus.extras.lab.traces.writing import Wanted
+def _wanted(args: argparse.Namespace) -> WantedExperiment:
+    from kumulus.extras.lab.traces.writing import WantedExperiment
 
     for name in ("inflate", "speed", "limit"):
         value = getattr(args, name)
@@ -126,7 +126,7 @@ def _wanted(args: argparse.Namespace) -> Wanted:
     if args.resource_claims and args.policy:
         other = f"--policy {args.policy}, which counts the same GPUs by an account of its own"
         raise UserError(f"--resource-claims cannot be combined with {other}; leave one of them out")
-    return Wanted(
+    return WantedExperiment(
         args.policy,
         args.inflate,
         args.stay,
@@ -169,9 +169,9 @@ def _pairs(text: str, option: str) -> dict[str, str]:
     return {key.strip(): value.strip() for key, _, value in pairs}
 
 
-def _machines(text: str) -> list[Machine]:
+def _machines(text: str) -> list[EmptyNode]:
     """A number of identical machines."""
-    from kumulus.extras.lab.offline.placing import Machine
+    from kumulus.extras.lab.offline.placing import EmptyNode
     from kumulus.model.quantity import NANO, QuantityError, parse
 
     pairs = _pairs(text, "--machines")
@@ -186,4 +186,4 @@ def _machines(text: str) -> list[Machine]:
         raise UserError(f"--machines {text} has something that is no number; write count=550,gpus=8,cpu=64") from None
     if count < 1 or not 0 <= gpus <= 64 or cpu < 1 or memory < 1:
         raise UserError(f"--machines {text}: count, cpu and memory are at least 1, gpus from 0 to 64")
-    return [Machine(f"machine-{number}", cpu, memory, gpus, values["model"]) for number in range(count)]
+    return [EmptyNode(f"machine-{number}", cpu, memory, gpus, values["model"]) for number in range(count)]

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from kumulus.extras.lab.policies.load import PolicyFailed, TookTooLong
+from kumulus.extras.lab.policies.load import PolicyFailed, PolicyTimeout
 
 T = TypeVar("T")
 # Seconds that interrupted Python code has to return; code that sleeps or runs outside Python does not.
@@ -70,7 +70,7 @@ class Caller:
 
     def _interrupt(self) -> None:
         if self._thread is not None and self._thread.ident is not None:
-            raised = ctypes.py_object(TookTooLong)
+            raised = ctypes.py_object(PolicyTimeout)
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread.ident), raised)
 
 
@@ -100,13 +100,13 @@ class _Answer:
 def _serve(work: queue.SimpleQueue[tuple[Callable[[], Any], _Answer] | None]) -> None:
     while True:
         # An interruption may come when there is nothing left to interrupt.
-        with suppress(TookTooLong):
+        with suppress(PolicyTimeout):
             item = work.get()
             if item is None:
                 return
             try:
                 item[1].give(item[0](), None)
-            except TookTooLong:
+            except PolicyTimeout:
                 item[1].give(None, PolicyFailed("the policy was interrupted"))
             except BaseException as error:  # the caller judges what the policy raised
                 item[1].give(None, error)

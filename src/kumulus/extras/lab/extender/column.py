@@ -17,7 +17,7 @@ LIMIT = 256 << 20
 
 
 @dataclass(frozen=True)
-class Column:
+class PolicyColumn:
     """A policy's scores of one pod's nodes."""
 
     pod: str
@@ -46,7 +46,7 @@ class Column:
     """The policy's error instead of scores."""
 
 
-class Columns:
+class PolicyColumns:
     """Keeps columns in a file; those that do not fit there are counted.
 
     Args:
@@ -59,7 +59,7 @@ class Columns:
         self._size, self._limit = self._file.tell(), limit
         self.dropped = 0
 
-    def keep(self, column: Column) -> None:
+    def keep(self, column: PolicyColumn) -> None:
         """Keep one column."""
         fields = {name: value for name, value in asdict(column).items() if value not in (None, "", 0)}
         if column.score is not None:
@@ -84,11 +84,11 @@ class Columns:
 
 
 @contextmanager
-def kept(directory: Path) -> Iterator[Columns]:
+def kept(directory: Path) -> Iterator[PolicyColumns]:
     """Keep columns in the directory of a scheduler until the context ends."""
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        made = Columns(directory / NAME)
+        made = PolicyColumns(directory / NAME)
     except OSError as error:
         raise LabError(f"{directory / NAME} cannot be written: {error.strerror}") from None
     try:
@@ -97,8 +97,8 @@ def kept(directory: Path) -> Iterator[Columns]:
         made.close()
 
 
-def columns(file: Path) -> Iterator[Column]:
+def columns(file: Path) -> Iterator[PolicyColumn]:
     """The columns in a file; a truncated last line is left out."""
     for found in rows(file):
         if "pod" in found:
-            yield Column(**{"policy": "", "decides": False, "offered": 0, **found})
+            yield PolicyColumn(**{"policy": "", "decides": False, "offered": 0, **found})

@@ -6,20 +6,20 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from kumulus.extras.lab.extender.column import Column
-from kumulus.extras.lab.extender.ledger import Accounting, Ledger
+from kumulus.extras.lab.extender.column import PolicyColumn
+from kumulus.extras.lab.extender.ledger import Accounting, NodeLedger
 from kumulus.extras.lab.measure.statistics import spread
-from kumulus.extras.lab.offline.placing import Machine, Placement, Ties
+from kumulus.extras.lab.offline.placing import EmptyNode, PodPlacement, Ties
 from kumulus.extras.lab.policies import Pod
 from kumulus.extras.lab.policies.fragmentation import Fragmentation, typical_kinds
-from kumulus.extras.lab.policies.load import Policy, PolicyFailed, Scored
+from kumulus.extras.lab.policies.load import FittingNodes, Policy, PolicyFailed
 
 # Seconds that kube-scheduler has to choose among equally good nodes and to report its choice.
 _CHOICE = 5.0
 
 
 @dataclass
-class Done:
+class ExtenderResult:
     """What an extender did in a repetition."""
 
     asked: int = 0
@@ -69,9 +69,9 @@ class Extender(Accounting):
         on_failure: Literal["end", "skip"],
         limit: float,
         product_label: str,
-        refresh: Callable[[], Awaitable[list[Machine]]],
+        refresh: Callable[[], Awaitable[list[EmptyNode]]],
         now: Callable[[], float],
-        keep: Callable[[Column], None] | None = None,
+        keep: Callable[[PolicyColumn], None] | None = None,
     ) -> None:
         super().__init__(policy, ties, limit, product_label, refresh)
         self._on_failure, self._now, self._keep = on_failure, now, keep
@@ -79,10 +79,10 @@ class Extender(Accounting):
         self._choice: _Choice | None = None
         self._chosen = ("", "")
         self.ended = ""
-        self.done = Done()
+        self.done = ExtenderResult()
         self._news: list[Callable[[], None]] = []
 
-    def begin(self, machines: Sequence[Machine], typical: Sequence[Pod], source: random.Random) -> None:
+    def begin(self, machines: Sequence[EmptyNode], typical: Sequence[Pod], source: random.Random) -> None:
         """Begin a repetition, with no pods and no requests so far.
 
         Args:
@@ -92,9 +92,9 @@ class Extender(Accounting):
         """
         shuffled = list(machines)
         source.shuffle(shuffled)
-        self._choice, self.ended, self.done = None, "", Done()
+        self._choice, self.ended, self.done = None, "", ExtenderResult()
         self._news.clear()
-        self._begun(Ledger(shuffled), typical_kinds(typical), source)
+        self._begun(NodeLedger(shuffled), typical_kinds(typical), source)
 
     @property
     def leaves(self) -> bool:
@@ -107,7 +107,7 @@ class Extender(Accounting):
         return self._study.fragmentation
 
     @property
-    def machines(self) -> tuple[Machine, ...]:
+    def machines(self) -> tuple[EmptyNode, ...]:
         """The nodes, in the order in which ties are decided."""
         return self._ledger.machines
 
@@ -175,7 +175,7 @@ class Extender(Accounting):
         if not known:
             await self._grown()
             among, _ = self._ledger.among(names)
-        scored: Scored = await self._called(lambda: self._placer.scored(pod, among))
+        scored: FittingNodes = await self._called(lambda: self._placer.scored(pod, among))
         found = [int(number) for number in scored.best()]
         if self._ties == "name" and not self._policy.leaves:
             found = found[:1]
@@ -188,12 +188,12 @@ class Extender(Accounting):
             self._choice = _Choice(uid, pod, asyncio.Event())
         return found
 
-    def _column(self, pod: str, offered: int, scored: Scored, found: Sequence[int]) -> Column:
+    def _column(self, pod: str, offered: int, scored: FittingNodes, found: Sequence[int]) -> PolicyColumn:
         name = self._ledger.name
         # kube-scheduler draws one of several equally good nodes.
         node = name(found[0]) if len(found) == 1 else ""
         about = scored.about(found[0], name)
-        return Column(pod, self._policy.name, True, offered, len(scored.nodes), node, **about)
+        return PolicyColumn(pod, self._policy.name, True, offered, len(scored.nodes), node, **about)
 
     async def _settled(self) -> None:
         """Wait for kube-scheduler's last choice among equally good nodes, as it changes what is free now."""
@@ -234,7 +234,7 @@ class Extender(Accounting):
             return {"Error": "the policy failed, which ends the experiment's run"}
         return _answer([])
 
-    def _reserve(self, uid: str, job: str, pod: Pod, where: Placement, *, seen: bool) -> None:
+    def _reserve(self, uid: str, job: str, pod: Pod, where: PodPlacement, *, seen: bool) -> None:
         self._changed(self._ledger.release(uid))
         self._ledger.reserve(uid, pod, where, seen)
         self._changed(where.node)

@@ -11,7 +11,7 @@ import numpy as np
 
 from kumulus.extras.lab.cluster.claims import published
 from kumulus.extras.lab.extender.calling import Caller
-from kumulus.extras.lab.offline.placing import Machine, Placement, Placer, Ties, empty, gpus_for, in_order, place
+from kumulus.extras.lab.offline.placing import EmptyNode, Placer, PodPlacement, Ties, empty, gpus_for, in_order, place
 from kumulus.extras.lab.plan.asked import pod_of
 from kumulus.extras.lab.policies import Pod, Study
 from kumulus.extras.lab.policies.fragmentation import Fragmentation
@@ -34,28 +34,28 @@ class Reservation:
 
     pod: Pod
     """What it asks for."""
-    where: Placement
+    where: PodPlacement
     """What it has."""
     seen: bool
     """Whether the cluster has reported it as bound there; until then it is only expected."""
 
 
-class Ledger:
+class NodeLedger:
     """The nodes of a cluster, and what pods have of them.
 
     Args:
         machines: the cluster's nodes, in the order in which ties are decided.
     """
 
-    def __init__(self, machines: Sequence[Machine]) -> None:
+    def __init__(self, machines: Sequence[EmptyNode]) -> None:
         self.machines = tuple(machines)
         self.nodes = empty(machines)
         self._places = {machine.name: number for number, machine in enumerate(machines)}
         self.reservations: dict[str, Reservation] = {}
 
-    def grown(self, machines: Iterable[Machine]) -> Ledger:
+    def grown(self, machines: Iterable[EmptyNode]) -> NodeLedger:
         """A ledger with the new ones among some machines behind the known ones, and with all that is reserved."""
-        larger = Ledger([*self.machines, *(each for each in machines if each.name not in self._places)])
+        larger = NodeLedger([*self.machines, *(each for each in machines if each.name not in self._places)])
         for uid, reserved in self.reservations.items():
             larger.reserve(uid, reserved.pod, reserved.where, reserved.seen)
         return larger
@@ -80,7 +80,7 @@ class Ledger:
         """The place of a node by its name; None for one that is not known."""
         return self._places.get(name)
 
-    def reserve(self, uid: str, pod: Pod, where: Placement, seen: bool = False) -> None:
+    def reserve(self, uid: str, pod: Pod, where: PodPlacement, seen: bool = False) -> None:
         """Reserve a place for a pod, which has it or will be bound to it; what it had before is freed."""
         self.release(uid)
         place(self.nodes, pod, where)
@@ -94,10 +94,10 @@ class Ledger:
         place(self.nodes, reserved.pod, reserved.where, -1)
         return reserved.where.node
 
-    def anywhere_on(self, pod: Pod, node: int) -> Placement:
+    def anywhere_on(self, pod: Pod, node: int) -> PodPlacement:
         """A place on a node that another party chose: for a share its tightest GPU, otherwise the first free ones."""
         alone = self.nodes.some(np.array([node]))
-        return Placement(node, gpus_for(pod, alone, int(alone.tightest_gpu(pod)[0])))
+        return PodPlacement(node, gpus_for(pod, alone, int(alone.tightest_gpu(pod)[0])))
 
 
 class Accounting:
@@ -114,13 +114,13 @@ class Accounting:
         ties: Ties,
         limit: float,
         product_label: str,
-        refresh: Callable[[], Awaitable[list[Machine]]],
+        refresh: Callable[[], Awaitable[list[EmptyNode]]],
     ) -> None:
         self._policy, self._ties, self._product_label, self._refresh = policy, ties, product_label, refresh
         self._caller = Caller(limit)
-        self._begun(Ledger(()), [], random.Random())
+        self._begun(NodeLedger(()), [], random.Random())
 
-    def _begun(self, ledger: Ledger, kinds: Sequence[tuple[Kind, int]], source: random.Random) -> None:
+    def _begun(self, ledger: NodeLedger, kinds: Sequence[tuple[Kind, int]], source: random.Random) -> None:
         self._ledger, self._kinds = ledger, kinds
         self._study = Study(Fragmentation.of(kinds, ledger.nodes.models), source)
         self._placer = Placer(self._policy, ledger.nodes, self._study, self._ties)
@@ -144,7 +144,7 @@ class Accounting:
         return pod, metadata["uid"], arguments.get("NodeNames") or ()
 
 
-async def machines_of(client: Client, product_label: str) -> list[Machine]:
+async def machines_of(client: Client, product_label: str) -> list[EmptyNode]:
     """The nodes of a cluster, in the order of their pools and numbers.
 
     Args:
@@ -157,7 +157,7 @@ async def machines_of(client: Client, product_label: str) -> list[Machine]:
             labels = node.metadata.labels
             model = labels.get(product_label) or labels.get(GROUP_LABEL, "")
             found.append(
-                Machine(
+                EmptyNode(
                     node.metadata.name,
                     has.get("cpu", ZERO).nanos * 1000 // NANO,
                     has.get("memory", ZERO).nanos // (NANO << 20),

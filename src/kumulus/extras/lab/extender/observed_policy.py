@@ -13,9 +13,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from kumulus.extras.lab.extender.column import Column
-from kumulus.extras.lab.extender.ledger import Accounting, Ledger
-from kumulus.extras.lab.offline.placing import Machine, Placement
+from kumulus.extras.lab.extender.column import PolicyColumn
+from kumulus.extras.lab.extender.ledger import Accounting, NodeLedger
+from kumulus.extras.lab.offline.placing import EmptyNode, PodPlacement
 from kumulus.extras.lab.policies import Pod
 from kumulus.extras.lab.policies.fragmentation import typical_kinds
 from kumulus.extras.lab.policies.load import Policy, PolicyFailed
@@ -49,8 +49,8 @@ class ObservedPolicy(Accounting):
         *,
         limit: float,
         product_label: str,
-        refresh: Callable[[], Awaitable[list[Machine]]],
-        keep: Callable[[Column], None],
+        refresh: Callable[[], Awaitable[list[EmptyNode]]],
+        keep: Callable[[PolicyColumn], None],
     ) -> None:
         super().__init__(policy, "name", limit, product_label, refresh)
         self._keep = keep
@@ -61,12 +61,12 @@ class ObservedPolicy(Accounting):
         self._lock = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
 
-    def begin(self, machines: Sequence[Machine], typical: Sequence[Pod], source: random.Random) -> None:
+    def begin(self, machines: Sequence[EmptyNode], typical: Sequence[Pod], source: random.Random) -> None:
         """Begin a repetition, with no pods and no requests so far."""
         self._waiting.clear()
         self._gone.clear()
         self._elsewhere.clear()
-        self._begun(Ledger(machines), typical_kinds(typical), source)
+        self._begun(NodeLedger(machines), typical_kinds(typical), source)
         if self._task is None:
             self._task = asyncio.create_task(self._work())
 
@@ -152,7 +152,7 @@ class ObservedPolicy(Accounting):
             with suppress(ApiError, Unreachable):
                 await self._grown()
             among, _ = self._ledger.among(asked.nodes)
-        about = Column(asked.name, self._policy.name, False, len(asked.nodes), node=asked.node)
+        about = PolicyColumn(asked.name, self._policy.name, False, len(asked.nodes), node=asked.node)
         number = self._ledger.number(asked.node)
         try:
             scored = await self._called(lambda: self._placer.scored(asked.pod, among))
@@ -170,10 +170,10 @@ class ObservedPolicy(Accounting):
                 where = await self._called(lambda: self._placer.on(asked.pod, number))
         self._reserve(uid, asked.pod, where)
 
-    def _reserve(self, uid: str, pod: Pod, where: Placement) -> None:
+    def _reserve(self, uid: str, pod: Pod, where: PodPlacement) -> None:
         self._ledger.reserve(uid, pod, where, True)
         self._placer.changed(where.node)
 
 
-def _with(column: Column, **fields: Any) -> Column:
-    return Column(**{**vars(column), **fields})
+def _with(column: PolicyColumn, **fields: Any) -> PolicyColumn:
+    return PolicyColumn(**{**vars(column), **fields})

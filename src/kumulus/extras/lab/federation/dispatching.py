@@ -15,7 +15,7 @@ from kumulus.extras.lab.measure.views import PodView
 from kumulus.extras.lab.plan.pods import PlannedJob
 from kumulus.extras.schedulers.manifests import expected_pods
 from kumulus.kube.objects import holds
-from kumulus.kube.watch import Event
+from kumulus.kube.watch import WatchEvent
 
 WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/workloads"
 CLUSTERS = "/apis/kueue.x-k8s.io/v1beta2/multikueueclusters"
@@ -95,7 +95,7 @@ class Dispatching:
         """The timeline deletes a job, which then does not count as lost."""
         self._deleted.update(self._of_plan.get(job.name, ()))
 
-    def workload(self, event: Event[Any], now: float, since: float = math.inf) -> None:
+    def workload(self, event: WatchEvent[Any], now: float, since: float = math.inf) -> None:
         """Something has happened to a Workload of the hub.
 
         Args:
@@ -144,7 +144,7 @@ class Dispatching:
             self._on[job.cluster] -= 1
             job.cluster = ""
 
-    def reach(self, event: Event[Any]) -> tuple[str, bool] | None:
+    def reach(self, event: WatchEvent[Any]) -> tuple[str, bool] | None:
         """The worker of an event, and whether the hub reaches it now; None if that has not changed."""
         name, found = event.key, event.item
         if name not in self.workers or found is None or event.kind == "DELETED":

@@ -10,12 +10,12 @@ from kumulus.extras.lab.federation.dispatching import CLUSTERS, WORKLOADS, Dispa
 from kumulus.extras.lab.federation.members import Session
 from kumulus.extras.lab.measure.clock import Clock
 from kumulus.extras.lab.measure.listening import Listener
-from kumulus.extras.lab.measure.placement import Placement
-from kumulus.extras.lab.measure.records import Records
+from kumulus.extras.lab.measure.placement import PlacementRecorder
+from kumulus.extras.lab.measure.records import ExperimentRecords
 from kumulus.extras.lab.measure.views import PodView
 from kumulus.extras.watch.history.words import Sort
 from kumulus.extras.watch.live.fleet import follow_when_there, together
-from kumulus.kube.watch import Event
+from kumulus.kube.watch import WatchEvent
 from kumulus.model.fault_effects import OfferEffects
 from kumulus.nodes.catalog.prices import Prices
 
@@ -40,9 +40,9 @@ class Listeners:
         self,
         hub: Client,
         session: Session,
-        records: Records,
+        records: ExperimentRecords,
         clock: Clock,
-        placement: Placement,
+        placement: PlacementRecorder,
         dispatching: Dispatching,
         away: Callable[[], tuple[Collection[str], dict[str, float]]],
         happened: Callable[[str, Sort], None],
@@ -57,7 +57,7 @@ class Listeners:
         self._hub = self._listener(hub, session.federation.hub, records)
         self._workers = {each.name: self._listener(each.client, each.name, records) for each in session.members}
 
-    def _listener(self, client: Client, name: str, records: Records) -> Listener:
+    def _listener(self, client: Client, name: str, records: ExperimentRecords) -> Listener:
         def seen(pod: PodView, _: bool) -> None:
             self._dispatching.pod(name, pod)
 
@@ -119,11 +119,11 @@ class Listeners:
         followed = together(self._placement.collections, {WORKLOADS: self._workload, CLUSTERS: self._reach})
         await asyncio.gather(*(follow_when_there(self._client, path, take) for path, take in followed.items()))
 
-    def _workload(self, event: Event[Any]) -> None:
+    def _workload(self, event: WatchEvent[Any]) -> None:
         now = self._clock()
         self._dispatching.workload(event, now, self._hub.heard_since(now))
 
-    def _reach(self, event: Event[Any]) -> None:
+    def _reach(self, event: WatchEvent[Any]) -> None:
         if found := self._dispatching.reach(event):
             name, active = found
             self._happened(f"the hub {'reaches' if active else 'does not reach'} {name}", Sort.OTHER)

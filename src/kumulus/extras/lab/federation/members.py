@@ -15,7 +15,7 @@ from kumulus.extras.journal.book import Journal
 from kumulus.extras.journal.errors import JournalError
 from kumulus.extras.lab.cluster.creating import Creator, Kinds, make_namespace
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.file.model import OWN, Experiment
+from kumulus.extras.lab.file.model import OWN, ExperimentSpec
 from kumulus.extras.lab.file.timeline import OUTAGES
 from kumulus.extras.lab.file.workload import NEVER
 from kumulus.extras.lab.plan.pods import Object
@@ -45,7 +45,7 @@ class Worker:
 
 
 @dataclass(frozen=True)
-class Federation:
+class RunningFederation:
     """Clusters that work as one by MultiKueue."""
 
     hub: str
@@ -70,7 +70,7 @@ class Federation:
         return {each.name: each for each in self.workers}[name]
 
 
-def require_outside(experiment: Experiment, where: str) -> None:
+def require_outside(experiment: ExperimentSpec, where: str) -> None:
     """Refuse an experiment that needs a federation but does not run on one.
 
     Args:
@@ -88,7 +88,7 @@ def require_outside(experiment: Experiment, where: str) -> None:
             )
 
 
-def require_inside(experiment: Experiment, federation: Federation) -> None:
+def require_inside(experiment: ExperimentSpec, federation: RunningFederation) -> None:
     """Refuse an experiment that cannot run on a federation.
 
     Raises:
@@ -99,7 +99,7 @@ def require_inside(experiment: Experiment, federation: Federation) -> None:
         raise LabError(several + "\n  ".join(problems))
 
 
-def _whole(experiment: Experiment) -> Iterator[str]:
+def _whole(experiment: ExperimentSpec) -> Iterator[str]:
     if experiment.scheduler.name != OWN:
         yield (
             "scheduler: in a federation Kueue queues the Jobs and each worker's own scheduler places their pods; "
@@ -115,7 +115,7 @@ def _whole(experiment: Experiment) -> Iterator[str]:
             yield f"{key}: is of one cluster, and a federation has several; leave it out, or name one by --cluster"
 
 
-def _workloads(experiment: Experiment, federation: Federation) -> Iterator[str]:
+def _workloads(experiment: ExperimentSpec, federation: RunningFederation) -> Iterator[str]:
     for index, each in enumerate(experiment.workloads):
         where = f"workloads[{index}]"
         if each.replay is not None:
@@ -138,7 +138,7 @@ def _workloads(experiment: Experiment, federation: Federation) -> Iterator[str]:
             yield f"{where}.queue: the federation's queue is {federation.queue}; write that, or leave it out"
 
 
-def _timeline(experiment: Experiment, federation: Federation) -> Iterator[str]:
+def _timeline(experiment: ExperimentSpec, federation: RunningFederation) -> Iterator[str]:
     names = [each.name for each in federation.workers]
     for index, event in enumerate(experiment.timeline):
         where = f"timeline[{index}].{event.action}"
@@ -166,7 +166,7 @@ def _timeline(experiment: Experiment, federation: Federation) -> Iterator[str]:
 
 
 @dataclass
-class Member:
+class FederationMember:
     """A worker."""
 
     name: str
@@ -182,14 +182,14 @@ class Member:
 class Session:
     """The workers that a run measures alongside its hub."""
 
-    def __init__(self, federation: Federation, members: Sequence[Member]) -> None:
+    def __init__(self, federation: RunningFederation, members: Sequence[FederationMember]) -> None:
         self.federation = federation
         self.members = tuple(members)
 
     async def begin(self, stop: asyncio.Event) -> None:
         """Wait until KWOK manages every worker's nodes: it may miss pods that are bound to a node before that."""
 
-        async def managed(member: Member) -> None:
+        async def managed(member: FederationMember) -> None:
             # A user without the right to read leases does not wait.
             with suppress(ApiError):
                 await wait_until_all_are_managed(member.client, stop)
@@ -220,7 +220,7 @@ class Session:
 
     async def _enter(
         self,
-        member: Member,
+        member: FederationMember,
         name: str,
         experiment: str,
         owner: Owner,
@@ -250,7 +250,7 @@ class Session:
     async def leave(self, name: str) -> None:
         """Remove a repetition's namespace from each worker, with everything in it."""
 
-        async def leave(member: Member) -> None:
+        async def leave(member: FederationMember) -> None:
             changes = member.journal.changes
             jobs = f"/apis/batch/v1/namespaces/{name}/jobs"
             await undo.remove_namespace(member.client, changes.run, name, [jobs])
@@ -267,7 +267,7 @@ class Session:
 
 @asynccontextmanager
 async def joined(
-    federation: Federation, run: str, experiment: str, patience: float, say: Callable[[str], None]
+    federation: RunningFederation, run: str, experiment: str, patience: float, say: Callable[[str], None]
 ) -> AsyncIterator[Session]:
     """Begin a run on the workers: undo what earlier runs left, and open a journal on each.
 
@@ -287,5 +287,5 @@ async def joined(
             around.push_async_callback(recover.end, journal)
             for line in put_back:
                 say(f"{each.name}: {line}")
-            members.append(Member(each.name, client, journal))
+            members.append(FederationMember(each.name, client, journal))
         yield Session(federation, members)

@@ -22,9 +22,9 @@ from kumulus.extras.journal.changes import Rerouted
 from kumulus.extras.journal.errors import JournalError
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.federation.dispatching import CLUSTERS
-from kumulus.extras.lab.federation.members import Federation
+from kumulus.extras.lab.federation.members import RunningFederation
 from kumulus.extras.lab.federation.proxy import Proxy
-from kumulus.extras.lab.file.timeline import Event
+from kumulus.extras.lab.file.timeline import TimelineEvent
 from kumulus.model.words import counted
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Outages:
     def __init__(
         self,
         hub: Client,
-        federation: Federation,
+        federation: RunningFederation,
         journal: Journal,
         now: Callable[[], float],
         started: Callable[[], None] = lambda: None,
@@ -80,12 +80,12 @@ class Outages:
         """The workers that the hub reaches through a proxy."""
         return [*self._led]
 
-    async def prepare(self, events: Sequence[Event]) -> None:
+    async def prepare(self, events: Sequence[TimelineEvent]) -> None:
         """Route the hub through a proxy to each worker that the timeline will cut off."""
         for name in dict.fromkeys(str(event.partition) for event in events if event.partition is not None):
             await self._lead(name)
 
-    async def do(self, event: Event) -> str:
+    async def do(self, event: TimelineEvent) -> str:
         """Kill, cut off or bring back a worker; returns what was done, in words."""
         if event.kill is not None:
             return await self._kill(event.kill)

@@ -36,7 +36,7 @@ def _from_text(unit: Unit, raw: str) -> float | None:
 
 
 @dataclass(frozen=True)
-class Amount:
+class Margin:
     """How far a measure may be from a former one."""
 
     value: float
@@ -58,19 +58,19 @@ class Amount:
         return abs(former) * self.value if self.relative else self.value
 
 
-def amount(measure: str, written: str) -> Amount | None:
+def amount(measure: str, written: str) -> Margin | None:
     """A distance of a measure: `10%`, `1pt` of a share, `2s`; None for what is none."""
     text = written.strip()
     if text.endswith("%"):
         value = _number(text.removesuffix("%"))
-        return None if value is None else Amount(value / 100, True, text)
+        return None if value is None else Margin(value / 100, True, text)
     if UNITS[measure] == "share":
         value = _number(text.removesuffix(_POINTS)) if text.endswith(_POINTS) else None
-        return None if value is None else Amount(value / 100, False, text)
+        return None if value is None else Margin(value / 100, False, text)
     found = bound(UNITS[measure], text)
     if found is None:
         found = _number(text) if UNITS[measure] not in ("s", "bytes") else None
-    return None if found is None or found < 0 else Amount(found, False, text)
+    return None if found is None or found < 0 else Margin(found, False, text)
 
 
 def examples(measure: str) -> tuple[str, str]:

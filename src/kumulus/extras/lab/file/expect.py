@@ -9,7 +9,7 @@ from typing import Annotated, Self
 
 from pydantic import ConfigDict, Field, PrivateAttr, model_validator
 
-from kumulus.extras.lab.file.amount import Amount, amount, bound, examples, towards_worse
+from kumulus.extras.lab.file.amount import Margin, amount, bound, examples, towards_worse
 from kumulus.extras.lab.file.fields import Name
 from kumulus.extras.lab.file.measures import UNITS, Unit
 from kumulus.extras.lab.file.workload import MOST_WORKERS
@@ -195,7 +195,7 @@ class Expectation(Section):
         return {name: value for name, value in values.items() if value is not None}
 
     @property
-    def distance(self) -> Amount | None:
+    def distance(self) -> Margin | None:
         """How far from the baseline it may be; None without `within`, or if that is none."""
         found = _OF_BASELINE.fullmatch(self.within or "")
         return amount(self.measure, found[1]) if found else None

@@ -8,7 +8,7 @@ from kumulus.model import durations
 from kumulus.model.checks import problem, resource_name_problems, resource_problems
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.fields import checked, short_label, text
-from kumulus.model.names import Mistake, label_key_mistake
+from kumulus.model.names import ValueMistake, label_key_mistake
 from kumulus.model.quantity import canonical_resources
 
 NAME_LENGTH = 40
@@ -25,7 +25,7 @@ def _rate_problems(where: Where, raw: object) -> list[Problem]:
     return [problem(where, f"is {shown(raw)}, more than {_HIGHEST_RATE:,.0f}", remedy)] if raw > _HIGHEST_RATE else []
 
 
-def _label_key(value: str) -> Mistake | None:
+def _label_key(value: str) -> ValueMistake | None:
     return label_key_mistake(value) if value else None
 
 
@@ -37,8 +37,8 @@ def _request_problems(where: Where, raw: object) -> list[Problem]:
     return [*resource_problems(where, raw), *named]
 
 
-def _needed(value: str) -> Mistake | None:
-    return None if value.strip() else Mistake("is empty", "write a text")
+def _needed(value: str) -> ValueMistake | None:
+    return None if value.strip() else ValueMistake("is empty", "write a text")
 
 
 Name = Annotated[str, short_label(NAME_LENGTH)]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.expect import Expectation
 from kumulus.extras.lab.file.manifest import Object, filled, objects_of, replacement_problems
-from kumulus.extras.lab.file.model import OWN, Experiment
+from kumulus.extras.lab.file.model import OWN, ExperimentSpec
 from kumulus.extras.lab.file.recording import MOST_BYTES, Recording, recording
 from kumulus.extras.lab.file.trace import TraceJob, trace_jobs
 from kumulus.extras.schedulers import SchedulerError, registry
@@ -42,10 +42,10 @@ _FILES = {
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedExperiment:
     """An experiment with what it takes from other files."""
 
-    experiment: Experiment
+    experiment: ExperimentSpec
     """The file's content."""
     directory: Path
     """The file's, which paths in it are relative to."""
@@ -76,13 +76,13 @@ class Loaded:
         return registry.get(wanted.name).names(self.directory / wanted.config) if wanted.config else ()
 
 
-def load(file: Path) -> Loaded:
+def load(file: Path) -> LoadedExperiment:
     """Read an experiment file."""
     _, text = read_text(str(file), Path(), "")
     return loaded_from(read_yaml(text, str(file)), file.resolve().parent, str(file), text)
 
 
-def loaded_from(raw: object, directory: Path, source: str, text: str) -> Loaded:
+def loaded_from(raw: object, directory: Path, source: str, text: str) -> LoadedExperiment:
     """Load an experiment from its file's content, with every file it names.
 
     Args:
@@ -91,10 +91,10 @@ def loaded_from(raw: object, directory: Path, source: str, text: str) -> Loaded:
         text: of its file, which a report keeps.
     """
     try:
-        experiment = Experiment.checked(raw, source)
+        experiment = ExperimentSpec.checked(raw, source)
     except SpecError as error:
         raise SpecError([*error.problems, *_unreadable(raw, (), directory)], source) from None
-    loaded = Loaded(experiment, directory, inputs={"experiment.yaml": text})
+    loaded = LoadedExperiment(experiment, directory, inputs={"experiment.yaml": text})
     problems: list[Problem] = []
     for where, location in references(experiment):
         try:
@@ -127,7 +127,7 @@ def _unreadable(raw: object, where: Where, directory: Path) -> Iterator[Problem]
             yield from error.problems
 
 
-def _profile_problems(loaded: Loaded) -> list[Problem]:
+def _profile_problems(loaded: LoadedExperiment) -> list[Problem]:
     """What is wrong with the scheduler's own configuration, and workloads that ask for a profile it does not have."""
     experiment, wanted = loaded.experiment, loaded.experiment.scheduler
     if wanted.config and ("scheduler", "config") not in loaded.kept:
@@ -151,13 +151,13 @@ def _profile_problems(loaded: Loaded) -> list[Problem]:
     ]
 
 
-def _with_baseline(loaded: Loaded, source: str) -> Loaded:
+def _with_baseline(loaded: LoadedExperiment, source: str) -> LoadedExperiment:
     experiment = loaded.experiment
     report = _baseline(loaded.inputs[KEPT_AS], experiment.baseline, experiment, source)
     return replace(loaded, experiment=_against(experiment, report, source), baseline=report)
 
 
-def references(experiment: Experiment) -> Iterator[tuple[Where, str]]:
+def references(experiment: ExperimentSpec) -> Iterator[tuple[Where, str]]:
     """Every file that an experiment names, with the place where it is named."""
     for index, location in enumerate(experiment.setup):
         yield ("setup", index), location
@@ -177,7 +177,7 @@ def references(experiment: Experiment) -> Iterator[tuple[Where, str]]:
         yield ("baseline",), experiment.baseline
 
 
-def overridden(loaded: Loaded, experiment: Experiment, source: str) -> Loaded:
+def overridden(loaded: LoadedExperiment, experiment: ExperimentSpec, source: str) -> LoadedExperiment:
     """An experiment of the same workloads with other fields: the inputs are the files that it names then.
 
     Args:
@@ -195,14 +195,14 @@ def overridden(loaded: Loaded, experiment: Experiment, source: str) -> Loaded:
     return found
 
 
-def with_prices(loaded: Loaded, file: Path) -> tuple[Loaded, Prices]:
+def with_prices(loaded: LoadedExperiment, file: Path) -> tuple[LoadedExperiment, Prices]:
     """An experiment whose inputs include the user's own file of machine prices, and these prices."""
     prices = with_own(file)
     kept_as = _kept_as(loaded, "prices.yaml")
     return replace(loaded, inputs={**loaded.inputs, kept_as: file.read_text(encoding="utf-8")}), prices
 
 
-def _read(loaded: Loaded, where: Where, location: str, source: str) -> None:
+def _read(loaded: LoadedExperiment, where: Where, location: str, source: str) -> None:
     if "trace" in where:
         _read_trace(loaded, where, location, source)
         return
@@ -226,7 +226,7 @@ def _read(loaded: Loaded, where: Where, location: str, source: str) -> None:
         loaded.recordings[workload.name] = recording(text, name)
 
 
-def _read_trace(loaded: Loaded, where: Where, location: str, source: str) -> None:
+def _read_trace(loaded: LoadedExperiment, where: Where, location: str, source: str) -> None:
     workload = loaded.experiment.workloads[int(where[1])]
     trace = workload.arrival.trace
     if trace is None:
@@ -251,7 +251,7 @@ def _read_trace(loaded: Loaded, where: Where, location: str, source: str) -> Non
     loaded.inputs[kept_as] = kept.getvalue()
 
 
-def _kept_as(loaded: Loaded, name: str) -> str:
+def _kept_as(loaded: LoadedExperiment, name: str) -> str:
     """A name for a copy of an input that no other input has."""
     stem, dot, suffix = name.partition(".")
     number = 1
@@ -261,7 +261,7 @@ def _kept_as(loaded: Loaded, name: str) -> str:
     return name
 
 
-def _baseline(text: str, name: str, experiment: Experiment, source: str) -> Report:
+def _baseline(text: str, name: str, experiment: ExperimentSpec, source: str) -> Report:
     """The run in a baseline's file."""
     # Most experiments have none.
     from kumulus.extras.lab.report.model import report_of
@@ -280,7 +280,7 @@ def _baseline(text: str, name: str, experiment: Experiment, source: str) -> Repo
     return report
 
 
-def _against(experiment: Experiment, report: Report, source: str) -> Experiment:
+def _against(experiment: ExperimentSpec, report: Report, source: str) -> ExperimentSpec:
     """An experiment whose expectations know the values of its baseline: the medians of its repetitions."""
     wrong: list[Problem] = []
     found: list[Expectation] = []

@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, model_validat
 from kumulus.extras.lab.file.expect import Expectation
 from kumulus.extras.lab.file.fields import LabelKey, Name, Needed, Seconds
 from kumulus.extras.lab.file.rules import rule_problems
-from kumulus.extras.lab.file.timeline import Event
+from kumulus.extras.lab.file.timeline import TimelineEvent
 from kumulus.extras.lab.file.workload import Workload
 from kumulus.extras.scaling.section import AutoscalerPool
 from kumulus.extras.schedulers import NAMES
@@ -59,7 +59,7 @@ class RunAutoscaler(Section):
 _LARGEST_SEED = 2**31 - 1
 
 
-class Scheduler(Section):
+class SchedulerSpec(Section):
     """Which scheduler places the pods."""
 
     model_config = ConfigDict(json_schema_extra={FORM: "schedulerRules"})
@@ -93,7 +93,7 @@ class About(Section):
     """What an emulated cluster cannot tell about it."""
 
 
-class Experiment(Section):
+class ExperimentSpec(Section):
     """An experiment, as its file describes it."""
 
     name: Name = Field(examples=["gpu-fill"])
@@ -125,7 +125,7 @@ class Experiment(Section):
     """How often it runs; thresholds apply to each repetition."""
     from_: Beginning | None = Field(default=None, alias="from", examples=["{snapshot: full}"])
     """What every repetition begins with; by default the cluster as it is."""
-    scheduler: Scheduler = Field(default_factory=Scheduler, examples=["{name: volcano}"])
+    scheduler: SchedulerSpec = Field(default_factory=SchedulerSpec, examples=["{name: volcano}"])
     """The scheduler that places the pods."""
     autoscaler: RunAutoscaler | None = Field(
         default=None, examples=["{nodePools: [{name: default, spec: {limits: {cpu: 100}}}]}"]
@@ -142,7 +142,7 @@ class Experiment(Section):
         json_schema_extra={"minItems": 1}, examples=["[{name: training, jobs: 10, workers: 8}]"]
     )
     """What is created."""
-    timeline: list[Event] = Field(default_factory=list, examples=["[{at: 30s, scheduler: restart}]"])
+    timeline: list[TimelineEvent] = Field(default_factory=list, examples=["[{at: 30s, scheduler: restart}]"])
     """What happens during the run."""
     until: Literal["scheduled", "running", "completed", "steady"] = Field(default="scheduled", examples=["scheduled"])
     """When it ends: when every pod has a node or was found to fit nowhere; when all pods with a node run; when all have
@@ -166,7 +166,7 @@ class Experiment(Section):
         return with_rules(cls, data, handler, rule_problems(data))
 
     @classmethod
-    def checked(cls, raw: object, source: str = "") -> Experiment:
+    def checked(cls, raw: object, source: str = "") -> ExperimentSpec:
         """An experiment from a plain mapping, as YAML gives it.
 
         Args:

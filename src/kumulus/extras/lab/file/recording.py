@@ -88,9 +88,9 @@ class Recording:
 
 
 @cache
-def kinds() -> frozenset[tuple[str, str]]:
+def recorded_kinds() -> frozenset[tuple[str, str]]:
     """What a recording may create; anything else in it is refused."""
-    ours = (kind for kind in registry.kinds() if kind.replayed)
+    ours = (kind for kind in registry.object_kinds() if kind.replayed)
     return _KINDS | {(kind.api_version(version), kind.name) for kind in ours for version in kind.versions}
 
 
@@ -172,7 +172,7 @@ def _step(value: Mapping[str, Any], made: set[str]) -> RecordedStep:
 
 
 def _object(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict) or (str(value.get("apiVersion")), str(value.get("kind"))) not in kinds():
+    if not isinstance(value, dict) or (str(value.get("apiVersion")), str(value.get("kind"))) not in recorded_kinds():
         kind = value.get("kind") if isinstance(value, dict) else value
         raise _Wrong(f"creates something that no recording has: {str(kind)[:60]}")
     metadata = value.get("metadata")

@@ -4,7 +4,7 @@ from typing import Any
 
 from kumulus.extras.lab.file.expect import BOUNDS, KEYS, LIMITS
 from kumulus.extras.lab.file.measures import UNITS, Unit
-from kumulus.extras.lab.file.model import OWN, Experiment
+from kumulus.extras.lab.file.model import OWN, ExperimentSpec
 from kumulus.extras.lab.file.timeline import ACTIONS
 from kumulus.extras.lab.file.workload import DESCRIBING, GENERATED, MOST_PRIORITY, PLACES
 from kumulus.extras.schedulers.registry import every
@@ -18,7 +18,7 @@ Schema = dict[str, Any]
 
 def experiment_schema() -> Schema:
     """The schema of an experiment file."""
-    whole, definitions = schema_of(Experiment, {**forms(), **_forms()})
+    whole, definitions = schema_of(ExperimentSpec, {**forms(), **_forms()})
     return {"$schema": DRAFT, "title": "Experiment file of Kumulus", **whole, DEFINITIONS: definitions}
 
 

@@ -8,14 +8,14 @@ from kumulus.extras.lab.file.fields import Name, Needed, Seconds
 from kumulus.extras.lab.file.workload import MOST_WORKERS
 from kumulus.model.checks import problem
 from kumulus.model.fields import FORM, Replicas, Section, found, whole
-from kumulus.stackfile.faults import Fault
+from kumulus.stackfile.faults import FaultSpec
 
 OUTAGES = ("kill", "partition", "restore")
 """What happens to a worker of a federation."""
 ACTIONS = ("fault", "clear", "resize", "scale", "scheduler", "delete", "run", *OUTAGES)
 
 
-class Resize(Section):
+class PoolResize(Section):
     """A pool that has another number of nodes from then on, until the experiment ends."""
 
     pool: Needed = Field(examples=["a100-use1"])
@@ -33,7 +33,7 @@ class Scale(Section):
     """How many pods each of its Deployments then has."""
 
 
-class Program(Section):
+class TimelineProgram(Section):
     """A command of the user's, run by /bin/sh in the experiment file's directory; its exit code has to be 0.
 
     It finds `KUBECONFIG`, and in `KUMULUS_NAMESPACE` the namespace of the workloads.
@@ -46,7 +46,7 @@ class Program(Section):
     check."""
 
 
-class Event(Section):
+class TimelineEvent(Section):
     """One thing that happens."""
 
     model_config = ConfigDict(json_schema_extra={FORM: "eventRules"})
@@ -56,11 +56,11 @@ class Event(Section):
     after: Literal["start", "created", "scheduled"] = Field(default="start", examples=["created"])
     """What `at` counts from: the start, before the first object is created; or when all pods are created, or all have a
     node."""
-    fault: Fault | None = Field(default=None, examples=["{name: rack, kind: unreachable, target: {rack: r3}}"])
+    fault: FaultSpec | None = Field(default=None, examples=["{name: rack, kind: unreachable, target: {rack: r3}}"])
     """A fault that is active from then on, as in a stack file's `faults`."""
     clear: Name | None = Field(default=None, examples=["rack"])
     """The name of a fault of this timeline to end."""
-    resize: Resize | None = Field(default=None, examples=["{pool: a100-use1, replicas: 600}"])
+    resize: PoolResize | None = Field(default=None, examples=["{pool: a100-use1, replicas: 600}"])
     """A pool gets another size."""
     scale: Scale | None = Field(default=None, examples=["{workload: web, replicas: 350}"])
     """The Deployments of a workload get another number of pods."""
@@ -68,7 +68,7 @@ class Event(Section):
     """The scheduler is stopped, started or restarted."""
     delete: Name | None = Field(default=None, examples=["training"])
     """The name of a workload whose objects are deleted, and of whose jobs no more arrive."""
-    run: Program | None = Field(default=None, examples=["{command: ./check.sh}"])
+    run: TimelineProgram | None = Field(default=None, examples=["{command: ./check.sh}"])
     """A command that is run on this machine; the experiment ends it, if it has not ended itself."""
     kill: Name | None = Field(default=None, examples=["worker-2"])
     """A worker of the stack's federation, with the runtime kwok, whose control plane is killed: every process, by

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from kumulus.extras.lab.file.fields import MOST_JOBS
-from kumulus.extras.lab.file.workload import MOST_WORKERS, Columns, Trace
+from kumulus.extras.lab.file.workload import MOST_WORKERS, Trace, TraceColumns
 from kumulus.model.durations import LONGEST, moment
 from kumulus.model.errors import Problem, SpecError, shown
 from kumulus.model.names import suggest
@@ -25,7 +25,7 @@ ASKED = ("name", "cpu", "memory", "gpus", "gpuMilli", "gpuModels", "priority", "
 
 
 @dataclass(frozen=True)
-class Asked:
+class WorkerRequests:
     """What each worker of a job asks for, where the trace says so."""
 
     name: str = ""
@@ -58,7 +58,7 @@ class TraceJob:
     """Workers; None for the workload's."""
     duration: float | None
     """Seconds; None for the workload's, or for no end."""
-    asked: Asked | None = None
+    asked: WorkerRequests | None = None
     """What its workers ask for; None for the workload's `requests`."""
 
 
@@ -143,7 +143,7 @@ def _rows(text: TextIO, chosen: Container[int], trace: Trace, source: str, kept:
     return rows
 
 
-def _reader(text: TextIO, trace: Trace, source: str) -> tuple[csv.DictReader[str], Columns]:
+def _reader(text: TextIO, trace: Trace, source: str) -> tuple[csv.DictReader[str], TraceColumns]:
     reader = csv.DictReader(text)
     headings = [heading.strip() for heading in reader.fieldnames or ()]
     reader.fieldnames = headings
@@ -157,7 +157,7 @@ def _at_speed(rows: list[TraceJob], trace: Trace) -> Iterator[TraceJob]:
         yield TraceJob((job.arrival - first) / trace.speed, job.size, length, job.asked)
 
 
-def _columns(columns: Columns, headings: list[str], source: str) -> Columns:
+def _columns(columns: TraceColumns, headings: list[str], source: str) -> TraceColumns:
     """The columns that exist: size and duration may be missing if they have their default headings."""
     missing = []
     for name in ("arrival", "size", "duration", *ASKED):
@@ -174,7 +174,7 @@ def _columns(columns: Columns, headings: list[str], source: str) -> Columns:
     return columns.model_copy(update=there)
 
 
-def _row(row: dict[str, str], columns: Columns, line: int, problems: list[Problem]) -> TraceJob | None:
+def _row(row: dict[str, str], columns: TraceColumns, line: int, problems: list[Problem]) -> TraceJob | None:
     before = len(problems)
     arrival = _arrival(row, columns, line, problems)
     size = _between(row, columns.size, 1, MOST_WORKERS, line, problems) if columns.size else None
@@ -187,7 +187,7 @@ def _row(row: dict[str, str], columns: Columns, line: int, problems: list[Proble
     return TraceJob(arrival, None if size is None else math.ceil(size), duration, asked)
 
 
-def _arrival(row: dict[str, str], columns: Columns, line: int, problems: list[Problem]) -> float | None:
+def _arrival(row: dict[str, str], columns: TraceColumns, line: int, problems: list[Problem]) -> float | None:
     return _between(row, columns.arrival, -1e12, 1e12, line, problems)
 
 
@@ -203,7 +203,7 @@ def _between(
     return None
 
 
-def _asked(row: dict[str, str], columns: Columns, line: int, problems: list[Problem]) -> Asked | None:
+def _asked(row: dict[str, str], columns: TraceColumns, line: int, problems: list[Problem]) -> WorkerRequests | None:
     def cell(name: str) -> str:
         heading = getattr(columns, name)
         return (row.get(heading) or "").strip() if heading else ""
@@ -230,7 +230,7 @@ def _asked(row: dict[str, str], columns: Columns, line: int, problems: list[Prob
     if gpus > 1 and share != 1000:
         remedy = "write 1000; a part of a GPU is of a single one"
         problems.append(Problem(f"line {line}, {columns.gpuMilli}", f"is {share} of {gpus} GPUs", remedy))
-    return Asked(
+    return WorkerRequests(
         name=cell("name"),
         cpu=amount("cpu", NANO // 1000),
         memory=amount("memory", NANO << 20),

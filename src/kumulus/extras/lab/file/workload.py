@@ -15,7 +15,7 @@ from kumulus.model.names import instead, label_key_mistake
 from kumulus.model.topology import LEVELS
 
 
-class Columns(Section):
+class TraceColumns(Section):
     """The columns of a trace, by their headings in its first line."""
 
     arrival: Needed = Field(default="arrival", examples=["submit_time"])
@@ -65,7 +65,7 @@ class Trace(Section):
 
     file: Needed = Field(examples=["traces/small.csv"])
     """The trace's path, relative to the experiment file: CSV with a header line and a line for each job."""
-    columns: Columns = Field(default_factory=Columns, examples=["{arrival: submit_time}"])
+    columns: TraceColumns = Field(default_factory=TraceColumns, examples=["{arrival: submit_time}"])
     """The headings of the columns to use."""
     speed: Rate = Field(default=1.0, examples=["60"])
     """How many times faster than recorded the trace is replayed, both arrivals and durations."""

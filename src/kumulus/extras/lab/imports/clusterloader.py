@@ -10,7 +10,7 @@ from typing import Any
 
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.manifest import objects_of
-from kumulus.extras.lab.imports.found import NODES, Imported, document, named, template, text_of
+from kumulus.extras.lab.imports.found import NODES, ImportedBenchmark, document, named, template, text_of
 from kumulus.extras.schedulers.manifests import COUNTED
 
 _PARAMETER = re.compile(r"\{\{-?\s*(\$\w+)\s*:=\s*DefaultParam\s+\.\w+\s+(.*?)\s*-?\}\}")
@@ -22,7 +22,7 @@ _THRESHOLDS = {
 }
 
 
-def read(file: Path) -> list[Imported]:
+def read(file: Path) -> list[ImportedBenchmark]:
     """The test of a file.
 
     Raises:
@@ -39,7 +39,7 @@ def read(file: Path) -> list[Imported]:
     test = document(file, text)
     if not isinstance(test, Mapping) or not isinstance(test.get("steps"), list):
         raise LabError(f"{file} has no steps\n  Write a test of ClusterLoader2")
-    found = Imported(named("cl2", test.get("name", file.stem)), f"ClusterLoader2, {file.name}")
+    found = ImportedBenchmark(named("cl2", test.get("name", file.stem)), f"ClusterLoader2, {file.name}")
     found.nodes(_NODES, NODES)
     found.missing.append(f"its cluster: here it has {_NODES} nodes")
     rates = {each["name"]: rate for each in test.get("tuningSets") or () for rate in (_rate(each),)}
@@ -68,7 +68,11 @@ def read(file: Path) -> list[Imported]:
 
 
 def _bundle(
-    found: Imported, file: Path, phase: Mapping[str, Any], bundle: Mapping[str, Any], rates: Mapping[str, float | None]
+    found: ImportedBenchmark,
+    file: Path,
+    phase: Mapping[str, Any],
+    bundle: Mapping[str, Any],
+    rates: Mapping[str, float | None],
 ) -> None:
     among = phase.get("namespaceRange") or {"min": 1, "max": 1}
     jobs = (among["max"] - among["min"] + 1) * phase["replicasPerNamespace"]

@@ -10,7 +10,7 @@ from kumulus.cli.errors import refuse_others
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.fields import NAME_LENGTH
 from kumulus.extras.lab.file.manifest import Object
-from kumulus.extras.lab.file.model import Experiment
+from kumulus.extras.lab.file.model import ExperimentSpec
 from kumulus.extras.lab.imports.templates import filled
 from kumulus.extras.lab.traces.writing import refuse_invalid, yaml_text
 from kumulus.host import files
@@ -25,7 +25,7 @@ NODES: dict[str, Any] = {"nodeTemplate": {"capacity": {"cpu": "4", "memory": "32
 
 
 @dataclass
-class Imported:
+class ImportedBenchmark:
     """A benchmark as an experiment."""
 
     name: str
@@ -83,7 +83,7 @@ class Imported:
             **({"expect": self.expect} if self.expect else {}),
         }
         cluster = {"runtime": "kwok", **({"kwok": self.kwok} if self.kwok else {}), "nodeGroups": self.groups}
-        refuse_invalid(Experiment, experiment, self.name)
+        refuse_invalid(ExperimentSpec, experiment, self.name)
         refuse_invalid(ClusterSpec, cluster, stack)
         texts = {
             f"{self.name}.yaml": yaml_text(experiment),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.imports.found import Imported, document, named
+from kumulus.extras.lab.imports.found import ImportedBenchmark, document, named
 from kumulus.model.quantity import NANO, parse
 
 _API = "kueue.x-k8s.io/v1beta2"
@@ -18,7 +18,7 @@ _TAS = "kueue.x-k8s.io/podset-"
 _LEVELS = {"block": "racksPerBlock", "rack": "nodesPerRack"}
 
 
-def read(file: Path) -> list[Imported]:
+def read(file: Path) -> list[ImportedBenchmark]:
     """The test of a generator, with the thresholds next to it.
 
     Raises:
@@ -28,7 +28,7 @@ def read(file: Path) -> list[Imported]:
     if not isinstance(generator, Mapping) or not generator.get("cohorts"):
         raise LabError(f"{file} has no cohorts\n  Write a generator.yaml of Kueue's performance tests")
     name = file.resolve().parent.name
-    found = Imported(named("kueue", name), f"Kueue, test/performance/scheduler/configs/{name}")
+    found = ImportedBenchmark(named("kueue", name), f"Kueue, test/performance/scheduler/configs/{name}")
     found.more = {"scheduler": {"name": "kueue"}, "until": "completed"}
     topology = generator.get("topology") or {}
     flavor: dict[str, Any] = {"topologyName": topology["name"]} if topology else {}
@@ -51,7 +51,7 @@ def _queues(generator: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, An
                     yield of, queues, named(of, queues["className"], str(each))
 
 
-def _queue(found: Imported, cohort: str, spec: Mapping[str, Any], name: str) -> float:
+def _queue(found: ImportedBenchmark, cohort: str, spec: Mapping[str, Any], name: str) -> float:
     """Add a queue with its workloads; returns its nominal quota in CPUs."""
     quota = {"name": "cpu", "nominalQuota": str(spec["nominalQuota"])}
     if "borrowingLimit" in spec:
@@ -82,7 +82,7 @@ def _queue(found: Imported, cohort: str, spec: Mapping[str, Any], name: str) -> 
     return parse(quota["nominalQuota"]).nanos / NANO
 
 
-def _nodes(found: Imported, topology: Mapping[str, Any], total: float) -> None:
+def _nodes(found: ImportedBenchmark, topology: Mapping[str, Any], total: float) -> None:
     if not topology:
         capacity = {"cpu": str(_CPUS), "memory": "256Gi", "pods": "110"}
         found.nodes(max(1, math.ceil(total / _CPUS)), {"nodeTemplate": {"capacity": capacity}})
@@ -102,7 +102,7 @@ def _nodes(found: Imported, topology: Mapping[str, Any], total: float) -> None:
     found.nodes(replicas, {"topology": section, "nodeTemplate": {"capacity": capacity}})
 
 
-def _thresholds(found: Imported, file: Path) -> None:
+def _thresholds(found: ImportedBenchmark, file: Path) -> None:
     if not file.is_file():
         found.missing.append("thresholds: there is no rangespec.yaml next to it")
         return

@@ -13,7 +13,7 @@ from typing import Any
 
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.manifest import Object, objects_of
-from kumulus.extras.lab.imports.found import NODES, Imported, chosen, document, named, text_of
+from kumulus.extras.lab.imports.found import NODES, ImportedBenchmark, chosen, document, named, text_of
 from kumulus.extras.lab.imports.nodes import group_of, labelled, resource_slices
 from kumulus.extras.lab.imports.templates import INDEX, Index, filled
 from kumulus.extras.lab.traces.writing import yaml_text
@@ -32,7 +32,7 @@ _MOST, _KINDS = 1000, 50
 _UNREAD = ("steadyState", "steadyStateParam", "persistentVolumeTemplatePath", "persistentVolumeClaimTemplatePath")
 
 
-def read(file: Path, case: str = "", workload: str = "") -> list[Imported]:
+def read(file: Path, case: str = "", workload: str = "") -> list[ImportedBenchmark]:
     """The cases of a file, each with each of its workloads.
 
     Args:
@@ -63,13 +63,13 @@ class _Reading:
     def __init__(self, file: Path, case: Mapping[str, Any], workload: Mapping[str, Any]) -> None:
         self._file, self._case, self._workload = file, case, workload
         source = f"scheduler_perf, {file.parent.name}/{file.name}: {case['name']}/{workload['name']}"
-        self._found = Imported(named(case["name"], workload["name"]), source)
+        self._found = ImportedBenchmark(named(case["name"], workload["name"]), source)
         self._before = self._nodes_made = self._claims = 0
         self._groups: list[tuple[str, Object]] = []
         self._whole = True
         self._ranks: dict[bool, list[int]] = {False: [], True: []}
 
-    def made(self) -> Imported:
+    def made(self) -> ImportedBenchmark:
         found, collecting = self._found, False
         for op in self._case["workloadTemplate"]:
             collecting = op["opcode"] == "startCollectingMetrics" or (

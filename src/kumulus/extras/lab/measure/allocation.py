@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kumulus.extras.lab.measure.over_time import GpuHours, Meter
+from kumulus.extras.lab.measure.over_time import CostMeter, GpuHours
 from kumulus.extras.lab.measure.views import NodeView
 from kumulus.extras.lab.policies.nodes import WHOLE_GPU
 from kumulus.extras.watch.live.amounts import NOTHING, Amounts
@@ -15,7 +15,7 @@ Cell = tuple[str, str]
 
 
 @dataclass
-class Share:
+class GpuShare:
     """GPUs of one product in one zone."""
 
     capacity: int = 0
@@ -33,7 +33,7 @@ class Share:
 
 
 @dataclass
-class Part:
+class ClusterPart:
     """What a cluster has, one of several that are measured together or all of them."""
 
     nodes: int = 0
@@ -74,7 +74,7 @@ class Part:
         self.milli += sign * milli
 
 
-class Allocation(Part):
+class Allocation(ClusterPart):
     """The nodes of a cluster, or of all that are measured together, and what pods have of them.
 
     Args:
@@ -90,11 +90,11 @@ class Allocation(Part):
         parts: what each of several clusters has, by its name; empty if there is only one.
     """
 
-    def __init__(self, meter: Meter | None = None, hours: GpuHours | None = None) -> None:
+    def __init__(self, meter: CostMeter | None = None, hours: GpuHours | None = None) -> None:
         super().__init__()
-        self.meter = meter or Meter()
+        self.meter = meter or CostMeter()
         self.hours = hours or GpuHours()
-        self.cells: dict[Cell, Share] = {}
+        self.cells: dict[Cell, GpuShare] = {}
         self._nodes: dict[str, NodeView] = {}
         self.every: dict[str, NodeView] = {}
         self._used: dict[str, Amounts] = {}
@@ -106,7 +106,7 @@ class Allocation(Part):
         self.kinds: Counter[str] = Counter()
         self.nodes_came = self.nodes_gone = 0
         self._counting = True
-        self.parts: dict[str, Part] = {}
+        self.parts: dict[str, ClusterPart] = {}
 
     @property
     def gpus(self) -> float:
@@ -176,7 +176,7 @@ class Allocation(Part):
         """Remove a pod from its node; the arguments are those of :meth:`bind`."""
         self._change(node, wants, share, -1)
 
-    def by_cell(self) -> Mapping[Cell, Share]:
+    def by_cell(self) -> Mapping[Cell, GpuShare]:
         """GPUs by product and zone, where there are any."""
         return {cell: share for cell, share in sorted(self.cells.items()) if share.capacity}
 
@@ -213,8 +213,8 @@ class Allocation(Part):
         free = max(0, node.has.gpus * WHOLE_GPU - milli)
         self.account(node.has, used, milli, sign)
         if node.cluster:
-            self.parts.setdefault(node.cluster, Part()).account(node.has, used, milli, sign)
-        cell = self.cells.setdefault((node.product, node.zone), Share())
+            self.parts.setdefault(node.cluster, ClusterPart()).account(node.has, used, milli, sign)
+        cell = self.cells.setdefault((node.product, node.zone), GpuShare())
         cell.capacity += sign * node.has.gpus
         cell.milli += sign * milli
         cell.free += sign * free

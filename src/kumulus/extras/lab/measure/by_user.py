@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from kumulus.extras.lab.measure.records import Records
+from kumulus.extras.lab.measure.records import ExperimentRecords
 from kumulus.extras.lab.measure.states import JobRecord, PodRecord, span
 from kumulus.extras.lab.measure.statistics import Between, Measured, Times, known
 
@@ -94,7 +94,7 @@ class Users:
         return {"t": [round(each, 3) for each in times], **share}
 
 
-def users_of(records: Records, names: Mapping[str, str], until: float) -> Users:
+def users_of(records: ExperimentRecords, names: Mapping[str, str], until: float) -> Users:
     """What each user had.
 
     Args:
@@ -156,7 +156,7 @@ def waited(job: JobRecord) -> Between | None:
     return None if job.broken else job.between("first", "last")
 
 
-def slowdowns(records: Records) -> dict[str, Between]:
+def slowdowns(records: ExperimentRecords) -> dict[str, Between]:
     """By the name of each job that has completed, the time that it took over the time that it takes if it never waits.
 
     It took from its first pod's creation to its last pod's end. If it never waits, the pods that succeeded run for as

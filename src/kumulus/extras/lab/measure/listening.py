@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.extras.lab.measure.allocation import Allocation
 from kumulus.extras.lab.measure.clock import Clock, Hearing
-from kumulus.extras.lab.measure.placement import Placement
-from kumulus.extras.lab.measure.records import GROUPS_VERSION, Records
+from kumulus.extras.lab.measure.placement import PlacementRecorder
+from kumulus.extras.lab.measure.records import GROUPS_VERSION, ExperimentRecords
 from kumulus.extras.lab.measure.views import (
     FINAL,
     ClaimView,
@@ -24,16 +24,16 @@ from kumulus.extras.lab.measure.views import (
     node_view,
     pod_view,
 )
-from kumulus.extras.lab.plan.gpu_claims import Demand
+from kumulus.extras.lab.plan.gpu_claims import GpuDemand
 from kumulus.extras.lab.plan.pods import WORKLOAD_LABEL
 from kumulus.extras.watch.live.amounts import NOTHING
-from kumulus.extras.watch.live.devices import Devices, Published, published_from
+from kumulus.extras.watch.live.devices import LiveDevices, PublishedSlice, published_from
 from kumulus.extras.watch.live.fleet import SLICES, follow_when_there
 from kumulus.kube.errors import tolerating
 from kumulus.kube.messages import MessageCodec
 from kumulus.kube.objects import NODES, identity
 from kumulus.kube.pods import PODS, UNFINISHED
-from kumulus.kube.watch import Event, Events, Interrupted, News, Resumed, Synced, follow
+from kumulus.kube.watch import Events, News, Resumed, Synced, WatchEvent, WatchInterrupted, follow
 from kumulus.model.fault_effects import OfferEffects
 from kumulus.model.pools import INSTANCE_TYPE_LABEL
 from kumulus.model.slices import RESOURCE_API
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 OnPod = Callable[[PodView, bool], None]
 OnClaim = Callable[[str, ClaimView | None], None]
-Take = Callable[[Event[Any], float, float], None]
+Take = Callable[[WatchEvent[Any], float, float], None]
 """Takes an event, with the time at which it was heard, and since when it may have happened."""
 _ABSENT = (403, 404)
 
@@ -66,11 +66,11 @@ class Listener:
     def __init__(
         self,
         client: Client,
-        records: Records,
+        records: ExperimentRecords,
         clock: Clock,
-        placement: Placement | None = None,
+        placement: PlacementRecorder | None = None,
         on_pod: OnPod | None = None,
-        known: Mapping[str, Demand] = MappingProxyType({}),
+        known: Mapping[str, GpuDemand] = MappingProxyType({}),
         cluster: str = "",
     ) -> None:
         self._known = known
@@ -121,7 +121,7 @@ class Listener:
         """Watch the nodes until cancelled; raises the same errors as :meth:`pods`."""
         taints: dict[str, tuple[tuple[str, str], ...]] = {}
 
-        def take(event: Event[Any], now: float, _: float) -> None:
+        def take(event: WatchEvent[Any], now: float, _: float) -> None:
             found = None if event.kind == "DELETED" else _taints(event.item)
             if found != taints.get(event.key):
                 # The node came, went, or has other taints than before; its heartbeats are no change.
@@ -144,7 +144,7 @@ class Listener:
     async def slices(self, synced: asyncio.Event) -> None:
         """Watch the GPUs that nodes publish for claims until cancelled; does nothing if there are no such objects."""
 
-        def publish(event: Event[Any], *_: float) -> None:
+        def publish(event: WatchEvent[Any], *_: float) -> None:
             gone = event.kind == "DELETED" or event.item is None
             self._priced.publish(event.key, None if gone else published_from(event.item))
 
@@ -162,7 +162,7 @@ class Listener:
             synced: set when the existing claims are known.
         """
 
-        def claim(event: Event[Any], *_: float) -> None:
+        def claim(event: WatchEvent[Any], *_: float) -> None:
             gone = event.kind == "DELETED" or event.item is None
             take(event.key, None if gone else claim_view(event.item))
 
@@ -177,7 +177,7 @@ class Listener:
             synced: set when the existing groups are known, or when there are none.
         """
 
-        def group(event: Event[Any], now: float, since: float) -> None:
+        def group(event: WatchEvent[Any], now: float, since: float) -> None:
             if event.item is not None and event.kind != "DELETED":
                 self._records.groups.put(event.key, event.item, now, since)
 
@@ -205,7 +205,7 @@ class Listener:
                 elif isinstance(each, Synced):
                     hearing.synced()
                     synced.set()
-                elif isinstance(each, Interrupted):
+                elif isinstance(each, WatchInterrupted):
                     self.interruptions += 1
                     hearing.interrupted()
                     self._silent[take.__name__] = (self._clock(), str(each.error))
@@ -213,7 +213,7 @@ class Listener:
                     hearing.resumed()
                     self._silent.pop(take.__name__, None)
 
-    def _pod(self, event: Event[Any], now: float, since: float) -> None:
+    def _pod(self, event: WatchEvent[Any], now: float, since: float) -> None:
         if event.item is not None:
             pod = pod_view(event.item, self._known)
             pod = pod._replace(node=in_cluster(self._cluster, pod.node), cluster=self._cluster)
@@ -239,7 +239,9 @@ def _taints(message: Any) -> tuple[tuple[str, str], ...] | None:
     return None if message is None else tuple(sorted((each.key, each.effect) for each in message.spec.taints))
 
 
-async def occupy(client: Client, records: Records, placement: Placement | None = None, cluster: str = "") -> None:
+async def occupy(
+    client: Client, records: ExperimentRecords, placement: PlacementRecorder | None = None, cluster: str = ""
+) -> None:
     """Account for the pods that exist before the experiment; those outside its namespaces are assumed to stay."""
     bound = {"fieldSelector": f"spec.nodeName!=,{UNFINISHED}"}
     async for page in client.listed(PODS, MessageCodec("Pod"), bound):
@@ -258,7 +260,7 @@ class PricedNodes:
         self._cluster = cluster
         self._offers: Sequence[OfferEffects] = ()
         self._nodes: dict[str, tuple[NodeView, tuple[str, str, str]]] = {}
-        self._devices = Devices()
+        self._devices = LiveDevices()
 
     def put(self, key: str, message: Any, product_label: str, prices: Prices) -> None:
         """Add or update a node.
@@ -285,7 +287,7 @@ class PricedNodes:
         for key in self._nodes:
             self._allocation.put_node(self._at_price_of_now(key))
 
-    def publish(self, key: str, slices: Published | None) -> None:
+    def publish(self, key: str, slices: PublishedSlice | None) -> None:
         """Set a ResourceSlice, None if it is gone; its node has the GPUs in it, which claims can have."""
         found = slices and replace(slices, node=in_cluster(self._cluster, slices.node))
         for node in self._devices.set_slice(key, found):

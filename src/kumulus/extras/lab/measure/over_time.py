@@ -74,7 +74,7 @@ def idle_share(has: Amounts, used: Amounts, shares: int = 0) -> float:
     return min(1.0, max(0.0, 1.0 - max(parts, default=1.0)))
 
 
-class Meter(OverTime):
+class CostMeter(OverTime):
     """Adds up what nodes cost: their price, the part of it for which nothing runs, and the GPUs that pods have.
 
     Nodes without a price are counted separately and cost nothing.

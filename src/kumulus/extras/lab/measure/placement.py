@@ -15,16 +15,16 @@ from kumulus.extras.watch.history.recorder import Facts, JobKey, Recorder
 from kumulus.extras.watch.history.words import Sort
 from kumulus.extras.watch.live import reports
 from kumulus.extras.watch.live.fleet import Take, together
-from kumulus.extras.watch.live.node import Places, node_from
-from kumulus.extras.watch.live.pod import Pod, pod_from
-from kumulus.kube.watch import Event
+from kumulus.extras.watch.live.node import PlaceLabels, node_from
+from kumulus.extras.watch.live.pod import ClusterPod, pod_from
+from kumulus.kube.watch import WatchEvent
 
-_WAITING_ROOMS = tuple(kind.read_at for kind in registry.kinds() if kind.says_why)
+_WAITING_ROOMS = tuple(kind.read_at for kind in registry.object_kinds() if kind.says_why)
 """Where jobs wait before any of their pods is tried, so that no pod says why they wait."""
-_HELPERS = frozenset({"PriorityClass", *(kind.name for kind in registry.kinds() if kind.job)})
+_HELPERS = frozenset({"PriorityClass", *(kind.name for kind in registry.object_kinds() if kind.job)})
 
 
-class Placement:
+class PlacementRecorder:
     """Records a repetition.
 
     Args:
@@ -38,7 +38,7 @@ class Placement:
     """
 
     def __init__(
-        self, about: dict[str, Any], places: Places, clock: Callable[[], float], queues: Mapping[str, str]
+        self, about: dict[str, Any], places: PlaceLabels, clock: Callable[[], float], queues: Mapping[str, str]
     ) -> None:
         self._recorder = Recorder(about)
         self._places = places
@@ -107,7 +107,7 @@ class Placement:
         """Record that something else has happened."""
         self._recorder.happened(what, sort, self._now())
 
-    def _job_of(self, workload: str, job: str, pod: Pod, at: int) -> JobKey:
+    def _job_of(self, workload: str, job: str, pod: ClusterPod, at: int) -> JobKey:
         kind, _, name = pod.job.partition("/")
         if not job:
             return JobKey(name, kind, pod.namespace)
@@ -117,7 +117,7 @@ class Placement:
         self._note(job, key, facts._replace(priority=pod.priority), at)
         return key
 
-    def _take_report(self, read: Callable[[Any], JobReport | None], event: Event[Any]) -> None:
+    def _take_report(self, read: Callable[[Any], JobReport | None], event: WatchEvent[Any]) -> None:
         # A deleted object has no news.
         if event.kind == "DELETED" or event.item is None:
             return

@@ -20,7 +20,7 @@ GROUPS_VERSION = "scheduling.k8s.io/v1beta1"
 _PLACED = "PodGroupInitiallyScheduled"
 
 
-class Records:
+class ExperimentRecords:
     """Everything that is known of an experiment's pods and jobs.
 
     Args:
@@ -32,7 +32,7 @@ class Records:
         self.jobs = {name: JobRecord(workload, workers) for name, workload, workers in jobs}
         self.allocation = allocation
         self.faulted = Faulted()
-        self.groups = Groups()
+        self.groups = ObservedPodGroups()
         self.counts: Counter[str] = Counter()
         self.changed = 0.0
         self.nodes_changed = 0.0
@@ -237,14 +237,14 @@ class GroupRecord(Timed):
     """Whether its condition has said that it was placed, or that it was not."""
 
 
-class Groups:
+class ObservedPodGroups:
     """The PodGroups of gangs that were seen, by `namespace/name`."""
 
     def __init__(self) -> None:
         self._seen: dict[str, GroupRecord] = {}
 
     def put(self, name: str, found: Mapping[str, Any], now: float, since: float) -> None:
-        """Add or update a group; the times are those of :meth:`kumulus.extras.lab.measure.records.Records.put`.
+        """Add or update a group; the times are those of :meth:`ExperimentRecords.put`.
 
         That of a Job that is no gang, which Kubernetes makes too, is placed with its first pod: it would say nothing.
         """

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from kumulus.extras.lab.cluster.components import SCHEDULER, Components, Usage
-from kumulus.extras.lab.measure.records import Records
+from kumulus.extras.lab.cluster.components import SCHEDULER, Components, ComponentUsage
+from kumulus.extras.lab.measure.records import ExperimentRecords
 from kumulus.kube import ApiError, Unreachable
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Series:
 
 
 @dataclass
-class Counted:
+class BindingCounts:
     """The API server's count of bindings and ours at one time: seconds, its count, ours; and its count of events."""
 
     at: float
@@ -84,7 +84,7 @@ class Sampler:
         placements: how many placements of groups kube-scheduler had evaluated at the start, and at the end.
     """
 
-    records: Records
+    records: ExperimentRecords
     """What the watch has seen."""
     components: Components
     """The cluster's processes."""
@@ -99,8 +99,8 @@ class Sampler:
     more: Callable[[], Mapping[str, float]] = dict
     """Further values to sample, by column."""
     series: Series = field(default_factory=Series)
-    counted: list[Counted] = field(default_factory=list)
-    began: dict[str, Usage] = field(default_factory=dict)
+    counted: list[BindingCounts] = field(default_factory=list)
+    began: dict[str, ComponentUsage] = field(default_factory=dict)
     used: dict[str, float] = field(default_factory=dict)
     peaks: dict[str, int] = field(default_factory=dict)
     placements: list[int] = field(default_factory=list)
@@ -130,7 +130,7 @@ class Sampler:
         found = await count(self.client, patience) if self.client is not None else None
         if found is not None:
             self._bound = self.records.counts["bound"]
-            self.counted.append(Counted(self.now(), found[0], self._bound, found[1]))
+            self.counted.append(BindingCounts(self.now(), found[0], self._bound, found[1]))
 
     async def count_placements(self) -> None:
         """Ask the cluster's own kube-scheduler how many placements of groups it has evaluated."""
@@ -181,10 +181,10 @@ class Sampler:
         if not usage:
             return {}
         total = sum(each.memory for each in usage.values())
-        mine = usage.get(self.scheduler, Usage(0.0, 0))
+        mine = usage.get(self.scheduler, ComponentUsage(0.0, 0))
         self.peaks["controlPlane"] = max(self.peaks.get("controlPlane", 0), total)
         self.peaks["scheduler"] = max(self.peaks.get("scheduler", 0), mine.memory)
-        self.used = {name: each.cpu - self.began.get(name, Usage(0.0, 0)).cpu for name, each in usage.items()}
+        self.used = {name: each.cpu - self.began.get(name, ComponentUsage(0.0, 0)).cpu for name, each in usage.items()}
         return {
             **{f"cpu {name}": seconds for name, seconds in self.used.items()},
             "cpu client": self.own_cpu(),

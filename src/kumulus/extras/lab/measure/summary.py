@@ -8,8 +8,8 @@ from itertools import pairwise
 
 from kumulus.extras.lab.file.measures import UNITS
 from kumulus.extras.lab.measure.by_user import waited
-from kumulus.extras.lab.measure.records import Records
-from kumulus.extras.lab.measure.sampler import Counted, Sampler
+from kumulus.extras.lab.measure.records import ExperimentRecords
+from kumulus.extras.lab.measure.sampler import BindingCounts, Sampler
 from kumulus.extras.lab.measure.states import CAUSES, PodRecord, most_in_any_second, span
 from kumulus.extras.lab.measure.statistics import RESOLUTION, Between, Measured, Times, known, known_time, rate
 
@@ -23,7 +23,7 @@ _NUMBER = re.compile(r"\b\d+\b")
 _LONGEST = 200
 
 
-def measures(records: Records, sampler: Sampler, created_in: float, lasted: float) -> dict[str, Measured]:
+def measures(records: ExperimentRecords, sampler: Sampler, created_in: float, lasted: float) -> dict[str, Measured]:
     """The measures of a repetition; those that could not be taken are left out.
 
     Args:
@@ -48,7 +48,7 @@ def measures(records: Records, sampler: Sampler, created_in: float, lasted: floa
     return found
 
 
-def _pods(records: Records) -> dict[str, Measured]:
+def _pods(records: ExperimentRecords) -> dict[str, Measured]:
     counts = records.counts
     return {
         "pods.created": counts["created"],
@@ -64,7 +64,7 @@ def _pods(records: Records) -> dict[str, Measured]:
     }
 
 
-def _jobs(records: Records) -> dict[str, Measured]:
+def _jobs(records: ExperimentRecords) -> dict[str, Measured]:
     jobs = records.jobs.values()
     waits = Times()
     for job in jobs:
@@ -79,7 +79,7 @@ def _jobs(records: Records) -> dict[str, Measured]:
     }
 
 
-def _scheduling(records: Records) -> dict[str, Measured]:
+def _scheduling(records: ExperimentRecords) -> dict[str, Measured]:
     pods = records.pods.values()
     to_schedule, to_run = Times(), Times()
     for record in pods:
@@ -99,7 +99,7 @@ def _scheduling(records: Records) -> dict[str, Measured]:
     return found
 
 
-def _allocation(records: Records, lasted: float) -> dict[str, Measured]:
+def _allocation(records: ExperimentRecords, lasted: float) -> dict[str, Measured]:
     allocation, hours = records.allocation, records.allocation.hours.measures()
     found: dict[str, Measured] = {f"allocation.{what}": allocation.peak[what] for what in ("cpu", "memory")}
     found |= {f"allocation.{what}End": allocation.share(what) for what in ("cpu", "memory")}
@@ -148,7 +148,7 @@ def _unheard(found: Mapping[str, Measured], used: float, idle: float, unsure: fl
     return {name: each for name, each in sums.items() if name in found and each is not None}
 
 
-def _lost(records: Records, lasted: float) -> dict[str, Measured]:
+def _lost(records: ExperimentRecords, lasted: float) -> dict[str, Measured]:
     """GPU-seconds of pods that ended without success, in all and by cause; nothing if no pod wants a GPU."""
     if not any(record.gpus for record in records.pods.values()):
         return {}
@@ -162,7 +162,7 @@ def _lost(records: Records, lasted: float) -> dict[str, Measured]:
     return {f"work.lost{name}": known(each.most, each) for name, each in sums.items()}
 
 
-def _groups(records: Records, sampler: Sampler) -> dict[str, Measured]:
+def _groups(records: ExperimentRecords, sampler: Sampler) -> dict[str, Measured]:
     found = records.groups.measures(records.pods.values())
     # A scheduler that was restarted counts from its start.
     if found and len(sampler.placements) == 2 and sampler.placements[0] <= sampler.placements[1]:
@@ -188,7 +188,7 @@ def _usage(sampler: Sampler) -> dict[str, float]:
     return found
 
 
-def _counter(counted: Sequence[Counted]) -> dict[str, float]:
+def _counter(counted: Sequence[BindingCounts]) -> dict[str, float]:
     """The API server's counts over the whole measurement, and how much our count of bindings differs from its own.
 
     Nothing if the API server was restarted, since it counts from its start.
@@ -202,7 +202,7 @@ def _counter(counted: Sequence[Counted]) -> dict[str, float]:
     return found
 
 
-def _anew(before: Counted, after: Counted) -> bool:
+def _anew(before: BindingCounts, after: BindingCounts) -> bool:
     return after.counted < before.counted or after.events < before.events
 
 

@@ -8,7 +8,7 @@ from kumulus.extras.lab.file.amount import NOT_MEASURED, between, shown
 from kumulus.extras.lab.file.expect import Expectation, OfFault
 from kumulus.extras.lab.file.measures import UNITS
 from kumulus.extras.lab.measure.faulted import Faulted, most_at_once
-from kumulus.extras.lab.measure.records import Records
+from kumulus.extras.lab.measure.records import ExperimentRecords
 from kumulus.extras.lab.measure.statistics import Between, Measured
 from kumulus.model.words import counted, listed
 
@@ -17,7 +17,7 @@ _WORDS = {"atMost": "at most", "atLeast": "at least", "equals": "exactly"}
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ExpectationVerdict:
     """One expectation, and whether it holds."""
 
     what: str
@@ -28,9 +28,11 @@ class Verdict:
     """What was found."""
 
 
-def verdicts(expected: Sequence[Expectation], measured: Mapping[str, Measured], records: Records) -> list[Verdict]:
+def verdicts(
+    expected: Sequence[Expectation], measured: Mapping[str, Measured], records: ExperimentRecords
+) -> list[ExpectationVerdict]:
     """Judge each expectation: a measure that is not known may still be known to be on one side of a threshold."""
-    found: list[Verdict] = []
+    found: list[ExpectationVerdict] = []
     for each in expected:
         if each.measure:
             found += [_threshold(each.measure, kind, bound, measured) for kind, bound in each.bounds().items()]
@@ -44,19 +46,19 @@ def verdicts(expected: Sequence[Expectation], measured: Mapping[str, Measured], 
     return found
 
 
-def _threshold(measure: str, kind: str, bound: float, measured: Mapping[str, Measured]) -> Verdict:
+def _threshold(measure: str, kind: str, bound: float, measured: Mapping[str, Measured]) -> ExpectationVerdict:
     unit = UNITS[measure]
     what = f"{measure} {_WORDS[kind]} {shown(unit, bound)}"
     value = measured.get(measure)
     if value is None:
-        return Verdict(what, False, NOT_MEASURED)
+        return ExpectationVerdict(what, False, NOT_MEASURED)
     if not isinstance(value, Between):
-        return Verdict(what, _holds(kind, value, bound), shown(unit, value))
+        return ExpectationVerdict(what, _holds(kind, value, bound), shown(unit, value))
     ends, found = [_holds(kind, end, bound) for end in value], between(unit, *value)
     if all(ends):
-        return Verdict(what, True, found)
+        return ExpectationVerdict(what, True, found)
     never = not any(ends) and not value.least <= bound <= value.most
-    return Verdict(what, False, found if never else f"{NOT_MEASURED}: {found}")
+    return ExpectationVerdict(what, False, found if never else f"{NOT_MEASURED}: {found}")
 
 
 def _holds(kind: str, value: float, bound: float) -> bool:
@@ -65,22 +67,24 @@ def _holds(kind: str, value: float, bound: float) -> bool:
     return value <= bound if kind == "atMost" else value >= bound
 
 
-def _within(each: Expectation, measured: Mapping[str, Measured]) -> Verdict:
+def _within(each: Expectation, measured: Mapping[str, Measured]) -> ExpectationVerdict:
     parts = [_threshold(each.measure, kind, bound, measured) for kind, bound in each.around_baseline().items()]
     # The words are the same whatever the baseline is: CI systems know a test by them.
     what, unit = f"{each.measure} within {each.within}", UNITS[each.measure]
     if each.baseline is None:
-        return Verdict(what, False, "the baseline has not been read")
+        return ExpectationVerdict(what, False, "the baseline has not been read")
     found = f"{parts[0].found}, {shown(unit, each.baseline)} in the baseline"
-    return Verdict(what, all(part.holds for part in parts), found)
+    return ExpectationVerdict(what, all(part.holds for part in parts), found)
 
 
-def _nodes(workload: str, wanted: Sequence[str], records: Records) -> Verdict:
+def _nodes(workload: str, wanted: Sequence[str], records: ExperimentRecords) -> ExpectationVerdict:
     there = sorted({record.node for record in records.pods.values() if record.workload == workload and record.node})
-    return Verdict(f"{workload} on {', '.join(sorted(wanted))}", there == sorted(wanted), ", ".join(there) or "no node")
+    return ExpectationVerdict(
+        f"{workload} on {', '.join(sorted(wanted))}", there == sorted(wanted), ", ".join(there) or "no node"
+    )
 
 
-def _cordoned(each: Expectation, fault: str, faulted: Faulted) -> Verdict:
+def _cordoned(each: Expectation, fault: str, faulted: Faulted) -> ExpectationVerdict:
     what = f"nodes of {fault} {'cordoned' if each.cordoned else 'schedulable again'} within {each.within}"
     late: list[str] = []
     took: list[float] = []
@@ -91,13 +95,15 @@ def _cordoned(each: Expectation, fault: str, faulted: Faulted) -> Verdict:
             took.append(at - since)
             late += [node] if not took[-1] <= (each.seconds or 0.0) else []
     if not took:
-        return Verdict(what, False, "the fault did not begin")
+        return ExpectationVerdict(what, False, "the fault did not begin")
     if not late:
-        return Verdict(what, True, f"{counted(len(took), 'node')}, the last after {max(took):.1f} s")
-    return Verdict(what, False, f"{len(took) - len(late)} of {counted(len(took), 'node')}; not {listed(late, _SHOWN)}")
+        return ExpectationVerdict(what, True, f"{counted(len(took), 'node')}, the last after {max(took):.1f} s")
+    return ExpectationVerdict(
+        what, False, f"{len(took) - len(late)} of {counted(len(took), 'node')}; not {listed(late, _SHOWN)}"
+    )
 
 
-def _on_faulted(each: Expectation, records: Records) -> Verdict:
+def _on_faulted(each: Expectation, records: ExperimentRecords) -> ExpectationVerdict:
     most, wait, faulted = each.onFaultedNodes or 0, each.seconds or 0.0, records.faulted
     pods = "no pod" if not most else f"at most {counted(most, 'pod')}"
     what = f"{each.workload}: {pods} on faulted nodes after {each.within}"
@@ -106,11 +112,13 @@ def _on_faulted(each: Expectation, records: Records) -> Verdict:
     for struck in faulted.faults:
         begin, end = min(struck.began + wait, struck.ended), min(struck.ended, faulted.lasted)
         if end < begin:
-            return Verdict(what, False, f"the run ended {end - struck.began:.1f} s after {struck.fault} began")
+            return ExpectationVerdict(
+                what, False, f"the run ended {end - struck.began:.1f} s after {struck.fault} began"
+            )
         there = faulted.pods_on(struck, of_workload)
         had = f"{counted(len(there), 'pod')} had been on those of {struck.fault}"
         found.append((most_at_once(there, begin, end), had))
     if not found:
-        return Verdict(what, False, "no fault began on nodes")
+        return ExpectationVerdict(what, False, "no fault began on nodes")
     count, had = max(found)
-    return Verdict(what, count <= most, f"{count}; {had}")
+    return ExpectationVerdict(what, count <= most, f"{count}; {had}")

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from kumulus.extras.lab.plan.gpu_claims import Demand, taken
+from kumulus.extras.lab.plan.gpu_claims import GpuDemand, taken
 from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL
 from kumulus.extras.watch.live.amounts import Amounts
 from kumulus.extras.watch.live.node import NOWHERE, node_from
@@ -93,7 +93,7 @@ def labelled(labels: Mapping[str, str]) -> tuple[str, str]:
     return (workload, job) if workload and job else ("", "")
 
 
-def pod_view(message: Any, known: Mapping[str, Demand] = MappingProxyType({})) -> PodView:
+def pod_view(message: Any, known: Mapping[str, GpuDemand] = MappingProxyType({})) -> PodView:
     """Look at a pod.
 
     Args:
@@ -103,7 +103,7 @@ def pod_view(message: Any, known: Mapping[str, Demand] = MappingProxyType({})) -
     metadata, spec, status = message.metadata, message.spec, message.status
     wants, share = requests_of(spec), _share(spec)
     if spec.resourceClaims and known:
-        found = [known.get(each.resourceClaimTemplateName, Demand()) for each in spec.resourceClaims]
+        found = [known.get(each.resourceClaimTemplateName, GpuDemand()) for each in spec.resourceClaims]
         wants = wants._replace(gpus=wants.gpus + sum(each.gpus for each in found))
         # A pod may request the same thousandths as a resource, too.
         share = sum(each.milli for each in found)

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.file.load import Loaded
+from kumulus.extras.lab.file.load import LoadedExperiment
 from kumulus.extras.lab.file.trace import TraceJob
 from kumulus.extras.lab.file.workload import Workload
-from kumulus.extras.lab.offline.measuring import Outcome
+from kumulus.extras.lab.offline.measuring import OfflineOutcome
 from kumulus.extras.lab.offline.measuring import run as run_once
-from kumulus.extras.lab.offline.placing import Machine, Ties
+from kumulus.extras.lab.offline.placing import EmptyNode, Ties
 from kumulus.extras.lab.plan.stream import pod_recorded
 from kumulus.extras.lab.policies import Pod
 from kumulus.extras.lab.policies.load import policy
@@ -22,12 +22,12 @@ from kumulus.model.quantity import NANO, parse
 
 
 @dataclass(frozen=True)
-class Study:
+class OfflineStudy:
     """What an offline run needs, read once for all seeds."""
 
-    loaded: Loaded
+    loaded: LoadedExperiment
     """The experiment."""
-    machines: Sequence[Machine]
+    machines: Sequence[EmptyNode]
     """Of its stack."""
     pods: Sequence[Pod]
     """Of its trace, in the order of their arrival."""
@@ -35,7 +35,7 @@ class Study:
     """Which of equally good nodes is taken."""
 
 
-def study(loaded: Loaded, pools: Iterable[Pool], ties: Ties) -> Study:
+def study(loaded: LoadedExperiment, pools: Iterable[Pool], ties: Ties) -> OfflineStudy:
     """Prepare an experiment to be run without a cluster.
 
     Args:
@@ -51,10 +51,10 @@ def study(loaded: Loaded, pools: Iterable[Pool], ties: Ties) -> Study:
         )
     machines = [machine for pool in pools for machine in machines_of(pool, experiment.productLabel)]
     pods = pods_of(experiment.workloads[0], loaded)
-    return Study(loaded, machines, pods, ties)
+    return OfflineStudy(loaded, machines, pods, ties)
 
 
-def run(prepared: Study, seeds: Sequence[int], jobs: int = 0) -> list[Outcome]:
+def run(prepared: OfflineStudy, seeds: Sequence[int], jobs: int = 0) -> list[OfflineOutcome]:
     """Run each seed, several in parallel.
 
     Args:
@@ -71,7 +71,7 @@ def run(prepared: Study, seeds: Sequence[int], jobs: int = 0) -> list[Outcome]:
         return list(workers.map(once, seeds))
 
 
-def one_run(prepared: Study, seed: int) -> Outcome:
+def one_run(prepared: OfflineStudy, seed: int) -> OfflineOutcome:
     """The run of one seed; see :func:`run`."""
     experiment = prepared.loaded.experiment
     trace = experiment.workloads[0].arrival.trace
@@ -88,7 +88,7 @@ def one_run(prepared: Study, seed: int) -> Outcome:
     )
 
 
-def machines_of(pool: Pool, product_label: str) -> list[Machine]:
+def machines_of(pool: Pool, product_label: str) -> list[EmptyNode]:
     """The machines of a node pool."""
     has = {name: parse(quantity).nanos for name, quantity in pool.allocatable.items()}
     cpu, memory = has.get("cpu", 0) * 1000 // NANO, has.get("memory", 0) // (NANO << 20)
@@ -97,10 +97,10 @@ def machines_of(pool: Pool, product_label: str) -> list[Machine]:
     model = pool.labels.get(product_label, pool.group)
     named = [pool.named(number) for number in range(pool.replicas)]
     models = [node.labels.get(product_label, model) if node else model for node in named]
-    return [Machine(name, cpu, memory, gpus, each) for name, each in zip(pool.node_names(), models, strict=True)]
+    return [EmptyNode(name, cpu, memory, gpus, each) for name, each in zip(pool.node_names(), models, strict=True)]
 
 
-def pods_of(workload: Workload, loaded: Loaded) -> list[Pod]:
+def pods_of(workload: Workload, loaded: LoadedExperiment) -> list[Pod]:
     """The pods of a workload's trace, in the order of their arrival."""
     return [pod for job in loaded.traces[workload.name] for pod in _pods(job, workload)]
 
@@ -115,7 +115,7 @@ def _pods(job: TraceJob, workload: Workload) -> Iterable[Pod]:
     return [pod] * (job.size or workload.workers)
 
 
-def _problems(loaded: Loaded) -> Iterator[str]:
+def _problems(loaded: LoadedExperiment) -> Iterator[str]:
     """What keeps an experiment from being run without a cluster, all of it at once."""
     experiment = loaded.experiment
     if not experiment.policy:

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kumulus.extras.lab.offline.placing import Machine, Placement, Placer, Ties, empty, gpus_for, in_order, place
+from kumulus.extras.lab.offline.placing import EmptyNode, Placer, PodPlacement, Ties, empty, gpus_for, in_order, place
 from kumulus.extras.lab.plan.stream import drawn
 from kumulus.extras.lab.policies import Nodes, Pod, Study
 from kumulus.extras.lab.policies.fragmentation import Fragmentation, typical_kinds
@@ -75,7 +75,7 @@ class Measuring:
         self._arrived = self._allocated = 0
         self.pods = self.placed = self.split = 0
 
-    def arrive(self, pod: Pod, where: Placement | None) -> None:
+    def arrive(self, pod: Pod, where: PodPlacement | None) -> None:
         """Add a pod that has arrived, placed or not."""
         if where is not None:
             place(self._nodes, pod, where)
@@ -91,7 +91,7 @@ class Measuring:
             alone = self._nodes.some(slice(node, node + 1))
             gpus = gpus_for(pod, alone, int(alone.tightest_gpu(pod)[0]))
             if all(alone.gpu_free[0, gpu] >= pod.gpu_milli for gpu in gpus) and len(gpus) == pod.gpus:
-                place(self._nodes, pod, Placement(node, gpus))
+                place(self._nodes, pod, PodPlacement(node, gpus))
             else:
                 self.split += 1
                 self._nodes.cpu_free[node] -= pod.cpu
@@ -134,7 +134,7 @@ class Measuring:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class OfflineOutcome:
     """The outcome of a run."""
 
     seed: int
@@ -152,7 +152,7 @@ class Outcome:
 
 
 def run(
-    machines: Sequence[Machine],
+    machines: Sequence[EmptyNode],
     pods: Sequence[Pod],
     policy: Policy,
     *,
@@ -161,7 +161,7 @@ def run(
     inflate: float | None = None,
     shuffle: bool = True,
     skip_failures: bool = False,
-) -> Outcome:
+) -> OfflineOutcome:
     """Place a trace whose pods stay.
 
     Args:
@@ -193,4 +193,4 @@ def run(
         if where is not None:
             placer.changed(where.node)
     failure = failures[0] if failures else ""
-    return Outcome(seed, measuring.pods, measuring.placed, len(failures), failure, measuring.curves())
+    return OfflineOutcome(seed, measuring.pods, measuring.placed, len(failures), failure, measuring.curves())

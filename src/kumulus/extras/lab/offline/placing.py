@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kumulus.extras.lab.policies import Nodes, Pod, Study
-from kumulus.extras.lab.policies.load import Policy, Scored, Scores
+from kumulus.extras.lab.policies.load import FittingNodes, Policy, Scores
 from kumulus.extras.lab.policies.nodes import WHOLE_GPU, Flags, Kind
 
 _NUMBERED = re.compile(r"(.*?)(\d*)")
@@ -17,7 +17,7 @@ Ties = Literal["name", "random"]
 
 
 @dataclass(frozen=True)
-class Machine:
+class EmptyNode:
     """An empty node."""
 
     name: str
@@ -32,10 +32,10 @@ class Machine:
     """Their model; empty where it is not known or there are none."""
 
 
-def in_order(machines: Iterable[Machine]) -> list[Machine]:
+def in_order(machines: Iterable[EmptyNode]) -> list[EmptyNode]:
     """Machines in the order of their names, with numbers at the end compared as numbers: with or without a cluster."""
 
-    def key(machine: Machine) -> tuple[str, int]:
+    def key(machine: EmptyNode) -> tuple[str, int]:
         match = _NUMBERED.fullmatch(machine.name)
         assert match is not None
         return match[1], int(match[2] or 0)
@@ -44,7 +44,7 @@ def in_order(machines: Iterable[Machine]) -> list[Machine]:
 
 
 @dataclass(frozen=True)
-class Placement:
+class PodPlacement:
     """Where a pod is."""
 
     node: int
@@ -53,7 +53,7 @@ class Placement:
     """Which of its GPUs it has, or has a share of."""
 
 
-def empty(machines: Sequence[Machine]) -> Nodes:
+def empty(machines: Sequence[EmptyNode]) -> Nodes:
     """The nodes of machines on which nothing runs, in the order given."""
     models = tuple(sorted({machine.model for machine in machines}))
     most = max((machine.gpus for machine in machines), default=0)
@@ -83,7 +83,7 @@ def gpus_for(pod: Pod, node: Nodes, share_of: int) -> tuple[int, ...]:
     return tuple(int(gpu) for gpu in np.flatnonzero(node.gpu_free[0] >= pod.gpu_milli)[: pod.gpus])
 
 
-def place(nodes: Nodes, pod: Pod, where: Placement, times: int = 1) -> None:
+def place(nodes: Nodes, pod: Pod, where: PodPlacement, times: int = 1) -> None:
     """Take what the pod asks for from its node; `times` of -1 gives it back."""
     nodes.cpu_free[where.node] -= times * pod.cpu
     nodes.memory_free[where.node] -= times * pod.memory
@@ -110,7 +110,7 @@ class Placer:
         """Note that what is free on a node has changed."""
         self._version[node] += 1
 
-    def place(self, pod: Pod) -> Placement | None:
+    def place(self, pod: Pod) -> PodPlacement | None:
         """Where the pod goes; None where it fits nowhere."""
         best = self.best(pod)
         if not len(best):
@@ -126,23 +126,25 @@ class Placer:
         """
         return self.scored(pod, among).best()
 
-    def scored(self, pod: Pod, among: Flags | None = None) -> Scored:
+    def scored(self, pod: Pod, among: Flags | None = None) -> FittingNodes:
         """The nodes on which the pod fits, with the policy's scores; only the chosen one if the policy has `choose`."""
         fits = self._nodes.fit(pod)
         fitting = np.flatnonzero(fits if among is None else fits & among)
         if len(fitting):
             fitting = fitting[self._policy.allowed(pod, self._nodes.some(fitting), self._study)]
         if not len(fitting) or self._policy.leaves:
-            return Scored(fitting, None)
+            return FittingNodes(fitting, None)
         if self._policy.chooses:
-            return Scored(np.array([fitting[self._policy.choose(pod, self._nodes.some(fitting), self._study)]]), None)
-        return Scored(fitting, self._scores(pod, fitting))
+            return FittingNodes(
+                np.array([fitting[self._policy.choose(pod, self._nodes.some(fitting), self._study)]]), None
+            )
+        return FittingNodes(fitting, self._scores(pod, fitting))
 
-    def on(self, pod: Pod, node: int) -> Placement:
+    def on(self, pod: Pod, node: int) -> PodPlacement:
         """What a pod gets of a node on which it fits: its GPUs; for a share, the one that the policy chooses."""
         alone = self._nodes.some(np.array([node]))
         share_of = self._policy.gpu(pod, alone, self._study) if pod.shares_gpu else 0
-        return Placement(node, gpus_for(pod, alone, share_of))
+        return PodPlacement(node, gpus_for(pod, alone, share_of))
 
     def _scores(self, pod: Pod, fitting: npt.NDArray[np.int64]) -> Scores:
         if not self._policy.remember:

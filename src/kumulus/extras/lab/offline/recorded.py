@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from kumulus.extras.lab.offline.measuring import ByArrival, Curves
-from kumulus.extras.lab.offline.placing import Machine, empty
+from kumulus.extras.lab.offline.placing import EmptyNode, empty
 from kumulus.extras.lab.policies import Pod
 from kumulus.extras.lab.policies.fragmentation import Fragmentation, typical_kinds
 from kumulus.extras.lab.policies.nodes import WHOLE_GPU
-from kumulus.extras.watch.history.document import Event, History
-from kumulus.extras.watch.history.words import HOLDING, Kind
+from kumulus.extras.watch.history.document import History, HistoryEvent
+from kumulus.extras.watch.history.words import HOLDING, EventKind
 
 _MIB = 2**20
 # The product of a pod that may go to no node: no product has this name, and an empty set would mean any product.
@@ -22,7 +22,7 @@ _NO_PRODUCT = "\0"
 
 
 @dataclass(frozen=True)
-class Moment:
+class FragmentationState:
     """The state from a moment on."""
 
     at: int
@@ -38,10 +38,10 @@ class Moment:
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RunFragmentation:
     """The fragmentation of a run."""
 
-    moments: Sequence[Moment]
+    moments: Sequence[FragmentationState]
     """One for each moment at which something changed."""
     end: int
     """Of the run, in milliseconds."""
@@ -50,7 +50,7 @@ class Recorded:
     curves: Curves
     """By the demand that had arrived, as a share of the most GPUs that there were."""
 
-    def at(self, moment: int) -> Moment:
+    def at(self, moment: int) -> FragmentationState:
         """The state at a moment, in milliseconds."""
         return next((each for each in reversed(self.moments) if each.at <= moment), self.moments[0])
 
@@ -63,12 +63,12 @@ class Recorded:
         return sum(span * each.fragmented / each.gpus for span, each in spans) / whole if whole else 0.0
 
     @property
-    def peak(self) -> Moment:
+    def peak(self) -> FragmentationState:
         """The moment with the greatest share of fragmented GPUs."""
         return max(self.moments, key=lambda each: each.fragmented / each.gpus if each.gpus else 0.0)
 
 
-def fragmentation(history: History) -> Recorded | None:
+def fragmentation(history: History) -> RunFragmentation | None:
     """Measure a run against its own typical pods; None where its pods ask for no GPU, or no node has one."""
     cluster = _Cluster(history)
     if not cluster.most_gpus or not any(pod.gpus for pod in cluster.own.values()):
@@ -78,7 +78,7 @@ def fragmentation(history: History) -> Recorded | None:
     for moment in cluster.moments():
         moments.append(moment)
         by_arrival.note(moment.arrived * WHOLE_GPU, moment.allocated * WHOLE_GPU, moment.fragmented * WHOLE_GPU)
-    return Recorded(moments, history.end, cluster.kinds, by_arrival.curves())
+    return RunFragmentation(moments, history.end, cluster.kinds, by_arrival.curves())
 
 
 class _Cluster:
@@ -109,13 +109,13 @@ class _Cluster:
         self.most_gpus = now = 0
         has: dict[int, int] = {}
         for event in history:
-            if event.kind == Kind.NODE:
+            if event.kind == EventKind.NODE:
                 gpus = int(history.conditions[event.one][2]) if event.one >= 0 else 0
                 now += gpus - has.get(event.what, 0)
                 has[event.what] = gpus
                 most[event.what] = max(most[event.what], gpus)
                 self.most_gpus = max(self.most_gpus, now)
-        machines = [Machine(row[0], 0, 0, most[number], row[3]) for number, row in enumerate(history.nodes)]
+        machines = [EmptyNode(row[0], 0, 0, most[number], row[3]) for number, row in enumerate(history.nodes)]
         self._nodes = empty(machines)
         self._nodes.gpu_free[:] = 0
         self._measure = Fragmentation.of(typical, self._nodes.models)
@@ -123,7 +123,7 @@ class _Cluster:
         self._used = [[0, 0] for _ in machines]
         self._fragmented = [0.0] * len(machines)
 
-    def moments(self) -> Iterator[Moment]:
+    def moments(self) -> Iterator[FragmentationState]:
         """The state after the events of each moment; only nodes that have changed are measured again."""
         where: dict[int, int] = {}
         seen: set[int] = set()
@@ -133,12 +133,12 @@ class _Cluster:
             changed: set[int] = set()
             before_them = arrived
             for event in events:
-                if event.kind == Kind.NODE:
+                if event.kind == EventKind.NODE:
                     before = self._has.get(event.what, (0, 0))
                     self._node(event)
                     gpus += self._has.get(event.what, (0, 0))[0] - before[0]
                     changed.add(event.what)
-                elif event.kind == Kind.POD:
+                elif event.kind == EventKind.POD:
                     pod = self._pods[event.what]
                     if event.what in self.own and event.what not in seen:
                         seen.add(event.what)
@@ -158,9 +158,9 @@ class _Cluster:
                 fragmented += now - self._fragmented[node]
                 self._fragmented[node] = now
             if changed or arrived != before_them:
-                yield Moment(at, gpus, arrived, allocated, fragmented / WHOLE_GPU)
+                yield FragmentationState(at, gpus, arrived, allocated, fragmented / WHOLE_GPU)
 
-    def _node(self, event: Event) -> None:
+    def _node(self, event: HistoryEvent) -> None:
         if event.one < 0:
             self._has.pop(event.what, None)
         else:
@@ -185,7 +185,7 @@ class _Cluster:
 
 def _products(history: History, products: set[str]) -> list[frozenset[str]]:
     """For each rule, the products of the nodes that it allows a pod; empty if it allows all products."""
-    nature = {event.what: event.other for event in history if event.kind == Kind.NODE and event.one >= 0}
+    nature = {event.what: event.other for event in history if event.kind == EventKind.NODE and event.one >= 0}
     natures: dict[int, list[int]] = {}
     for number, other in nature.items():
         natures.setdefault(other, []).append(number)

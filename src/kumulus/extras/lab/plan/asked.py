@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from kumulus.extras.lab.file.load import Loaded
-from kumulus.extras.lab.file.model import Experiment
-from kumulus.extras.lab.plan.gpu_claims import Demand, claimed, demands
-from kumulus.extras.lab.plan.plan import Plan
+from kumulus.extras.lab.file.load import LoadedExperiment
+from kumulus.extras.lab.file.model import ExperimentSpec
+from kumulus.extras.lab.plan.gpu_claims import GpuDemand, claimed, demands
+from kumulus.extras.lab.plan.plan import RepetitionPlan
 from kumulus.extras.lab.plan.stream import USER_LABEL, pods_recorded
 from kumulus.extras.lab.policies import Pod
 from kumulus.extras.lab.policies.nodes import WHOLE_GPU
@@ -17,7 +17,7 @@ from kumulus.model.gfd import GPU_RESOURCE, SHARE_RESOURCE
 from kumulus.model.quantity import NANO, ZERO, Quantity
 
 
-def pods_planned(plan: Plan, product_label: str) -> list[Pod]:
+def pods_planned(plan: RepetitionPlan, product_label: str) -> list[Pod]:
     """What the pods of a plan ask for, with an entry for each pod, named after its job."""
     found: list[Pod] = []
     known = claims_planned(plan)
@@ -30,17 +30,17 @@ def pods_planned(plan: Plan, product_label: str) -> list[Pod]:
     return found
 
 
-def pods_typical(loaded: Loaded, plan: Plan) -> list[Pod]:
+def pods_typical(loaded: LoadedExperiment, plan: RepetitionPlan) -> list[Pod]:
     """The pods to be expected, with an entry for each: those of the traces, or of the plan if there is no trace."""
     return pods_recorded(loaded) or pods_planned(plan, loaded.experiment.productLabel)
 
 
-def claims_planned(plan: Plan) -> dict[str, Demand]:
+def claims_planned(plan: RepetitionPlan) -> dict[str, GpuDemand]:
     """What each ResourceClaimTemplate of a plan's setup and its jobs' manifests asks for, by its name."""
     return demands([*plan.setup, *(each for job in plan.jobs for each in job.objects)])
 
 
-def users_planned(plan: Plan, experiment: Experiment) -> dict[str, str]:
+def users_planned(plan: RepetitionPlan, experiment: ExperimentSpec) -> dict[str, str]:
     """The user of each job that has one: the trace's, else the queue of its workload or of the recording."""
     queues = {each.name: each.queue for each in experiment.workloads}
     recorded = {job: queue for replay in plan.replays.values() for job, queue in replay.queues.items()}
@@ -54,7 +54,7 @@ def users_planned(plan: Plan, experiment: Experiment) -> dict[str, str]:
 
 
 def pod_of(
-    name: str, spec: Mapping[str, Any], product_label: str, known: Mapping[str, Demand] = MappingProxyType({})
+    name: str, spec: Mapping[str, Any], product_label: str, known: Mapping[str, GpuDemand] = MappingProxyType({})
 ) -> Pod:
     """What a pod asks for.
 

@@ -25,7 +25,7 @@ _DEVICE = re.compile(r"gpu-[0-9]+-mig-.+-([0-9]+)-[0-9]+")
 _SIZES = {profile.number: profile.size for profile in PROFILES}
 
 
-class Demand(NamedTuple):
+class GpuDemand(NamedTuple):
     """What a claim requests."""
 
     gpus: int = 0
@@ -80,7 +80,7 @@ def claim_template(name: str, labels: Mapping[str, str], gpus: int, milli: int, 
     }
 
 
-def demand(spec: Mapping[str, Any]) -> Demand:
+def demand(spec: Mapping[str, Any]) -> GpuDemand:
     """What a claim requests of NVIDIA's GPUs; the first of several alternatives (`firstAvailable`).
 
     Args:
@@ -101,7 +101,7 @@ def demand(spec: Mapping[str, Any]) -> Demand:
                 milli += count * int(part)
             else:
                 gpus += count
-    return Demand(gpus, milli)
+    return GpuDemand(gpus, milli)
 
 
 def _eighths(exactly: Mapping[str, Any]) -> int:
@@ -112,13 +112,13 @@ def _eighths(exactly: Mapping[str, Any]) -> int:
     return EIGHTHS
 
 
-def demands(objects: Iterable[Mapping[str, Any]]) -> dict[str, Demand]:
+def demands(objects: Iterable[Mapping[str, Any]]) -> dict[str, GpuDemand]:
     """What each ResourceClaimTemplate among some objects requests, by name."""
     templates = (each for each in objects if each["kind"] == KIND)
     return {each["metadata"].get("name", ""): demand(each["spec"].get("spec") or {}) for each in templates}
 
 
-def claimed(spec: Mapping[str, Any], known: Mapping[str, Demand]) -> Demand:
+def claimed(spec: Mapping[str, Any], known: Mapping[str, GpuDemand]) -> GpuDemand:
     """What a pod requests by claims that are created for it from templates.
 
     Args:
@@ -126,7 +126,7 @@ def claimed(spec: Mapping[str, Any], known: Mapping[str, Demand]) -> Demand:
     """
     named = (each.get("resourceClaimTemplateName", "") for each in spec.get("resourceClaims") or ())
     found = [known[name] for name in named if name in known]
-    return Demand(sum(each.gpus for each in found), sum(each.milli for each in found))
+    return GpuDemand(sum(each.gpus for each in found), sum(each.milli for each in found))
 
 
 def taken(device: str, consumed: str) -> int:

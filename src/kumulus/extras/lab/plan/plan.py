@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.file.load import Loaded
+from kumulus.extras.lab.file.load import LoadedExperiment
 from kumulus.extras.lab.file.manifest import filled, objects_of
 from kumulus.extras.lab.file.trace import TraceJob
 from kumulus.extras.lab.file.workload import NEVER, Workload
@@ -39,7 +39,7 @@ from kumulus.model.distributions import drawn
 
 
 @dataclass(frozen=True)
-class Plan:
+class RepetitionPlan:
     """What a repetition creates."""
 
     setup: tuple[Object, ...]
@@ -66,8 +66,8 @@ class Plan:
 
 
 def make(
-    loaded: Loaded, places: Mapping[str, str], setup: tuple[Object, ...] = (), gpus: int = 0, queue: str = ""
-) -> Plan:
+    loaded: LoadedExperiment, places: Mapping[str, str], setup: tuple[Object, ...] = (), gpus: int = 0, queue: str = ""
+) -> RepetitionPlan:
     """Plan a repetition.
 
     Args:
@@ -106,11 +106,11 @@ def make(
     for profile in loaded.profiles[:1]:
         usual = registry.get(experiment.scheduler.name).scheduler_name
         text = text.replace(f'"schedulerName": {json.dumps(profile)}', f'"schedulerName": {json.dumps(usual)}')
-    return Plan(before, tuple(jobs), hashlib.sha256(text.encode()).hexdigest(), replays, source.getstate())
+    return RepetitionPlan(before, tuple(jobs), hashlib.sha256(text.encode()).hexdigest(), replays, source.getstate())
 
 
 def _jobs(
-    loaded: Loaded,
+    loaded: LoadedExperiment,
     workload: Workload,
     places: Mapping[str, str],
     trace: Sequence[TraceJob],
@@ -173,7 +173,7 @@ def _require_names(jobs: Sequence[PlannedJob]) -> None:
             first[named] = job.name
 
 
-def _priority_classes(loaded: Loaded) -> Iterator[Object]:
+def _priority_classes(loaded: LoadedExperiment) -> Iterator[Object]:
     wanted = loaded.experiment.workloads
     values = {(each.priority, each.preemptionPolicy) for each in wanted}
     recorded = ((each, job.asked) for each in wanted for job in loaded.traces.get(each.name, ()))

@@ -7,7 +7,7 @@ from typing import Any
 
 from kumulus.extras.lab.file.model import SchedulerName
 from kumulus.extras.lab.file.recording import RecordedStep, Recording
-from kumulus.extras.lab.file.timeline import Event
+from kumulus.extras.lab.file.timeline import TimelineEvent
 from kumulus.extras.lab.file.workload import Workload
 from kumulus.extras.lab.plan.pods import JOB_LABEL, TOLERATIONS, WORKLOAD_LABEL, Object, PlannedJob
 from kumulus.extras.lab.plan.scheduling import for_scheduler
@@ -211,7 +211,7 @@ def _label(template: Object, workload: Workload, job: str) -> None:
     spec["tolerations"] = [*(spec.get("tolerations") or ()), *TOLERATIONS]
 
 
-def cordons(replays: Iterable[Replayed]) -> Iterator[Event]:
+def cordons(replays: Iterable[Replayed]) -> Iterator[TimelineEvent]:
     """The recorded cordons as events of a timeline: each is a fault, which ends with the run at the latest.
 
     Their nodes are all in the cluster: :func:`on_nodes` has left out the others.
@@ -220,9 +220,9 @@ def cordons(replays: Iterable[Replayed]) -> Iterator[Event]:
         name = dns_safe(f"cordon-{step.job}", FAULT_NAME_LENGTH)
         if step.do == "cordon":
             fault = {"name": name, "target": {"names": [step.job]}, "taints": [{"key": CORDON, "effect": "NoSchedule"}]}
-            yield Event.model_validate({"at": f"{step.at:.3f}s", "fault": fault})
+            yield TimelineEvent.model_validate({"at": f"{step.at:.3f}s", "fault": fault})
         elif step.do == "uncordon":
-            yield Event.model_validate({"at": f"{step.at:.3f}s", "clear": name})
+            yield TimelineEvent.model_validate({"at": f"{step.at:.3f}s", "clear": name})
 
 
 def on_nodes(replay: Replayed, nodes: Collection[str]) -> Replayed:

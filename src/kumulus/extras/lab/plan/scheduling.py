@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.file.load import Loaded
+from kumulus.extras.lab.file.load import LoadedExperiment
 from kumulus.extras.lab.file.model import OWN, SchedulerName
 from kumulus.extras.lab.file.workload import NEVER, Workload
 from kumulus.extras.lab.plan.pods import Object, place_label
@@ -128,7 +128,7 @@ def queue_of(scheduler: SchedulerName, workload: Workload) -> str:
     return workload.queue or ("" if scheduler == OWN else registry.get(scheduler).needed_queue)
 
 
-def waiting(loaded: Loaded) -> list[Workload]:
+def waiting(loaded: LoadedExperiment) -> list[Workload]:
     """The workloads of an experiment as they wait in queues: those of traces also once for each user's queue."""
     wanted = loaded.experiment.workloads
     of_users = {

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.file.load import Loaded
+from kumulus.extras.lab.file.load import LoadedExperiment
 from kumulus.extras.lab.file.model import OWN
-from kumulus.extras.lab.file.trace import Asked, TraceJob
+from kumulus.extras.lab.file.trace import TraceJob, WorkerRequests
 from kumulus.extras.lab.file.workload import Workload
 from kumulus.extras.lab.plan.gpu_claims import REQUEST, claim_template, rounded, template_name
 from kumulus.extras.lab.plan.pods import WORKLOAD_LABEL, Object
@@ -34,7 +34,7 @@ _MOST_DEVICES = 32
 """The most devices of one claim (k8s.io/api/resource/v1, AllocationResultsMaxSize)."""
 
 
-def jobs_drawn(loaded: Loaded, workload: Workload, gpus: int, source: random.Random) -> list[TraceJob]:
+def jobs_drawn(loaded: LoadedExperiment, workload: Workload, gpus: int, source: random.Random) -> list[TraceJob]:
     """A workload's recorded jobs, in the order of their creation.
 
     Drawn jobs come one right after the other, as their recorded times do not fit the drawn order.
@@ -46,7 +46,7 @@ def jobs_drawn(loaded: Loaded, workload: Workload, gpus: int, source: random.Ran
     return [replace(job, arrival=0.0) for job in stream]
 
 
-def pods_recorded(loaded: Loaded) -> list[Pod]:
+def pods_recorded(loaded: LoadedExperiment) -> list[Pod]:
     """What the pods of all traces ask for, with an entry for each pod."""
     return [
         as_taken(pod, workload)
@@ -112,7 +112,7 @@ def drawn_from(
         stream.append(item)
 
 
-def playable(loaded: Loaded) -> None:
+def playable(loaded: LoadedExperiment) -> None:
     """Check that a cluster can play an experiment's traces."""
     for workload in loaded.experiment.workloads:
         lasting = sum(job.duration is not None for job in loaded.traces.get(workload.name, []))
@@ -135,7 +135,7 @@ def playable(loaded: Loaded) -> None:
             raise LabError(f"workload {workload.name}: {what}\n  {remedy}")
 
 
-def asking(workload: Workload, asked: Asked) -> Workload:
+def asking(workload: Workload, asked: WorkerRequests) -> Workload:
     """The workload as it is for one recorded job: with its requests, priority, user and quality of service."""
     share = asked.gpus == 1 and 0 < asked.gpu_milli < _WHOLE_GPU
     trace = workload.arrival.trace
@@ -156,7 +156,7 @@ def asking(workload: Workload, asked: Asked) -> Workload:
     return workload.model_copy(update=update)
 
 
-def in_users_queue(workload: Workload, asked: Asked | None) -> Workload:
+def in_users_queue(workload: Workload, asked: WorkerRequests | None) -> Workload:
     """The workload in the queue of a recorded job's user, if its trace has `userQueues`."""
     trace = workload.arrival.trace
     if asked is None or trace is None or not trace.userQueues or not (queue := _name(asked.user)):
@@ -164,7 +164,7 @@ def in_users_queue(workload: Workload, asked: Asked | None) -> Workload:
     return workload.model_copy(update={"queue": queue})
 
 
-def on_models(template: Object, asked: Asked, product_label: str) -> None:
+def on_models(template: Object, asked: WorkerRequests, product_label: str) -> None:
     """Keep a pod on nodes with the GPU models that its job may run on."""
     if not asked.models:
         return
@@ -183,7 +183,7 @@ def _value(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]", "-", text)[:_LONGEST_VALUE].strip("-._")
 
 
-def allocated_by(loaded: Loaded) -> None:
+def allocated_by(loaded: LoadedExperiment) -> None:
     """Check that an experiment's scheduler allocates the claims of its pods."""
     experiment = loaded.experiment
     for workload in experiment.workloads:

@@ -119,7 +119,7 @@ class Policy:
         try:
             with _at_most(self._limit):
                 return call(pod, nodes, study)
-        except TookTooLong:
+        except PolicyTimeout:
             message = f"policy {self.name}: {function} took longer than {self._limit:g} s for pod {pod.name}"
             raise PolicyFailed(message) from None
         except Exception as error:
@@ -154,7 +154,7 @@ def policy(name: str, directory: Path, limit: float) -> Policy:
     return Policy(path.stem, module, limit)
 
 
-class TookTooLong(BaseException):
+class PolicyTimeout(BaseException):
     """Raised inside a policy that takes too long; not an Exception, as policies may catch those."""
 
 
@@ -166,7 +166,7 @@ def _at_most(seconds: float) -> Iterator[None]:
         return
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        raise TookTooLong
+        raise PolicyTimeout
 
     before = signal.signal(signal.SIGALRM, interrupt)
     signal.setitimer(signal.ITIMER_REAL, seconds)
@@ -182,7 +182,7 @@ def _below(error: Exception) -> TracebackType | None:
 
 
 @dataclass(frozen=True)
-class Scored:
+class FittingNodes:
     """Nodes on which a pod fits, and their scores."""
 
     nodes: npt.NDArray[np.int64]

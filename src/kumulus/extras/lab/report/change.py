@@ -38,7 +38,7 @@ rect{fill:currentColor;fill-opacity:.15}.plot{position:relative;margin-top:.6rem
 
 
 @dataclass(frozen=True)
-class Change:
+class MeasureChange:
     """A measure of two.
 
     Args:
@@ -111,14 +111,14 @@ def as_part(value: float) -> float:
     return math.expm1(min(value, 700.0)) if math.isfinite(value) else value
 
 
-def table(names: Sequence[str], changes: Sequence[Change]) -> str:
+def table(names: Sequence[str], changes: Sequence[MeasureChange]) -> str:
     """The changes as a table."""
     heads = "".join(f"<th>{html.escape(each)}</th>" for each in ("", "verdict", "difference", "interval", *names))
     rows = "".join(_row(names, change) for change in changes)
     return f"<div class=changes><table><tr>{heads}</tr>{rows}</table></div>"
 
 
-def _row(names: Sequence[str], change: Change) -> str:
+def _row(names: Sequence[str], change: MeasureChange) -> str:
     known = style(change.verdict)
     cells = [
         ("difference", change.amount),

@@ -9,7 +9,7 @@ from kumulus.extras.lab.report.junit import printable
 
 
 @dataclass(frozen=True)
-class Check:
+class MeasureCheck:
     """One thing that a change has to keep."""
 
     name: str
@@ -20,7 +20,7 @@ class Check:
     """What was found."""
 
 
-def junit(suite: str, checks: Sequence[Check]) -> str:
+def junit(suite: str, checks: Sequence[MeasureCheck]) -> str:
     """The checks as JUnit XML: a failure for what does not hold, skipped where it is not decided."""
     suites = ElementTree.Element("testsuites", name=suite)
     inner = ElementTree.SubElement(
@@ -39,13 +39,13 @@ def junit(suite: str, checks: Sequence[Check]) -> str:
     return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def on_github(suite: str, title: str, checks: Sequence[Check], outputs: str) -> Iterator[str]:
+def on_github(suite: str, title: str, checks: Sequence[MeasureCheck], outputs: str) -> Iterator[str]:
     """Add the checks to the summary of a workflow's run, and outputs to its step; the lines are to be printed."""
     github.published(summary(title, checks), outputs)
     return commands(suite, checks)
 
 
-def commands(suite: str, checks: Sequence[Check]) -> Iterator[str]:
+def commands(suite: str, checks: Sequence[MeasureCheck]) -> Iterator[str]:
     """Workflow commands of GitHub: an error for what does not hold, a warning where it is not decided."""
     for each in checks:
         if not each.holds:
@@ -53,7 +53,7 @@ def commands(suite: str, checks: Sequence[Check]) -> Iterator[str]:
             yield github.command(level, "", None, suite, f"{each.name}: {each.found}")
 
 
-def summary(title: str, checks: Sequence[Check]) -> str:
+def summary(title: str, checks: Sequence[MeasureCheck]) -> str:
     """The checks for the page of a workflow's run, in Markdown."""
     words = {True: "holds", False: "**missed**", None: "not decided"}
     rows = [f"| {words[each.holds]} | {github.cell(each.name)} | {github.cell(each.found)} |" for each in checks]

@@ -226,7 +226,7 @@ def _limits(metadata: Metadata) -> str:
     return ", ".join(f"{limit} {value}" for limit, value in sorted(found.items(), reverse=True))
 
 
-class Line(NamedTuple):
+class RunConditions(NamedTuple):
     """Everything but the seed that the figures of a run depend on."""
 
     label: str
@@ -237,7 +237,7 @@ class Line(NamedTuple):
     """The SHA-256 of its inputs by name, without the experiment's own, which may have the seed."""
 
 
-def line_of(report: Report, test: Test | None, label: str) -> Line:
+def line_of(report: Report, test: Test | None, label: str) -> RunConditions:
     """The line that a repetition belongs to.
 
     Args:
@@ -248,18 +248,20 @@ def line_of(report: Report, test: Test | None, label: str) -> Line:
     settings = {key: value for key, value in metadata.scheduler.settings.items() if key != "config"}
     details = {"stack": metadata.stack, "scheduler": metadata.scheduler.name, "ties": used.ties if used else ""}
     files = {name: digest for name, digest in metadata.inputs.files.items() if name not in _OTHERS}
-    return Line(label, tuple({**details, **dict(sorted(settings.items()))}.items()), tuple(sorted(files.items())))
+    return RunConditions(
+        label, tuple({**details, **dict(sorted(settings.items()))}.items()), tuple(sorted(files.items()))
+    )
 
 
-def names(lines: Iterable[Line]) -> dict[Line, str]:
+def names(lines: Iterable[RunConditions]) -> dict[RunConditions, str]:
     """A name of its own for each line: its label, and after that what sets it apart from lines of the same label."""
-    by_label: dict[str, list[Line]] = {}
+    by_label: dict[str, list[RunConditions]] = {}
     for line in dict.fromkeys(lines):
         by_label.setdefault(line.label, []).append(line)
     return {line: _name(line, alike) for alike in by_label.values() for line in alike}
 
 
-def _name(line: Line, alike: list[Line]) -> str:
+def _name(line: RunConditions, alike: list[RunConditions]) -> str:
     every = [dict(each.details) for each in alike]
     apart = [
         f"{what} {value or 'none'}"

@@ -13,8 +13,8 @@ from typing import Any
 
 import yaml
 
-from kumulus.extras.lab.file.model import Experiment
-from kumulus.extras.lab.plan.plan import Plan
+from kumulus.extras.lab.file.model import ExperimentSpec
+from kumulus.extras.lab.plan.plan import RepetitionPlan
 from kumulus.extras.schedulers.manifests import pod_templates
 
 RULES = Path(__file__).with_name("fidelity.yaml")
@@ -23,7 +23,7 @@ Spec = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Rule:
+class FidelityRule:
     """A line of fidelity.yaml, whose head says what is what."""
 
     match: str
@@ -35,12 +35,12 @@ class Rule:
 
 
 @cache
-def rules() -> tuple[Rule, ...]:
+def rules() -> tuple[FidelityRule, ...]:
     """All of them, in the file's order."""
-    return tuple(Rule(**each) for each in yaml.safe_load(RULES.read_text(encoding="utf-8")))
+    return tuple(FidelityRule(**each) for each in yaml.safe_load(RULES.read_text(encoding="utf-8")))
 
 
-def concerning(experiment: Experiment, plan: Plan) -> list[str]:
+def concerning(experiment: ExperimentSpec, plan: RepetitionPlan) -> list[str]:
     """The lines that concern a run, the heaviest first, as sentences."""
     specs = [spec for job in plan.jobs for each in job.objects for spec in _specs(each)]
     there = {sign for sign, shows in _SIGNS.items() if any(map(shows, specs))}
@@ -78,7 +78,7 @@ CONCERNS = tuple(_SIGNS)
 """What a line may concern."""
 
 
-def _speeds(experiment: Experiment) -> set[float]:
+def _speeds(experiment: ExperimentSpec) -> set[float]:
     """The factors by which its workloads are replayed faster than they were recorded."""
     played = [each.replay or each.arrival.trace for each in experiment.workloads]
     return {each.speed for each in played if each is not None}

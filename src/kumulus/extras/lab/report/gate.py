@@ -9,10 +9,10 @@ from functools import cache
 from statistics import NormalDist
 
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.file.amount import NOT_MEASURED, Amount, amount, examples, towards_worse
+from kumulus.extras.lab.file.amount import NOT_MEASURED, Margin, amount, examples, towards_worse
 from kumulus.extras.lab.file.measures import UNITS, instead
-from kumulus.extras.lab.report.change import Change, Verdict, as_part, by_factor, judged
-from kumulus.extras.lab.report.checks import Check
+from kumulus.extras.lab.report.change import MeasureChange, Verdict, as_part, by_factor, judged
+from kumulus.extras.lab.report.checks import MeasureCheck
 from kumulus.extras.lab.report.model import Report
 
 _WRITTEN = re.compile(r"([\w.]+):([+-])(.+)")
@@ -31,7 +31,7 @@ class Limit:
     """Which one."""
     sign: str
     """`+` for more, `-` for less."""
-    most: Amount
+    most: Margin
     """How much."""
 
     @property
@@ -39,7 +39,7 @@ class Limit:
         """In words, the same every time."""
         return f"{self.measure} at most {self.most.written} {_MORE[self.sign]}"
 
-    def check(self, change: Change | None, cut_off: str, missing: str) -> Check:
+    def check(self, change: MeasureChange | None, cut_off: str, missing: str) -> MeasureCheck:
         """Whether it is kept: by the medians of the repetitions.
 
         Args:
@@ -48,14 +48,14 @@ class Limit:
             missing: how many repetitions do not have the measure; empty for none.
         """
         if cut_off:
-            return Check(self.name, False, f"incomplete: {cut_off} did not come to its end")
+            return MeasureCheck(self.name, False, f"incomplete: {cut_off} did not come to its end")
         if change is None or change.before is None or change.after is None:
-            return Check(self.name, False, f"{NOT_MEASURED}{missing}")
+            return MeasureCheck(self.name, False, f"{NOT_MEASURED}{missing}")
         one, two = change.values
         found = f"{one} → {two}, {change.found}"
         if self.sign == "+":
-            return Check(self.name, change.after <= self.most.above(change.before), found)
-        return Check(self.name, change.after >= self.most.below(change.before), found)
+            return MeasureCheck(self.name, change.after <= self.most.above(change.before), found)
+        return MeasureCheck(self.name, change.after >= self.most.below(change.before), found)
 
 
 def limit(written: str) -> Limit:
@@ -78,7 +78,7 @@ def limit(written: str) -> Limit:
     return Limit(measure, sign, parsed)
 
 
-def checks(limits: Sequence[Limit], reports: Sequence[Report], changes: Sequence[Change]) -> list[Check]:
+def checks(limits: Sequence[Limit], reports: Sequence[Report], changes: Sequence[MeasureChange]) -> list[MeasureCheck]:
     """Whether each limit is kept."""
     cut_off = ", ".join(each.metadata.called for each in reports if each.results.status == "partial")
     known = {each.measure: each for each in changes}
@@ -95,7 +95,7 @@ def _missing(reports: Sequence[Report], measure: str) -> str:
     return ",".join(found)
 
 
-def changes(reports: tuple[Report, Report], measures: Sequence[str]) -> list[Change]:
+def changes(reports: tuple[Report, Report], measures: Sequence[str]) -> list[MeasureChange]:
     """What became of measures from one run to another; those that neither has as a whole are left out.
 
     Args:
@@ -111,11 +111,11 @@ def _values(report: Report, measure: str) -> list[float]:
     return [each[measure] for each in found] if all(measure in each for each in found) else []
 
 
-def _change(measure: str, before: Sequence[float], after: Sequence[float], level: float) -> Change:
+def _change(measure: str, before: Sequence[float], after: Sequence[float], level: float) -> MeasureChange:
     one, two = (statistics.median(each) if each else None for each in (before, after))
     note = f"{len(before)} and {len(after)} repetitions"
     if not before or not after:
-        return Change(measure, one, two, False, None, -math.inf, math.inf, "not decided", note)
+        return MeasureChange(measure, one, two, False, None, -math.inf, math.inf, "not decided", note)
     factor = by_factor(measure, [*before, *after])
     apart = sorted(math.log(b / a) if factor else b - a for a in before for b in after)
     aside = _aside(len(before), len(after), level)
@@ -124,7 +124,7 @@ def _change(measure: str, before: Sequence[float], after: Sequence[float], level
         note += f"; it takes {_needed(level)} of each"
     verdict: Verdict = "alike" if low == high == 0 else judged(measure, (low > 0) - (high < 0))
     middle, low, high = (as_part(each) if factor else each for each in (statistics.median(apart), low, high))
-    return Change(measure, one, two, factor, middle, low, high, verdict, note)
+    return MeasureChange(measure, one, two, factor, middle, low, high, verdict, note)
 
 
 def _aside(one: int, two: int, level: float) -> int:

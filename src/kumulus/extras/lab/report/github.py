@@ -11,7 +11,7 @@ from typing import Literal
 
 import yaml
 
-from kumulus.extras.lab.file.model import Experiment
+from kumulus.extras.lab.file.model import ExperimentSpec
 from kumulus.extras.lab.report import text
 from kumulus.extras.lab.report.files import os_errors_explained
 from kumulus.extras.lab.report.model import Judged, Report
@@ -22,7 +22,7 @@ Level = Literal["error", "warning"]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ThresholdOutcome:
     """A threshold in all repetitions."""
 
     expected: str
@@ -37,15 +37,15 @@ class Outcome:
         return f"{self.expected}: found {', '.join(self.found)}{times}"
 
 
-def outcomes(report: Report) -> list[Outcome]:
+def outcomes(report: Report) -> list[ThresholdOutcome]:
     """The thresholds of a report, in the order of the experiment's file."""
     tests = [test.thresholds for test in report.results.tests if test.thresholds]
     return [_outcome(together) for together in zip(*tests, strict=False)]
 
 
-def _outcome(together: Iterable[Judged]) -> Outcome:
+def _outcome(together: Iterable[Judged]) -> ThresholdOutcome:
     each = list(together)
-    return Outcome(each[0].expected, tuple(one.found for one in each), sum(not one.holds for one in each))
+    return ThresholdOutcome(each[0].expected, tuple(one.found for one in each), sum(not one.holds for one in each))
 
 
 def commands(report: Report, file: str, lines: Mapping[int, int], level: Level) -> Iterator[str]:
@@ -69,7 +69,7 @@ def commands(report: Report, file: str, lines: Mapping[int, int], level: Level) 
 def lines_of(source: str) -> dict[int, int]:
     """The line of each threshold in an experiment's text, by its number from 0; empty when that cannot be known."""
     try:
-        experiment = Experiment.checked(read_yaml(source))
+        experiment = ExperimentSpec.checked(read_yaml(source))
         root = yaml.compose(source, yaml.SafeLoader)
     except (SpecError, yaml.YAMLError):
         return {}

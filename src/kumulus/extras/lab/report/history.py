@@ -15,8 +15,8 @@ from urllib.parse import quote
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.measures import BETTER, MEANINGS, UNITS
 from kumulus.extras.lab.report import change
-from kumulus.extras.lab.report.change import Change
-from kumulus.extras.lab.report.checks import Check
+from kumulus.extras.lab.report.change import MeasureChange
+from kumulus.extras.lab.report.checks import MeasureCheck
 from kumulus.extras.lab.report.compare import labels, same_settings, table, unfair
 from kumulus.extras.lab.report.files import manifest, os_errors_explained, report_at
 from kumulus.extras.lab.report.model import Report
@@ -46,7 +46,10 @@ def write(results: Path) -> tuple[Path, list[str]]:
 
 
 def write_comparison(
-    path: Path, reports: Sequence[tuple[Path, Report]], changes: Sequence[Change] = (), checks: Sequence[Check] = ()
+    path: Path,
+    reports: Sequence[tuple[Path, Report]],
+    changes: Sequence[MeasureChange] = (),
+    checks: Sequence[MeasureCheck] = (),
 ) -> None:
     """Write a page with some runs side by side.
 
@@ -61,7 +64,7 @@ def write_comparison(
         files.write(path, page(near, folder, _comparison([report for _, report in reports], changes, checks)))
 
 
-def _comparison(reports: Sequence[Report], changes: Sequence[Change], checks: Sequence[Check]) -> str:
+def _comparison(reports: Sequence[Report], changes: Sequence[MeasureChange], checks: Sequence[MeasureCheck]) -> str:
     """The comparison as HTML: the limits first, with what makes it unfair."""
     head, *rows = [[html.escape(cell) for cell in row] for row in table(reports)]
     lines = ["<tr>" + "".join(f"<th>{cell}</th>" for cell in head) + "</tr>"]

@@ -9,15 +9,15 @@ import psutil
 
 from kumulus.extras.lab.federation.dispatching import Dispatching
 from kumulus.extras.lab.file.measures import UNITS
-from kumulus.extras.lab.file.model import Experiment
-from kumulus.extras.lab.measure.allocation import Part
+from kumulus.extras.lab.file.model import ExperimentSpec
+from kumulus.extras.lab.measure.allocation import ClusterPart
 from kumulus.extras.lab.measure.by_user import Users, users_of
-from kumulus.extras.lab.measure.records import Records, victims
+from kumulus.extras.lab.measure.records import ExperimentRecords, victims
 from kumulus.extras.lab.measure.statistics import Between, Measured, only_known
 from kumulus.extras.lab.measure.summary import by_reason, measures
 from kumulus.extras.lab.measure.verdicts import verdicts
 from kumulus.extras.lab.plan.asked import users_planned
-from kumulus.extras.lab.plan.plan import Plan
+from kumulus.extras.lab.plan.plan import RepetitionPlan
 from kumulus.extras.lab.report.model import (
     ByCluster,
     ByUser,
@@ -35,13 +35,15 @@ from kumulus.extras.lab.report.model import (
 )
 from kumulus.extras.lab.report.replayed import compared
 from kumulus.extras.lab.report.text import busy
-from kumulus.extras.lab.run.bench import Outcome
+from kumulus.extras.lab.run.bench import RepetitionOutcome
 from kumulus.host.machine import memory_bytes
 
 _RESOURCES = ("cpu", "gpus", "memory")
 
 
-def test_of(experiment: Experiment, outcome: Outcome, run: str, number: int, plan: Plan) -> Test:
+def test_of(
+    experiment: ExperimentSpec, outcome: RepetitionOutcome, run: str, number: int, plan: RepetitionPlan
+) -> Test:
     """The entry of a repetition.
 
     Args:
@@ -135,7 +137,7 @@ def _of_policy(used: PolicyUsed, control_plane: float) -> dict[str, Measured]:
     return found
 
 
-def _jobs(records: Records) -> dict[str, JobCount]:
+def _jobs(records: ExperimentRecords) -> dict[str, JobCount]:
     found: dict[str, JobCount] = {}
     for job in records.jobs.values():
         count = found.setdefault(job.workload, JobCount(jobs=0, admitted=0, partly=0, pending=0, workers=0, placed=0))
@@ -148,7 +150,7 @@ def _jobs(records: Records) -> dict[str, JobCount]:
     return found
 
 
-def by_cluster(outcome: Outcome, dispatching: Dispatching) -> tuple[ByCluster, dict[str, Measured]]:
+def by_cluster(outcome: RepetitionOutcome, dispatching: Dispatching) -> tuple[ByCluster, dict[str, Measured]]:
     """What each worker did, and the measures of all Jobs."""
     records = outcome.records
     pods = list(records.pods.values())
@@ -156,7 +158,7 @@ def by_cluster(outcome: Outcome, dispatching: Dispatching) -> tuple[ByCluster, d
     where = {name: [cluster for cluster, _ in job.begun] for name, job in dispatching.jobs.items() if job.begun}
     workers = {}
     for name in dispatching.workers:
-        part = records.allocation.parts.get(name, Part())
+        part = records.allocation.parts.get(name, ClusterPart())
         there = [resource for resource in _RESOURCES if getattr(part.most, resource)]
         workers[name] = OfWorker(
             jobs=sum(name in clusters for clusters in where.values()),

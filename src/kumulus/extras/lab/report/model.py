@@ -38,7 +38,7 @@ class Machine(Part):
     load: float = Field(description="load average over a minute before the run")
 
 
-class Cluster(Part):
+class ReportedCluster(Part):
     """The cluster."""
 
     name: str
@@ -72,7 +72,7 @@ class Metadata(Part):
     stack: str
     seed: int
     repetitions: int
-    cluster: Cluster
+    cluster: ReportedCluster
     scheduler: SchedulerUsed
     client_settings: dict[str, dict[str, str]] = Field(
         description="limits of requests of the control plane's own clients, by component; flags as they were given"

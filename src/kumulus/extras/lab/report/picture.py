@@ -13,8 +13,8 @@ from matplotlib.patches import Patch
 from kumulus.extras.lab.report import drawing
 from kumulus.extras.lab.report.drawing import COLOURS, INK
 from kumulus.extras.watch.history.document import History
-from kumulus.extras.watch.history.moment import Moment, NodeThen, fullest, holding, moment
-from kumulus.extras.watch.history.words import HOLDING, Kind
+from kumulus.extras.watch.history.moment import HistoryMoment, NodeThen, fullest, holding, moment
+from kumulus.extras.watch.history.words import HOLDING, EventKind
 from kumulus.extras.watch.live.node import STATES, State
 from kumulus.model.words import counted
 
@@ -46,7 +46,7 @@ def result(history: History) -> str:
     then, last = moment(history, when), moment(history, history.end)
     gpus = then.allocatable.gpus
     share = f"{100 * then.taken.gpus / gpus:.0f} % of the GPUs allocated at {when / 1000:,.1f} s, " if gpus else ""
-    placed = {event.what for event in history if event.kind == Kind.POD and event.one in HOLDING}
+    placed = {event.what for event in history if event.kind == EventKind.POD and event.one in HOLDING}
     whole = sum(job.whole >= 0 for job in last.jobs.values())
     jobs = f", {whole:,} of {counted(len(history.jobs), 'job')} whole" if history.jobs else ""
     unheard = history.about.get("unheard") or []
@@ -54,7 +54,7 @@ def result(history: History) -> str:
     return f"{share}{len(placed):,} of {counted(len(history.pods), 'pod')} had a node{jobs}{lacks if unheard else ''}"
 
 
-def _map(axes: Axes, history: History, then: Moment, when: int) -> None:
+def _map(axes: Axes, history: History, then: HistoryMoment, when: int) -> None:
     """A square for each node, zone next to zone; a node that is not there is an empty place."""
     rows = max(1, math.ceil(math.sqrt(len(history.nodes) / _WIDER)))
     blocks, places, names = [], [], []

@@ -12,7 +12,7 @@ from kumulus.extras.lab.measure.statistics import Between, Times, only_known, sp
 from kumulus.extras.lab.measure.views import NodeView
 from kumulus.extras.lab.plan.replayed import Replayed
 from kumulus.extras.lab.report.model import Of, QueueComparison, ReplayComparison
-from kumulus.extras.lab.run.bench import Outcome
+from kumulus.extras.lab.run.bench import RepetitionOutcome
 from kumulus.extras.watch.live.amounts import Amounts
 
 # What pods cost, then and now: their share of a node's price for as long as they had it. Pure functions.
@@ -112,7 +112,7 @@ class _Sums:
         return most[0], most[1], most[2]
 
 
-def compared(replay: Replayed, workload: str, outcome: Outcome) -> ReplayComparison:
+def compared(replay: Replayed, workload: str, outcome: RepetitionOutcome) -> ReplayComparison:
     """Compare a replay with its recording, by queue."""
     result, nodes = outcome.replay_results[workload], outcome.records.allocation.every
     then: dict[str, _Sums] = defaultdict(_Sums)
@@ -205,7 +205,7 @@ def _within(at: float | None, until: float) -> float | None:
     return at if at is not None and at <= until else None
 
 
-def _cannot(replay: Replayed, outcome: Outcome, workload: str) -> Iterator[str]:
+def _cannot(replay: Replayed, outcome: RepetitionOutcome, workload: str) -> Iterator[str]:
     """What cannot be compared, and why."""
     result, recording = outcome.replay_results[workload], replay.recording
     if replay.speed != 1:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kumulus.extras.lab.file.measures import MEANINGS, UNITS
 from kumulus.extras.lab.report import drawing
-from kumulus.extras.lab.report.compare import INCOMPLETE, Line, line_of, names
+from kumulus.extras.lab.report.compare import INCOMPLETE, RunConditions, line_of, names
 from kumulus.extras.lab.report.drawing import COLOURS
 from kumulus.extras.lab.report.files import os_errors_explained
 from kumulus.extras.lab.report.model import PolicyUsed, Report
@@ -37,8 +37,8 @@ def by_measure(reports: Sequence[Report]) -> dict[str, dict[str, list[float]]]:
 
     What was cut off is not among them, and makes its line incomplete.
     """
-    found: dict[str, dict[Line, list[float]]] = {}
-    incomplete: set[Line] = set()
+    found: dict[str, dict[RunConditions, list[float]]] = {}
+    incomplete: set[RunConditions] = set()
     for report in reports:
         for test in report.results.tests:
             used = test.details.policy
@@ -118,7 +118,7 @@ def write_by_demand(reports: Sequence[Report], directory: Path) -> list[Path]:
 
 def _groups(reports: Sequence[Report]) -> dict[str, list[PolicyUsed]]:
     """The outcomes of the runs: one line for all that differ by seed alone."""
-    found: dict[Line, list[PolicyUsed]] = {}
+    found: dict[RunConditions, list[PolicyUsed]] = {}
     for report in reports:
         for test in report.results.tests:
             used = test.details.policy

@@ -11,12 +11,12 @@ from typing import Any
 
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.extender import column
-from kumulus.extras.lab.extender.column import Column
+from kumulus.extras.lab.extender.column import PolicyColumn
 from kumulus.extras.lab.measure.summary import plain
 from kumulus.extras.schedulers.decisions import document
-from kumulus.extras.schedulers.decisions.document import Decision, Totals
-from kumulus.extras.watch.history.document import Event, History
-from kumulus.extras.watch.history.words import Kind, Status
+from kumulus.extras.schedulers.decisions.document import Decision, DecisionTotals
+from kumulus.extras.watch.history.document import History, HistoryEvent
+from kumulus.extras.watch.history.words import EventKind, Status
 
 NOT_ASKED = "kube-scheduler asked no extender"
 _SHOWN = 10
@@ -25,7 +25,7 @@ _SHOWN = 10
 _HOLDS = (Status.BOUND, Status.RUNNING)
 
 
-def explained(decision: Decision, column: Column | None = None) -> list[str]:
+def explained(decision: Decision, column: PolicyColumn | None = None) -> list[str]:
     """The lines about one pod.
 
     Args:
@@ -36,7 +36,7 @@ def explained(decision: Decision, column: Column | None = None) -> list[str]:
 
 
 def sums(
-    kept: Sequence[Decision], totals: Sequence[Totals], *, of_one: bool = False
+    kept: Sequence[Decision], totals: Sequence[DecisionTotals], *, of_one: bool = False
 ) -> tuple[dict[str, Any], list[str]]:
     """How many bindings are explained, and what decided them; for programs, and in lines.
 
@@ -114,14 +114,14 @@ def _decided(decision: Decision) -> str:
     return _way(decision)
 
 
-def _of_policy(decision: Decision, column: Column) -> Iterator[str]:
+def _of_policy(decision: Decision, column: PolicyColumn) -> Iterator[str]:
     yield f"policy          {column.policy}, which {'decides' if column.decides else 'looks on'}: {_ranking(column)}"
     if column.score is not None or column.other:
         heads = [column.node or decision.node, *([column.other] if column.other else [])]
         yield from _rows([("policy's score", heads), (column.policy, [column.score, column.other_score])])
 
 
-def _ranking(column: Column) -> str:
+def _ranking(column: PolicyColumn) -> str:
     if column.failure:
         return f"it failed: {column.failure.splitlines()[0]}"
     if column.score is None and not column.higher:
@@ -163,9 +163,9 @@ class Decided:
 
     decisions: list[Decision] = field(default_factory=list)
     """One for each binding."""
-    totals: list[Totals] = field(default_factory=list)
+    totals: list[DecisionTotals] = field(default_factory=list)
     """Of each start of the scheduler."""
-    columns: dict[str, Column] = field(default_factory=dict)
+    columns: dict[str, PolicyColumn] = field(default_factory=dict)
     """The scores that a policy gave nodes, by pod."""
 
     def of(self, repetition: int | None) -> Sequence[Decision]:
@@ -207,7 +207,7 @@ def read(run: Path) -> Decided | None:
     try:
         for file in files:
             for each in document.decisions(file):
-                if isinstance(each, Totals):
+                if isinstance(each, DecisionTotals):
                     found.totals.append(each)
                 else:
                     found.decisions.append(each)
@@ -227,12 +227,12 @@ def waits(history: History) -> tuple[dict[str, Any], list[str]]:
     last: dict[int, str] = {}
     said: dict[str, set[int]] = {}
     for event in history:
-        if event.kind == Kind.POD:
+        if event.kind == EventKind.POD:
             last[event.what] = ""
             for reason in _reasons(history, event):
                 last[event.what] = reason
                 ever.setdefault(reason, set()).add(event.what)
-        elif event.kind == Kind.JOB and event.one >= 0 and (text := plain(str(history.facts[event.one][3]))):
+        elif event.kind == EventKind.JOB and event.one >= 0 and (text := plain(str(history.facts[event.one][3]))):
             said.setdefault(text, set()).add(event.what)
     by_pods = sorted(ever, key=lambda reason: (-len(ever[reason]), reason))
     pods = {reason: {"pods": len(ever[reason]), "atTheEnd": list(last.values()).count(reason)} for reason in by_pods}
@@ -252,7 +252,7 @@ def waits_of(history: History, wanted: str) -> tuple[dict[str, Any], list[str]] 
     number = names.index(found)
     lines, steps = [found], []
     for event in history:
-        if event.kind != Kind.POD or event.what != number:
+        if event.kind != EventKind.POD or event.what != number:
             continue
         status = Status(event.one).name.lower()
         reasons = _reasons(history, event)
@@ -269,18 +269,18 @@ def _of_job(history: History, wanted: str) -> tuple[dict[str, Any], list[str]]:
     steps: list[dict[str, Any]] = []
     victims = 0
     for event in history:
-        if event.kind == Kind.JOB and event.what == number and event.one >= 0:
+        if event.kind == EventKind.JOB and event.what == number and event.one >= 0:
             said = str(history.facts[event.one][3])
             if said and (not steps or steps[-1]["said"] != said):
                 steps.append({"seconds": event.at / 1000, "said": said})
-        elif event.kind == Kind.POD and event.one == Status.PREEMPTED and history.pods[event.what][1] == number:
+        elif event.kind == EventKind.POD and event.one == Status.PREEMPTED and history.pods[event.what][1] == number:
             victims += 1
     lines = [wanted, *(f"  {each['seconds']:>8.1f} s  {each['said']}" for each in steps)]
     lines += [f"  {victims:>10,}  of its pods were evicted for others"] if victims else []
     return {"job": wanted, "steps": steps, "preempted": victims}, lines
 
 
-def _reasons(history: History, event: Event) -> list[str]:
+def _reasons(history: History, event: HistoryEvent) -> list[str]:
     if event.one != Status.WAITING or event.other < 0:
         return []
     return [reason for each in history.texts[event.other].split("\n") if (reason := plain(each))]

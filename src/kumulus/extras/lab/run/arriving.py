@@ -7,13 +7,13 @@ from collections.abc import Callable, Container, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from kumulus.extras.lab.extender.ledger import machines_of
-from kumulus.extras.lab.file.load import Loaded
-from kumulus.extras.lab.file.model import Experiment
+from kumulus.extras.lab.file.load import LoadedExperiment
+from kumulus.extras.lab.file.model import ExperimentSpec
 from kumulus.extras.lab.measure.views import ClaimView, PodView
 from kumulus.extras.lab.offline.measuring import Measuring
-from kumulus.extras.lab.offline.placing import Machine, empty
+from kumulus.extras.lab.offline.placing import EmptyNode, empty
 from kumulus.extras.lab.plan.asked import pods_planned, pods_typical
-from kumulus.extras.lab.plan.plan import Plan
+from kumulus.extras.lab.plan.plan import RepetitionPlan
 from kumulus.extras.lab.policies import Pod
 from kumulus.extras.lab.policies.fragmentation import Fragmentation, typical_kinds
 from kumulus.extras.lab.report.model import PolicyUsed
@@ -36,7 +36,7 @@ class Arriving(Protocol):
     in_order: bool
     claims: OnClaim | None
 
-    async def begin(self, plan: Plan) -> None:
+    async def begin(self, plan: RepetitionPlan) -> None:
         """Begin a repetition."""
 
     def seen(self, pod: PodView, over: bool) -> None:
@@ -59,15 +59,15 @@ class ByNode:
 
     in_order = True
 
-    def __init__(self, loaded: Loaded, client: Client) -> None:
+    def __init__(self, loaded: LoadedExperiment, client: Client) -> None:
         self._loaded, self._client = loaded, client
         self.claims: OnClaim | None = None
-        self._plan: Plan | None = None
-        self._machines: list[Machine] = []
+        self._plan: RepetitionPlan | None = None
+        self._machines: list[EmptyNode] = []
         self._nodes: dict[str, tuple[str, str]] = {}
         self._seen: set[str] = set()
 
-    async def begin(self, plan: Plan) -> None:
+    async def begin(self, plan: RepetitionPlan) -> None:
         """See :meth:`Arriving.begin`."""
         self._plan, self._nodes, self._seen = plan, {}, set()
         self._machines = await machines_of(self._client, self._loaded.experiment.productLabel)
@@ -110,13 +110,13 @@ class ByNode:
 class ByClaim(ByNode):
     """Records each pod's share of each GPU, as the allocation of its claim says."""
 
-    def __init__(self, loaded: Loaded, client: Client) -> None:
+    def __init__(self, loaded: LoadedExperiment, client: Client) -> None:
         super().__init__(loaded, client)
         self.claims = self._claim
         self._claims: dict[str, ClaimView] = {}
         self._had: dict[str, Counter[int]] = {}
 
-    async def begin(self, plan: Plan) -> None:
+    async def begin(self, plan: RepetitionPlan) -> None:
         """See :meth:`Arriving.begin`."""
         self._claims = {}
         await super().begin(plan)
@@ -140,7 +140,7 @@ class ByClaim(ByNode):
         measuring.arrive_with(pod, node, self._had.get(uid, {}))
 
 
-def by_node(loaded: Loaded, client: Client) -> ByNode | None:
+def by_node(loaded: LoadedExperiment, client: Client) -> ByNode | None:
     """An account of the pods of an experiment without a policy; None if measures by demand would mean nothing.
 
     They mean something if a trace's pods ask for GPUs and no pod ever ends.
@@ -166,7 +166,7 @@ def came(planned: Sequence[Pod], seen: Container[str], complete: bool) -> Sequen
     return planned[:last]
 
 
-def nothing_ends(experiment: Experiment) -> bool:
+def nothing_ends(experiment: ExperimentSpec) -> bool:
     """Whether all pods stay, so that a pod that fits nowhere never will."""
     traces = [workload.arrival.trace for workload in experiment.workloads]
     return not experiment.timeline and all(

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 from kumulus.extras.journal.book import Journal
 from kumulus.extras.lab.cluster.components import Components
 from kumulus.extras.lab.federation.dispatching import Dispatching
-from kumulus.extras.lab.federation.members import Federation, Session
-from kumulus.extras.lab.file.model import Experiment
-from kumulus.extras.lab.measure.placement import Placement
-from kumulus.extras.lab.measure.records import Records
+from kumulus.extras.lab.federation.members import RunningFederation, Session
+from kumulus.extras.lab.file.model import ExperimentSpec
+from kumulus.extras.lab.measure.placement import PlacementRecorder
+from kumulus.extras.lab.measure.records import ExperimentRecords
 from kumulus.extras.lab.measure.sampler import Sampler
-from kumulus.extras.lab.measure.verdicts import Verdict
+from kumulus.extras.lab.measure.verdicts import ExpectationVerdict
 from kumulus.extras.lab.report.model import PolicyUsed, Report
 from kumulus.extras.lab.run.arriving import Arriving
 from kumulus.extras.lab.run.commands import Commands
 from kumulus.extras.lab.run.replaying import ReplayResult
 from kumulus.extras.lab.run.switch import SchedulerSwitch
 from kumulus.extras.lab.run.timeline import Happened
-from kumulus.extras.watch.live.node import NOWHERE, Places
+from kumulus.extras.watch.live.node import NOWHERE, PlaceLabels
 from kumulus.model.identity import NOBODY, Owner
 from kumulus.nodes.catalog import prices
 from kumulus.nodes.catalog.prices import Prices, catalog
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Outcome:
+class RepetitionOutcome:
     """The outcome of a repetition."""
 
-    records: Records
+    records: ExperimentRecords
     """What became of pods and jobs."""
     sampler: Sampler
     """What was sampled."""
-    placement: Placement
+    placement: PlacementRecorder
     """What was where, and when."""
     ended: str = ""
     """Why it ended, in words."""
@@ -66,7 +66,7 @@ class Outcome:
     """What the policy did, and how far the demand that arrived filled the cluster; None where that means nothing."""
     dispatching: Dispatching | None = None
     """What became of each Job on its way to a worker; None outside of federations."""
-    commands: list[Verdict] = field(default_factory=list)
+    commands: list[ExpectationVerdict] = field(default_factory=list)
     """Whether the timeline's commands came to a good end."""
     away: frozenset[str] = frozenset()
     """The workers of a federation that were killed or cut off from the hub at the end."""
@@ -80,7 +80,7 @@ class Bench:
     """Of the cluster."""
     journal: Journal
     """The run's."""
-    experiment: Experiment
+    experiment: ExperimentSpec
     """What is run."""
     components: Components
     """The cluster's processes."""
@@ -90,11 +90,11 @@ class Bench:
     """Set to end the run early."""
     commands: Commands
     """Starts and ends the timeline's commands."""
-    on_sample: Callable[[Outcome], None] = lambda _: None
+    on_sample: Callable[[RepetitionOutcome], None] = lambda _: None
     """Called after each sample, with the outcome so far."""
     owner: Owner = NOBODY
     """The stack."""
-    places: Places = NOWHERE
+    places: PlaceLabels = NOWHERE
     """Which labels say where nodes stand."""
     prices: prices.Prices = field(default_factory=prices.catalog)
     """What machines cost."""
@@ -105,7 +105,7 @@ class Bench:
 
 
 @dataclass
-class Options:
+class RunOptions:
     """How a run is made."""
 
     kubeconfig: Path
@@ -116,7 +116,7 @@ class Options:
     """The directory of all runs."""
     on_report: Callable[[Report, Path], None]
     """Takes the report when it is complete, before the cluster is cleaned up."""
-    on_sample: Callable[[Outcome], None] = lambda _: None
+    on_sample: Callable[[RepetitionOutcome], None] = lambda _: None
     """Called after each sample."""
     say: Callable[[str], None] = lambda _: None
     """Takes a line for the user."""
@@ -128,7 +128,7 @@ class Options:
     """What machines cost."""
     snapshots: Path | None = None
     """The directory of the stack's snapshots; None where it has none."""
-    federation: Federation | None = None
+    federation: RunningFederation | None = None
     """The one whose hub the cluster is; None for a single cluster."""
     label: str = ""
     """What its user calls the run."""

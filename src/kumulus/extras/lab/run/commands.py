@@ -11,8 +11,8 @@ from pathlib import Path
 from kumulus.extras.journal.book import Journal
 from kumulus.extras.journal.undo import RUN_VARIABLE, end_commands
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.file.timeline import Program
-from kumulus.extras.lab.measure.verdicts import Verdict
+from kumulus.extras.lab.file.timeline import TimelineProgram
+from kumulus.extras.lab.measure.verdicts import ExpectationVerdict
 from kumulus.host.files import last_lines
 
 _PATIENCE = 5.0
@@ -22,7 +22,7 @@ _PATIENCE = 5.0
 class Started:
     """A command that was started."""
 
-    program: Program
+    program: TimelineProgram
     """As the file has it."""
     process: asyncio.subprocess.Process
     """Its shell, which leads a process group."""
@@ -31,14 +31,16 @@ class Started:
     ended_by_run: bool = False
     """Whether the run has ended it."""
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> ExpectationVerdict:
         """Whether it came to a good end: by itself with 0, or in the background until the end of the run."""
         what, code = f"exit code 0: {self.program.command}", self.process.returncode
         if self.ended_by_run:
             stayed = self.program.background
-            return Verdict(what, stayed, "ran until the end" if stayed else "had not ended when the run did")
+            return ExpectationVerdict(what, stayed, "ran until the end" if stayed else "had not ended when the run did")
         tail = last_lines(self.log, 1).strip()
-        return Verdict(what, code == 0, f"{code}" if code == 0 or not tail else f"{code}; its last words: {tail}")
+        return ExpectationVerdict(
+            what, code == 0, f"{code}" if code == 0 or not tail else f"{code}; its last words: {tail}"
+        )
 
 
 @dataclass
@@ -55,7 +57,7 @@ class Commands:
     """Of the cluster."""
     _started: list[Started] = field(default_factory=list)
 
-    async def start(self, program: Program, namespace: str) -> str:
+    async def start(self, program: TimelineProgram, namespace: str) -> str:
         """Start a command; returns what was done, in words.
 
         Raises:
@@ -103,7 +105,7 @@ class Commands:
             for each in checks:
                 each.cancel()
 
-    async def end(self) -> list[Verdict]:
+    async def end(self) -> list[ExpectationVerdict]:
         """End those that still run, by SIGTERM and after some seconds by SIGKILL; returns what came of each."""
         started, self._started = self._started, []
         for each in started:

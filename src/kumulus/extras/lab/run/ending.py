@@ -5,7 +5,7 @@ from typing import Literal
 
 from kumulus.extras.lab.file.model import OWN, SchedulerName
 from kumulus.extras.lab.measure.clock import Clock
-from kumulus.extras.lab.measure.records import Records
+from kumulus.extras.lab.measure.records import ExperimentRecords
 from kumulus.extras.schedulers import registry
 from kumulus.kube import ApiError, Client, Unreachable
 from kumulus.model.words import counted
@@ -23,7 +23,7 @@ def nothing() -> str:
     return ""
 
 
-def unseen(records: Records, scheduler: SchedulerName, names: Collection[str]) -> str:
+def unseen(records: ExperimentRecords, scheduler: SchedulerName, names: Collection[str]) -> str:
     """That no scheduler has looked at any pod, and whom the pods wait for; empty if one has, or if that is not known.
 
     Args:
@@ -65,7 +65,7 @@ class Ending:
 
     def __init__(
         self,
-        records: Records,
+        records: ExperimentRecords,
         until: Until,
         settle: float,
         expected: int,

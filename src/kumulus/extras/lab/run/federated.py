@@ -14,12 +14,12 @@ from kumulus.extras.lab.federation.listening import Listeners
 from kumulus.extras.lab.federation.outages import Outages
 from kumulus.extras.lab.measure.clock import Clock
 from kumulus.extras.lab.measure.listening import occupy
-from kumulus.extras.lab.plan.plan import Plan
-from kumulus.extras.lab.run.bench import Bench, Outcome
+from kumulus.extras.lab.plan.plan import RepetitionPlan
+from kumulus.extras.lab.run.bench import Bench, RepetitionOutcome
 from kumulus.extras.watch.history.words import Sort
 
 
-class Federated:
+class FederatedRepetition:
     """A repetition on the hub of a federation.
 
     Args:
@@ -29,7 +29,13 @@ class Federated:
     """
 
     def __init__(
-        self, bench: Bench, plan: Plan, name: str, now: Clock, outcome: Outcome, note: Callable[[str, Sort], None]
+        self,
+        bench: Bench,
+        plan: RepetitionPlan,
+        name: str,
+        now: Clock,
+        outcome: RepetitionOutcome,
+        note: Callable[[str, Sort], None],
     ) -> None:
         assert bench.session is not None
         self._bench, self._plan, self._name, self._now, self._outcome = bench, plan, name, now, outcome

@@ -10,15 +10,15 @@ from kumulus.extras.journal import autoscaling
 from kumulus.extras.lab.cluster.claims import check_claims
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.extender.ledger import machines_of
-from kumulus.extras.lab.file.load import Loaded
-from kumulus.extras.lab.file.model import Experiment
-from kumulus.extras.lab.plan.plan import Plan, make
+from kumulus.extras.lab.file.load import LoadedExperiment
+from kumulus.extras.lab.file.model import ExperimentSpec
+from kumulus.extras.lab.plan.plan import RepetitionPlan, make
 from kumulus.extras.lab.plan.pods import Object, PlannedJob, UnknownPlace
 from kumulus.extras.lab.plan.replayed import on_nodes
 from kumulus.extras.lab.plan.scheduling import has_queue_objects, queues, waiting
 from kumulus.extras.schedulers import SchedulerError, registry
 from kumulus.extras.schedulers.manifests import pod_templates
-from kumulus.extras.watch.live.node import Places
+from kumulus.extras.watch.live.node import PlaceLabels
 from kumulus.kube.messages import MessageCodec
 from kumulus.kube.objects import NODES
 from kumulus.model.names import suggest
@@ -38,7 +38,9 @@ _SHOWN = 4
 _KINDS_OF_GPU = 20
 
 
-async def planned(client: Client, loaded: Loaded, measured: Sequence[Client], queue: str) -> tuple[Plan, Places]:
+async def planned(
+    client: Client, loaded: LoadedExperiment, measured: Sequence[Client], queue: str
+) -> tuple[RepetitionPlan, PlaceLabels]:
     """What a run creates, and the labels that say where nodes stand.
 
     Args:
@@ -59,10 +61,12 @@ async def planned(client: Client, loaded: Loaded, measured: Sequence[Client], qu
     await check_claims(client, loaded.experiment, plan)
     nodes = {name for pool in pools for name in pool.node_names()}
     plan = replace(plan, replays={name: on_nodes(each, nodes) for name, each in plan.replays.items()})
-    return plan, Places.of([places, *PRESETS.values()])
+    return plan, PlaceLabels.of([places, *PRESETS.values()])
 
 
-async def _require_nodes(measured: Sequence[Client], pools: Sequence[Pool], plan: Plan, product_label: str) -> None:
+async def _require_nodes(
+    measured: Sequence[Client], pools: Sequence[Pool], plan: RepetitionPlan, product_label: str
+) -> None:
     """Refuse a workload that no node can ever match; with Karpenter, which makes nodes, none is refused.
 
     Raises:
@@ -82,7 +86,7 @@ async def _require_nodes(measured: Sequence[Client], pools: Sequence[Pool], plan
         raise LabError("\n".join([*lines, "  Write labels that a node has; gpuProduct is a value of productLabel"]))
 
 
-async def _gpus(loaded: Loaded, measured: Sequence[Client]) -> int:
+async def _gpus(loaded: LoadedExperiment, measured: Sequence[Client]) -> int:
     """How many GPUs the clusters have, if a trace is inflated to a share of them."""
     traces = (workload.arrival.trace for workload in loaded.experiment.workloads)
     if not any(trace is not None and trace.inflate is not None for trace in traces):
@@ -91,7 +95,7 @@ async def _gpus(loaded: Loaded, measured: Sequence[Client]) -> int:
     return sum([machine.gpus for each in measured for machine in await machines_of(each, label)])
 
 
-async def _queues(client: Client, loaded: Loaded, pools: Sequence[Pool]) -> tuple[Object, ...]:
+async def _queues(client: Client, loaded: LoadedExperiment, pools: Sequence[Pool]) -> tuple[Object, ...]:
     """The queues that workloads need and `setup` does not create, each with the nodes' whole capacity."""
     if not has_queue_objects(loaded.experiment.scheduler.name):
         return ()
@@ -100,7 +104,7 @@ async def _queues(client: Client, loaded: Loaded, pools: Sequence[Pool]) -> tupl
     return tuple(queues(loaded.experiment.scheduler.name, waiting(loaded), there, quota, _levels(pools)))
 
 
-async def places_of(client: Client, experiment: Experiment) -> list[Object] | None:
+async def places_of(client: Client, experiment: ExperimentSpec) -> list[Object] | None:
     """What the experiment's scheduler has to know of the cluster's places before it starts; None if that is nothing.
 
     Raises:

@@ -15,14 +15,14 @@ from kumulus.extras.lab.extender.configuration import KUBE_SCHEDULER, extended, 
 from kumulus.extras.lab.extender.extender import Extender
 from kumulus.extras.lab.extender.ledger import machines_of
 from kumulus.extras.lab.extender.observed_policy import ObservedPolicy
-from kumulus.extras.lab.file.load import Loaded
-from kumulus.extras.lab.file.model import OWN, Scheduler
+from kumulus.extras.lab.file.load import LoadedExperiment
+from kumulus.extras.lab.file.model import OWN, SchedulerSpec
 from kumulus.extras.lab.measure.clock import Clock
 from kumulus.extras.lab.measure.views import PodView
 from kumulus.extras.lab.offline.measuring import Measuring
-from kumulus.extras.lab.offline.placing import Machine, Placement, empty
+from kumulus.extras.lab.offline.placing import EmptyNode, PodPlacement, empty
 from kumulus.extras.lab.plan.asked import pods_planned, pods_typical
-from kumulus.extras.lab.plan.plan import Plan
+from kumulus.extras.lab.plan.plan import RepetitionPlan
 from kumulus.extras.lab.policies import Pod
 from kumulus.extras.lab.policies.load import policy
 from kumulus.extras.lab.report.model import PolicyUsed
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 
-def with_scheduler(loaded: Loaded) -> Loaded:
+def with_scheduler(loaded: LoadedExperiment) -> LoadedExperiment:
     """Have the run start a kube-scheduler for an experiment with `policy` or `why`, if it names none."""
     experiment = loaded.experiment
     if not (experiment.policy or experiment.why) or experiment.scheduler.name == KUBE_SCHEDULER:
@@ -46,11 +46,11 @@ def with_scheduler(loaded: Loaded) -> Loaded:
             "no extender\n  Leave one of them out; the policy is asked by kube-scheduler"
         )
     # Not the cluster's own: only the cluster itself asks that one.
-    changed = experiment.model_copy(update={"scheduler": Scheduler(name=KUBE_SCHEDULER)})
+    changed = experiment.model_copy(update={"scheduler": SchedulerSpec(name=KUBE_SCHEDULER)})
     return replace(loaded, experiment=changed)
 
 
-def _saying_why(loaded: Loaded) -> Loaded:
+def _saying_why(loaded: LoadedExperiment) -> LoadedExperiment:
     name = loaded.experiment.scheduler.name
     if loaded.experiment.whyPolicy:
         raise LabError(
@@ -69,11 +69,11 @@ def _saying_why(loaded: Loaded) -> Loaded:
 class _OfPolicy:
     """What a policy that decides and one that looks on have in common: the pods as planned, the nodes as they are."""
 
-    def __init__(self, loaded: Loaded, client: Client) -> None:
+    def __init__(self, loaded: LoadedExperiment, client: Client) -> None:
         self._loaded, self._client = loaded, client
         self._planned: list[Pod] = []
 
-    async def _begun(self, plan: Plan) -> tuple[list[Machine], list[Pod], random.Random]:
+    async def _begun(self, plan: RepetitionPlan) -> tuple[list[EmptyNode], list[Pod], random.Random]:
         """The nodes, the typical pods, and the source of random numbers as it is after the pods were drawn."""
         label = self._loaded.experiment.productLabel
         self._planned = pods_planned(plan, label)
@@ -92,12 +92,12 @@ class Policies(_OfPolicy):
     in_order = True
     claims: OnClaim | None = None
 
-    def __init__(self, extender: Extender, loaded: Loaded, client: Client) -> None:
+    def __init__(self, extender: Extender, loaded: LoadedExperiment, client: Client) -> None:
         super().__init__(loaded, client)
         self._extender = extender
         self._seen: set[str] = set()
 
-    async def begin(self, plan: Plan) -> None:
+    async def begin(self, plan: RepetitionPlan) -> None:
         """Begin a repetition."""
         self._seen = set()
         self._extender.begin(*await self._begun(plan))
@@ -122,7 +122,7 @@ class Policies(_OfPolicy):
         for pod in came(self._planned, self._seen, complete) if nothing_ends(self._loaded.experiment) else ():
             placed = places.get(pod.name)
             where = placed.pop(0) if placed else None
-            measuring.arrive(pod, Placement(numbers[where[0]], where[1]) if where else None)
+            measuring.arrive(pod, PodPlacement(numbers[where[0]], where[1]) if where else None)
         return PolicyUsed(
             policy=self._loaded.experiment.policy,
             ties="random" if self._extender.leaves else self._loaded.experiment.policyTies,
@@ -136,7 +136,9 @@ class Policies(_OfPolicy):
 
 
 @asynccontextmanager
-async def deciding(loaded: Loaded, client: Client, directory: Path) -> AsyncIterator[tuple[Policies, Scheduler]]:
+async def deciding(
+    loaded: LoadedExperiment, client: Client, directory: Path
+) -> AsyncIterator[tuple[Policies, SchedulerSpec]]:
     """Serve an experiment's policy.
 
     Args:
@@ -174,13 +176,15 @@ class LookingOn(_OfPolicy):
         other: the run's own account of pods; None if there is none.
     """
 
-    def __init__(self, observed: ObservedPolicy, loaded: Loaded, client: Client, other: Arriving | None) -> None:
+    def __init__(
+        self, observed: ObservedPolicy, loaded: LoadedExperiment, client: Client, other: Arriving | None
+    ) -> None:
         super().__init__(loaded, client)
         self._observed, self._other = observed, other
         self.in_order = other is not None and other.in_order
         self.claims = other.claims if other is not None else None
 
-    async def begin(self, plan: Plan) -> None:
+    async def begin(self, plan: RepetitionPlan) -> None:
         """See :meth:`.Arriving.begin`."""
         self._observed.begin(*await self._begun(plan))
         if self._other is not None:
@@ -200,8 +204,8 @@ class LookingOn(_OfPolicy):
 
 @asynccontextmanager
 async def looking_on(
-    loaded: Loaded, client: Client, directory: Path, other: Arriving | None
-) -> AsyncIterator[tuple[LookingOn, Scheduler]]:
+    loaded: LoadedExperiment, client: Client, directory: Path, other: Arriving | None
+) -> AsyncIterator[tuple[LookingOn, SchedulerSpec]]:
     """Serve the policy that looks on; the rest as of :func:`deciding`.
 
     Args:
@@ -229,12 +233,12 @@ async def looking_on(
             await observed.close()
 
 
-def _own(loaded: Loaded) -> Path | None:
+def _own(loaded: LoadedExperiment) -> Path | None:
     """The user's configuration of the scheduler, if any."""
     config = loaded.experiment.scheduler.config
     return loaded.directory / config if config else None
 
 
-def _asking(loaded: Loaded, directory: Path, name: str, document: dict[str, Any]) -> Scheduler:
+def _asking(loaded: LoadedExperiment, directory: Path, name: str, document: dict[str, Any]) -> SchedulerSpec:
     """The experiment's scheduler, with a configuration that has it ask a policy."""
     return loaded.experiment.scheduler.model_copy(update={"config": str(written(directory, name, document))})

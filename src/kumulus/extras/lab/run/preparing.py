@@ -13,10 +13,10 @@ from kumulus.extras.journal.book import Journal
 from kumulus.extras.journal.errors import JournalError
 from kumulus.extras.journal.snapshots import restore
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.file.model import Experiment
+from kumulus.extras.lab.file.model import ExperimentSpec
 from kumulus.extras.scaling.applying import LABEL
 from kumulus.extras.scaling.karpenter.objects import CAPACITY_TYPE, node_class, node_pool
-from kumulus.extras.snapshots.file import SUFFIX, Damaged
+from kumulus.extras.snapshots.file import SUFFIX, DamagedSnapshot
 from kumulus.kube import ApiError, Unreachable
 from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes.existing.source import outlives_by_note
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def autoscaled(
-    client: Client, journal: Journal, experiment: Experiment, say: Callable[[str], None]
+    client: Client, journal: Journal, experiment: ExperimentSpec, say: Callable[[str], None]
 ) -> AsyncIterator[None]:
     """Give the autoscaler what the experiment specifies, and put the stack's own back afterwards.
 
@@ -95,7 +95,7 @@ async def begin_from(
         )
     try:
         done = await restore(client, journal, kubeconfig, file, stop)
-    except (ProviderError, Damaged) as error:
+    except (ProviderError, DamagedSnapshot) as error:
         raise LabError(f"from: snapshot {name}: {error}") from None
     except OSError as error:
         raise LabError(f"from: snapshot {name}: {error.strerror or error}") from None

@@ -5,14 +5,14 @@ import time
 from collections.abc import Iterator
 from typing import TextIO
 
-from kumulus.extras.lab.run.bench import Outcome
+from kumulus.extras.lab.run.bench import RepetitionOutcome
 
 _BAR = 30
 _LINE_EVERY = 10.0
 _MOST_CELLS = 12
 
 
-class Progress:
+class RunProgress:
     """Shows outcomes as they occur; if its output is closed, it is silent, and the run continues."""
 
     def __init__(self, out: TextIO, quiet: bool) -> None:
@@ -23,14 +23,14 @@ class Progress:
         self._last = 0.0
         self._before: tuple[float, int] = (0.0, 0)
 
-    def show(self, outcome: Outcome) -> None:
+    def show(self, outcome: RepetitionOutcome) -> None:
         """Show a repetition's progress."""
         try:
             self._show(outcome)
         except OSError:
             self._quiet = True
 
-    def _show(self, outcome: Outcome) -> None:
+    def _show(self, outcome: RepetitionOutcome) -> None:
         if self._quiet:
             return
         if self._drawing:
@@ -60,7 +60,7 @@ class Progress:
             self._out.write(f"\x1b[{self._drawn}F\x1b[J")
             self._drawn = 0
 
-    def _line(self, outcome: Outcome) -> str:
+    def _line(self, outcome: RepetitionOutcome) -> str:
         counts, columns = outcome.records.counts, outcome.sampler.series.columns
         now, bound = (columns["t"][-1] if columns.get("t") else 0.0), counts["bound"]
         before, had = self._before
@@ -76,7 +76,7 @@ class Progress:
         )
 
 
-def bars(outcome: Outcome) -> Iterator[str]:
+def bars(outcome: RepetitionOutcome) -> Iterator[str]:
     """A line for each GPU product and zone: how much of it is allocated."""
     cells = outcome.records.allocation.by_cell()
     width = max((len(" ".join(cell)) for cell in cells), default=0)

@@ -8,25 +8,25 @@ from kumulus.extras.journal import undo
 from kumulus.extras.journal.errors import JournalError
 from kumulus.extras.lab.cluster.creating import Creator, Kinds, make_namespace
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.file.model import Experiment
+from kumulus.extras.lab.file.model import ExperimentSpec
 from kumulus.extras.lab.measure.allocation import Allocation
 from kumulus.extras.lab.measure.clock import Clock
 from kumulus.extras.lab.measure.listening import Listener, occupy
-from kumulus.extras.lab.measure.over_time import GpuHours, Meter
-from kumulus.extras.lab.measure.placement import Placement
-from kumulus.extras.lab.measure.records import Records
+from kumulus.extras.lab.measure.over_time import CostMeter, GpuHours
+from kumulus.extras.lab.measure.placement import PlacementRecorder
+from kumulus.extras.lab.measure.records import ExperimentRecords
 from kumulus.extras.lab.measure.sampler import Sampler
 from kumulus.extras.lab.plan.asked import claims_planned, pods_planned
-from kumulus.extras.lab.plan.plan import Plan
+from kumulus.extras.lab.plan.plan import RepetitionPlan
 from kumulus.extras.lab.plan.pods import PlannedJob
 from kumulus.extras.lab.plan.replayed import cordons
 from kumulus.extras.lab.plan.scheduling import queue_of
-from kumulus.extras.lab.run.bench import Bench, Outcome
+from kumulus.extras.lab.run.bench import Bench, RepetitionOutcome
 from kumulus.extras.lab.run.ending import Ending, nothing, refused, unseen
-from kumulus.extras.lab.run.federated import Federated
+from kumulus.extras.lab.run.federated import FederatedRepetition
 from kumulus.extras.lab.run.replaying import Replayer, Within
 from kumulus.extras.lab.run.timeline import Parties, Timeline
-from kumulus.extras.lab.run.workloads import Workloads
+from kumulus.extras.lab.run.workloads import RepetitionWorkloads
 from kumulus.extras.schedulers.descriptor import OF_THE_CLUSTER
 from kumulus.extras.schedulers.manifests import pod_templates
 from kumulus.extras.watch.history.words import Sort
@@ -44,20 +44,22 @@ class Repetition:
         name: the namespace it gets.
     """
 
-    def __init__(self, bench: Bench, plan: Plan, name: str) -> None:
+    def __init__(self, bench: Bench, plan: RepetitionPlan, name: str) -> None:
         self._bench = bench
         self._plan = plan
         self._name = name
         self._now = Clock()
-        allocation = Allocation(Meter(time.monotonic), GpuHours(time.monotonic))
+        allocation = Allocation(CostMeter(time.monotonic), GpuHours(time.monotonic))
         allocation.hours.expect(pods_planned(plan, bench.experiment.productLabel))
-        records = Records(allocation, ((job.name, job.workload, job.workers) for job in plan.jobs))
+        records = ExperimentRecords(allocation, ((job.name, job.workload, job.workers) for job in plan.jobs))
         # A hub's API server does not count the bindings of pods on workers.
         counting = None if bench.session else bench.client
         sampler = Sampler(records, bench.components, counting, self._now, bench.switch.component, self._sampled)
-        placement = Placement(_about(bench, name), bench.places, self._now, _queues(bench.experiment))
-        self.outcome = Outcome(records, sampler, placement)
-        federated = Federated(bench, plan, name, self._now, self.outcome, self._note) if bench.session else None
+        placement = PlacementRecorder(_about(bench, name), bench.places, self._now, _queues(bench.experiment))
+        self.outcome = RepetitionOutcome(records, sampler, placement)
+        federated = (
+            FederatedRepetition(bench, plan, name, self._now, self.outcome, self._note) if bench.session else None
+        )
         self._federated = federated
         self._listener = federated.listeners if federated else self._only(placement)
         kinds = Kinds(bench.client)
@@ -83,7 +85,7 @@ class Repetition:
             [*bench.experiment.timeline, *cordons(plan.replays.values())],
             bench.switch,
             self._now,
-            Workloads(bench.client, name, plan, records, placement, self._ending, self._now, self._deleted),
+            RepetitionWorkloads(bench.client, name, plan, records, placement, self._ending, self._now, self._deleted),
             bench.owner,
             Parties(placement.happened, outages, bench.commands, records.faulted, self._listener.reprice),
         )
@@ -94,7 +96,7 @@ class Repetition:
     def _note(self, what: str, sort: Sort) -> None:
         self._timeline.note(what, sort)
 
-    def _only(self, placement: Placement) -> Listener:
+    def _only(self, placement: PlacementRecorder) -> Listener:
         on_pod = self._bench.arriving.seen if self._bench.arriving else None
         known = claims_planned(self._plan)
         return Listener(self._bench.client, self.outcome.records, self._now, placement, on_pod, known)
@@ -109,7 +111,7 @@ class Repetition:
         if self.outcome.dispatching is not None:
             self.outcome.dispatching.deleted(job)
 
-    async def run(self) -> Outcome:
+    async def run(self) -> RepetitionOutcome:
         """Run it; an error during the measurement ends it early and is in the outcome."""
         bench, plan = self._bench, self._plan
         await self._creator.resolve([*plan.setup, *(each for job in self._own_jobs for each in job.objects)])
@@ -325,7 +327,7 @@ def _about(bench: Bench, name: str) -> dict[str, str]:
     return {**about, "scheduler": experiment.scheduler.name}
 
 
-def _queues(experiment: Experiment) -> dict[str, str]:
+def _queues(experiment: ExperimentSpec) -> dict[str, str]:
     return {each.name: queue for each in experiment.workloads if (queue := queue_of(experiment.scheduler.name, each))}
 
 

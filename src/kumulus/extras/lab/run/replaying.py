@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from kumulus.extras.lab.cluster.creating import Kinds
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.measure.records import Records
+from kumulus.extras.lab.measure.records import ExperimentRecords
 from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL, Object, PlannedJob
 from kumulus.extras.lab.plan.replayed import PlannedStep, Replayed
 from kumulus.kube import ApiError
@@ -70,7 +70,7 @@ class Replayer:
         client: Client,
         replay: Replayed,
         within: Within,
-        records: Records,
+        records: ExperimentRecords,
         now: Callable[[], float],
         stop: asyncio.Event,
         tell: Callable[[PlannedJob], None] = lambda _: None,

@@ -7,10 +7,10 @@ from typing import Literal, Protocol
 
 from kumulus.extras.journal import programs
 from kumulus.extras.journal.book import Journal
-from kumulus.extras.journal.changes import Stopped
+from kumulus.extras.journal.changes import StoppedProgram
 from kumulus.extras.lab.cluster.components import SCHEDULER, Components
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.file.model import Scheduler
+from kumulus.extras.lab.file.model import SchedulerSpec
 from kumulus.extras.lab.plan.scheduling import is_own
 from kumulus.extras.schedulers import SchedulerError, definitions, registry
 from kumulus.extras.schedulers.launch.plan import PLAIN, Switches
@@ -56,7 +56,7 @@ class OwnSwitch:
         self._directory = directory
         self._components = components
         self._journal = journal
-        self._how: Stopped | None = None
+        self._how: StoppedProgram | None = None
         self._there = bool(components.pids(SCHEDULER))
         self.component = SCHEDULER
         self.settings: Mapping[str, str] = components.settings().get(SCHEDULER, {})
@@ -155,7 +155,7 @@ class SecondSwitch:
 
 
 async def started(
-    wanted: Scheduler,
+    wanted: SchedulerSpec,
     kubeconfig: Path,
     directory: Path,
     base: Path,
@@ -189,7 +189,7 @@ async def started(
     return SecondSwitch(running, components)
 
 
-def require_built(wanted: Scheduler, base: Path) -> None:
+def require_built(wanted: SchedulerSpec, base: Path) -> None:
     """Check that the programs of the scheduler that an experiment names are there, before anything is changed.
 
     Raises:

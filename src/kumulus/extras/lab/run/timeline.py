@@ -11,18 +11,18 @@ from kumulus.extras.journal import undo
 from kumulus.extras.journal.book import Journal
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.federation.outages import Outages
-from kumulus.extras.lab.file.timeline import OUTAGES, Event, Resize
+from kumulus.extras.lab.file.timeline import OUTAGES, PoolResize, TimelineEvent
 from kumulus.extras.lab.measure.faulted import Faulted
 from kumulus.extras.lab.run.commands import Commands
 from kumulus.extras.lab.run.switch import SchedulerSwitch
-from kumulus.extras.lab.run.workloads import Workloads
+from kumulus.extras.lab.run.workloads import RepetitionWorkloads
 from kumulus.extras.watch.history.words import Sort
 from kumulus.kube.bulk import for_each
 from kumulus.kube.objects import NODES
 from kumulus.model.applied import posted_node, record_of
 from kumulus.model.durations import timestamp
 from kumulus.model.errors import SpecError
-from kumulus.model.fault_consequences import described, reclaimed
+from kumulus.model.fault_consequences import described_fault, reclaimed
 from kumulus.model.fault_effects import NodeEffects, OfferEffects
 from kumulus.model.identity import NOBODY, RUN_LABEL, Owner
 from kumulus.model.names import nearest
@@ -30,7 +30,7 @@ from kumulus.nodes.faults import operations, records, stages
 from kumulus.nodes.faults.new_pods import wait_until_managed
 from kumulus.nodes.faults.records import Record
 from kumulus.stackfile.fault_now import NoPools, resolved
-from kumulus.stackfile.faults import Fault
+from kumulus.stackfile.faults import FaultSpec
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -77,10 +77,10 @@ class Timeline:
         self,
         client: Client,
         journal: Journal,
-        events: Sequence[Event],
+        events: Sequence[TimelineEvent],
         switch: SchedulerSwitch,
         now: Callable[[], float],
-        workloads: Workloads,
+        workloads: RepetitionWorkloads,
         owner: Owner = NOBODY,
         parties: Parties | None = None,
     ) -> None:
@@ -121,11 +121,11 @@ class Timeline:
             for each in running:
                 each.cancel()
 
-    async def _run_later(self, events: list[Event], moment: asyncio.Event) -> None:
+    async def _run_later(self, events: list[TimelineEvent], moment: asyncio.Event) -> None:
         await moment.wait()
         await self._run_events(events, self._now())
 
-    async def _run_events(self, events: list[Event], origin: float) -> None:
+    async def _run_events(self, events: list[TimelineEvent], origin: float) -> None:
         for event in events:
             await asyncio.sleep(max(0.0, origin + event.at - self._now()))
             self.note(await self._do(event), _sort(event))
@@ -135,7 +135,7 @@ class Timeline:
         self.happened.append(Happened(self._now(), what))
         self._parties.tell(what, sort)
 
-    async def _do(self, event: Event) -> str:
+    async def _do(self, event: TimelineEvent) -> str:
         if event.fault is not None:
             return await self._fault(event.fault)
         if event.clear is not None:
@@ -155,7 +155,7 @@ class Timeline:
         assert event.scheduler is not None
         return await self._switch.set_scheduler(event.scheduler)
 
-    async def _fault(self, fault: Fault) -> str:
+    async def _fault(self, fault: FaultSpec) -> str:
         known = (await records.read(self._client)).of(self._owner)
         try:
             one = resolved(fault, known.pools, f"the timeline's fault {fault.name}")
@@ -168,10 +168,10 @@ class Timeline:
         if one.offers is not None:
             self._offers[one.name] = one.offers
             self._parties.priced(tuple(self._offers.values()))
-        what = described(one.kind, one.node, one.pods, {}, one.nodes, {"lost": one.lost}, None, one.offers)
+        what = described_fault(one.kind, one.node, one.pods, {}, one.nodes, {"lost": one.lost}, None, one.offers)
         return what + reclaimed(began.machines)
 
-    async def _begin(self, record: Record, known: records.Records) -> Record:
+    async def _begin(self, record: Record, known: records.ClusterRecords) -> Record:
         run = self._journal.changes.run
         there = known.faults.get(record.name)
         if there is not None and there.run != run:
@@ -179,7 +179,7 @@ class Timeline:
         self._journal.add(faults=[record.name])
         try:
             began, applied = await operations.begin(self._client, replace(record, run=run, owner=self._owner))
-        except operations.Refused as error:
+        except operations.FaultRefused as error:
             raise LabError(str(error)) from None
         except stages.NoStages as error:
             raise LabError(f"the timeline's fault {record.name}: {error}") from None
@@ -194,7 +194,7 @@ class Timeline:
         if self._offers.pop(name, None) is not None:
             self._parties.priced(tuple(self._offers.values()))
 
-    async def _resize(self, resize: Resize) -> str:
+    async def _resize(self, resize: PoolResize) -> str:
         """Change a pool's number of nodes.
 
         A fault removes nodes that the stack declares, and they come back when it ends; nodes beyond these are created,
@@ -250,7 +250,7 @@ class Timeline:
         self._journal.drop(nodes=changes.nodes)
 
 
-def _sort(event: Event) -> Sort:
+def _sort(event: TimelineEvent) -> Sort:
     if event.action in ("fault", "clear", *OUTAGES):
         return Sort.FAULT
     if event.resize is not None:

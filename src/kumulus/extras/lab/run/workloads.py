@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from kumulus.extras.lab.cluster.creating import Kinds
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.timeline import Scale
-from kumulus.extras.lab.measure.placement import Placement
-from kumulus.extras.lab.measure.records import Records
-from kumulus.extras.lab.plan.plan import Plan
+from kumulus.extras.lab.measure.placement import PlacementRecorder
+from kumulus.extras.lab.measure.records import ExperimentRecords
+from kumulus.extras.lab.plan.plan import RepetitionPlan
 from kumulus.extras.lab.plan.pods import PlannedJob
 from kumulus.extras.lab.run.ending import Ending
 from kumulus.kube.bulk import for_all
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 
-class Workloads:
+class RepetitionWorkloads:
     """The workloads of a repetition, for its timeline.
 
     Args:
@@ -35,9 +35,9 @@ class Workloads:
         self,
         client: Client,
         namespace: str,
-        plan: Plan,
-        records: Records,
-        placement: Placement,
+        plan: RepetitionPlan,
+        records: ExperimentRecords,
+        placement: PlacementRecorder,
         ending: Ending,
         now: Callable[[], float],
         gone: Callable[[PlannedJob], None] = lambda _: None,

@@ -11,7 +11,7 @@ from typing import Any
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file import recording
 from kumulus.extras.lab.file.load import references
-from kumulus.extras.lab.file.model import Experiment
+from kumulus.extras.lab.file.model import ExperimentSpec
 from kumulus.extras.lab.policies import load
 from kumulus.extras.lab.sweep.file import SEED, Sweep, content, group_of, label, words
 from kumulus.host import pulumi_project
@@ -105,7 +105,7 @@ def cells_of(sweep: Sweep, base: Path) -> list[Cell]:
             _put(own_raw, own_stack, axis, copy.deepcopy(content(value)), str(file))
         values = {axis: label(value) for axis, value in wanted.items()}
         source = f"{file} with {words(values)}"
-        experiment = Experiment.checked(own_raw, source)
+        experiment = ExperimentSpec.checked(own_raw, source)
         if not sweep.live and not experiment.policy:
             remedy = "write policy: FGD, or live: true in the sweep file"
             raise SpecError([Problem("policy", "is missing, which places the pods without a cluster", remedy)], source)
@@ -130,7 +130,7 @@ class _Digests:
         self._known: dict[str, str] = {}
         self._imported: dict[str, list[Path]] = {}
 
-    def of(self, experiment: Experiment, stack: Mapping[str, Any]) -> list[str]:
+    def of(self, experiment: ExperimentSpec, stack: Mapping[str, Any]) -> list[str]:
         """The digests for a cell."""
         found = []
         for where, location in references(experiment):

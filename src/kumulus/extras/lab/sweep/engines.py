@@ -13,12 +13,12 @@ from functools import lru_cache
 from pathlib import Path
 
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.file.load import Loaded, loaded_from
+from kumulus.extras.lab.file.load import LoadedExperiment, loaded_from
 from kumulus.extras.lab.offline import experiment as offline
 from kumulus.extras.lab.policies.load import PolicyFailed
 from kumulus.extras.lab.sweep import live
 from kumulus.extras.lab.sweep.cells import Cell
-from kumulus.extras.lab.sweep.store import Result, Store
+from kumulus.extras.lab.sweep.store import CellResult, Store
 from kumulus.host import installation
 from kumulus.kube import yaml_writing
 from kumulus.model.errors import SpecError
@@ -30,7 +30,7 @@ _BACKENDS = {LOCAL: "loky", "dask": "dask", "ray": "ray"}
 
 
 @dataclass(frozen=True)
-class Task:
+class CellTask:
     """A cell for another process."""
 
     cell: Cell
@@ -41,7 +41,7 @@ class Task:
     """The command, as a live run calls it."""
 
 
-def run(task: Task) -> Result:
+def run(task: CellTask) -> CellResult:
     """Run a cell, unless it has a complete result; with a directory, the result is on the disk when this returns.
 
     If a cell fails, the failure is its result, and the others continue.
@@ -61,15 +61,15 @@ def run(task: Task) -> Result:
         return result
 
 
-def loaded(cell: Cell) -> Loaded:
+def loaded(cell: Cell) -> LoadedExperiment:
     """A cell's experiment with every file that it names."""
     raw = dict(cell.raw)
     return loaded_from(raw, cell.directory, f"cell {cell.id}", yaml_writing.written(raw))
 
 
-def _run(task: Task) -> Result:
+def _run(task: CellTask) -> CellResult:
     cell, began = task.cell, time.monotonic()
-    result = Result(cell.id, dict(cell.values), cell.seed, "success")
+    result = CellResult(cell.id, dict(cell.values), cell.seed, "success")
     try:
         found = offline.one_run(_study(_Same(cell)), cell.seed)
     except (LabError, PolicyFailed, SpecError) as error:
@@ -109,7 +109,7 @@ class _Same:
 
 # A trace of thousands of tasks is read once for all seeds that a process runs.
 @lru_cache(maxsize=2)
-def _study(same: _Same) -> offline.Study:
+def _study(same: _Same) -> offline.OfflineStudy:
     cell = same.cell
     stack = load_stack(dict(cell.stack), "sweep", cell.directory)
     if len(stack.clusters) != 1:
@@ -120,7 +120,7 @@ def _study(same: _Same) -> offline.Study:
 
 
 @dataclass(frozen=True)
-class Engine:
+class CellEngine:
     """Where cells run."""
 
     kind: str = LOCAL
@@ -134,10 +134,10 @@ class Engine:
         return self.kind != LOCAL
 
 
-def engine(written: str) -> Engine:
+def engine(written: str) -> CellEngine:
     """The engine of the command line: `local`, `dask://HOST:PORT` or `ray://HOST:PORT`."""
     if written in ("", LOCAL):
-        return Engine()
+        return CellEngine()
     scheme, separator, address = written.partition("://")
     if not separator or scheme not in _SCHEMES:
         raise LabError(f"--engine {written} is none\n  Write local, dask://HOST:PORT or ray://HOST:PORT")
@@ -146,10 +146,10 @@ def engine(written: str) -> Engine:
             f"--engine {written} names no cluster\n"
             f"  Write {scheme}://HOST:PORT. For processes of this machine, leave --engine out"
         )
-    return Engine(scheme, address)
+    return CellEngine(scheme, address)
 
 
-def results(tasks: Sequence[Task], where: Engine, jobs: int) -> Iterator[Result]:
+def results(tasks: Sequence[CellTask], where: CellEngine, jobs: int) -> Iterator[CellResult]:
     """Run cells in parallel; yields each result as it comes.
 
     Args:
@@ -175,7 +175,7 @@ def results(tasks: Sequence[Task], where: Engine, jobs: int) -> Iterator[Result]
             raise LabError(f"a process that ran a cell has died: {error}\n  Run the sweep again: it goes on") from None
 
 
-def _connected(where: Engine) -> AbstractContextManager[None]:
+def _connected(where: CellEngine) -> AbstractContextManager[None]:
     if where.kind == LOCAL:
         return nullcontext()
     return _dask(where.address) if where.kind == "dask" else _ray(where.address)

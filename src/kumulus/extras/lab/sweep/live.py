@@ -20,12 +20,12 @@ from kumulus import toolchain
 from kumulus.extras.journal.errors import JournalError
 from kumulus.extras.lab import running
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.file.load import Loaded, with_prices
+from kumulus.extras.lab.file.load import LoadedExperiment, with_prices
 from kumulus.extras.lab.report import junit
 from kumulus.extras.lab.report.files import os_errors_explained
-from kumulus.extras.lab.run.bench import Options
+from kumulus.extras.lab.run.bench import RunOptions
 from kumulus.extras.lab.sweep.cells import Cell
-from kumulus.extras.lab.sweep.store import Result, Store
+from kumulus.extras.lab.sweep.store import CellResult, Store
 from kumulus.host import files
 from kumulus.host.machine import memory_bytes
 from kumulus.kube import ApiError, KubeconfigError, Unreachable, yaml_writing
@@ -34,7 +34,7 @@ from kumulus.model.errors import SpecError
 from kumulus.nodes.catalog.prices import Prices, catalog
 from kumulus.runtimes.descriptor import KUBECONFIG_FILE
 from kumulus.stackfile.clusters import load_stack
-from kumulus.stackfile.load import Loaded as Cluster
+from kumulus.stackfile.load import LoadedStack as Cluster
 
 _PROJECTS = "clusters"
 _LAST_LINES = 12
@@ -48,11 +48,11 @@ backend:
 """
 
 
-def run(cell: Cell, loaded: Loaded, store: Store, kumulus: Sequence[str]) -> Result:
+def run(cell: Cell, loaded: LoadedExperiment, store: Store, kumulus: Sequence[str]) -> CellResult:
     """Run a cell on a cluster of its own; its result is written before the cluster is taken down."""
     began = time.monotonic()
     project = store.directory / _PROJECTS / cell.id
-    result = Result(cell.id, dict(cell.values), cell.seed, "partial")
+    result = CellResult(cell.id, dict(cell.values), cell.seed, "partial")
     try:
         _make(project, cell)
         _command(kumulus, "up", project, _stack(cell.id))
@@ -103,7 +103,7 @@ def at_once(cells: Sequence[Cell], wanted: int) -> int:
         cells: what is to run; the largest decides.
         wanted: the most; 0 for as many as fit.
     """
-    machine = scale.Machine(psutil.cpu_count() or 1, memory_bytes() / 1e6)
+    machine = scale.MachineSize(psutil.cpu_count() or 1, memory_bytes() / 1e6)
     sizes = [_size(cell) for cell in cells]
     nodes, factor = max(sizes, default=(0, None), key=lambda size: size[0])
     cost = scale.cost(nodes, machine, factor)
@@ -175,15 +175,15 @@ def _environment() -> Mapping[str, str]:
     return own
 
 
-def _priced(loaded: Loaded, cell: Cell) -> tuple[Loaded, Prices]:
+def _priced(loaded: LoadedExperiment, cell: Cell) -> tuple[LoadedExperiment, Prices]:
     """The prices of the cell's stack, else the catalog's; a file of prices is kept with the run's inputs."""
     own = _cluster(cell).prices
     return with_prices(loaded, own) if own else (loaded, catalog())
 
 
-def _measure(loaded: Loaded, prices: Prices, kubeconfig: Path, store: Store, result: Result) -> None:
+def _measure(loaded: LoadedExperiment, prices: Prices, kubeconfig: Path, store: Store, result: CellResult) -> None:
     results = store.directory / "runs"
-    options = Options(kubeconfig, _stack(result.id), results, junit.write_forms, prices=prices)
+    options = RunOptions(kubeconfig, _stack(result.id), results, junit.write_forms, prices=prices)
     report, directory = asyncio.run(running.run(loaded, options))
     result.report = str(directory.relative_to(store.directory))
     result.status, result.error = report.results.status, report.results.error

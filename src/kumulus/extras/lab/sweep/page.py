@@ -11,8 +11,8 @@ from kumulus.extras.lab.file.measures import MEANINGS, UNITS, Unit
 from kumulus.extras.lab.report.change import document
 from kumulus.extras.lab.report.files import os_errors_explained
 from kumulus.extras.lab.sweep.file import SEED, Sweep, group_of, label, words
-from kumulus.extras.lab.sweep.significance import Difference, Interval, difference, interval, needed
-from kumulus.extras.lab.sweep.store import Result
+from kumulus.extras.lab.sweep.significance import GroupDifference, Interval, difference, interval, needed
+from kumulus.extras.lab.sweep.store import CellResult
 from kumulus.host import files
 from kumulus.model.words import counted
 
@@ -38,7 +38,7 @@ td:first-child{font-weight:600}td[data-of]::before{content:attr(data-of) ": "}}
 
 
 @dataclass(frozen=True)
-class Row:
+class GroupRow:
     """A group of runs that differ by seed alone, in one measure."""
 
     name: str
@@ -47,7 +47,7 @@ class Row:
     """Of its seeds, each the mean of its repetitions."""
     missing: int
     """How many other seeds it has, whose runs were cut off or lack the measure."""
-    against: Difference | None
+    against: GroupDifference | None
     """The comparison with the baseline; None for the baseline itself, and where no seed has both."""
     baseline: bool
     """Whether it is the baseline."""
@@ -63,9 +63,9 @@ class Row:
         return interval(list(self.values.values()))
 
 
-def tables(sweep: Sweep, results: Sequence[Result]) -> dict[str, list[Row]]:
+def tables(sweep: Sweep, results: Sequence[CellResult]) -> dict[str, list[GroupRow]]:
     """Each measure of the page with a row for each group, the baseline first; measures without values are left out."""
-    groups: dict[_Group, list[Result]] = {}
+    groups: dict[_Group, list[CellResult]] = {}
     for result in results:
         groups.setdefault(group_of(result.values), []).append(result)
     axes = {axis: label(values[0]) for axis, values in sweep.matrix.items() if axis != SEED}
@@ -76,12 +76,12 @@ def tables(sweep: Sweep, results: Sequence[Result]) -> dict[str, list[Row]]:
 
 
 def _rows(
-    measure: str, groups: Mapping[_Group, Sequence[Result]], wanted: Mapping[str, str], sweep: Sweep
-) -> list[Row]:
-    found: list[Row] = []
+    measure: str, groups: Mapping[_Group, Sequence[CellResult]], wanted: Mapping[str, str], sweep: Sweep
+) -> list[GroupRow]:
+    found: list[GroupRow] = []
     for key, results in groups.items():
         values = _values(results, measure)
-        row = Row(words(dict(key)) or sweep.name, values, len(results) - len(values), None, dict(key) == wanted)
+        row = GroupRow(words(dict(key)) or sweep.name, values, len(results) - len(values), None, dict(key) == wanted)
         base = found[0] if found and found[0].baseline else None
         if base and values:
             incomplete = bool(row.missing or base.missing)
@@ -96,7 +96,7 @@ def _comparisons(sweep: Sweep) -> int:
     return (groups - 1) * len(sweep.shown())
 
 
-def _values(results: Sequence[Result], measure: str) -> dict[int, float]:
+def _values(results: Sequence[CellResult], measure: str) -> dict[int, float]:
     """The mean of the repetitions of each seed whose runs all have the measure."""
     return {
         result.seed: math.fsum(run[measure] for run in result.runs) / len(result.runs)
@@ -116,7 +116,7 @@ def too_few(sweep: Sweep) -> str:
     )
 
 
-def lines(sweep: Sweep, found: Mapping[str, Sequence[Row]]) -> Iterator[str]:
+def lines(sweep: Sweep, found: Mapping[str, Sequence[GroupRow]]) -> Iterator[str]:
     """The tables, for the terminal."""
     for measure, rows in found.items():
         yield f"{measure}: {MEANINGS[measure]}"
@@ -127,7 +127,9 @@ def lines(sweep: Sweep, found: Mapping[str, Sequence[Row]]) -> Iterator[str]:
             yield "  " + "  ".join([*cells, f"{amount}: {verdict}" if amount else verdict])
 
 
-def write(sweep: Sweep, found: Mapping[str, Sequence[Row]], results: Sequence[Result], cells: int, file: Path) -> None:
+def write(
+    sweep: Sweep, found: Mapping[str, Sequence[GroupRow]], results: Sequence[CellResult], cells: int, file: Path
+) -> None:
     """Write the page: one self-contained file."""
     parts = [f"<h1>{html.escape(sweep.name)}</h1>"]
     if sweep.description:
@@ -160,7 +162,7 @@ def _method(comparisons: int) -> str:
     )
 
 
-def _table(measure: str, rows: Sequence[Row], sweep: Sweep) -> str:
+def _table(measure: str, rows: Sequence[GroupRow], sweep: Sweep) -> str:
     unit = UNITS[measure]
     body = "".join(
         f'<tr><td>{html.escape(row.name)}</td><td data-of="Mean">{_figure(unit, row)}</td><td>{_seeds(row)}</td>'
@@ -172,7 +174,7 @@ def _table(measure: str, rows: Sequence[Row], sweep: Sweep) -> str:
     return f"<div><table>{head}{body}</table></div>"
 
 
-def _cell(row: Row, amount: str, verdict: str) -> str:
+def _cell(row: GroupRow, amount: str, verdict: str) -> str:
     called = row.against is not None and row.against.verdict in ("higher", "lower")
     return (
         f'<td data-of="Difference from the first">{amount}</td>'
@@ -180,19 +182,19 @@ def _cell(row: Row, amount: str, verdict: str) -> str:
     )
 
 
-def _picture(measure: str, rows: Sequence[Row]) -> str:
+def _picture(measure: str, rows: Sequence[GroupRow]) -> str:
     # Drawing needs a library that is slow to load.
     from kumulus.extras.lab.report import spreads
 
     return f"<div>{spreads.svg(measure, {row.name: list(row.values.values()) for row in rows if row.values})}</div>"
 
 
-def _seeds(row: Row) -> str:
+def _seeds(row: GroupRow) -> str:
     seeds = len(row.values) + row.missing
     return f"{len(row.values):,} of {counted(seeds, 'seed')}" if row.missing else counted(seeds, "seed")
 
 
-def _figure(unit: Unit, row: Row) -> str:
+def _figure(unit: Unit, row: GroupRow) -> str:
     if len(row.values) <= 1:
         return _exact(unit, row.mean) if row.values else "–"
     low, high = row.interval or (min(row.values.values()), max(row.values.values()))
@@ -200,7 +202,7 @@ def _figure(unit: Unit, row: Row) -> str:
     return f"{_exact(unit, row.mean)} ({_exact(unit, low)} {between} {_exact(unit, high)})"
 
 
-def _against(unit: Unit, row: Row, sweep: Sweep) -> tuple[str, str]:
+def _against(unit: Unit, row: GroupRow, sweep: Sweep) -> tuple[str, str]:
     """The difference and the verdict, in words."""
     found = row.against
     if found is None:

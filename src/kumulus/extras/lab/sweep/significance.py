@@ -35,7 +35,7 @@ _Numbers = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Difference:
+class GroupDifference:
     """A group compared with the baseline, by the seeds that both have."""
 
     mean: float
@@ -65,7 +65,7 @@ def interval(values: Sequence[float], level: float = PROMISED) -> Interval | Non
 
 def difference(
     group: Mapping[int, float], baseline: Mapping[int, float], comparisons: int, *, incomplete: bool = False
-) -> Difference | None:
+) -> GroupDifference | None:
     """Compare a group with the baseline; None where they have no seed in common.
 
     Args:
@@ -78,7 +78,7 @@ def difference(
     if not apart:
         return None
     mean, found = math.fsum(apart) / len(apart), interval(apart, _TESTED / max(1, comparisons))
-    return Difference(mean, found, len(apart), "incomplete" if incomplete else _verdict(len(apart), found))
+    return GroupDifference(mean, found, len(apart), "incomplete" if incomplete else _verdict(len(apart), found))
 
 
 def needed(comparisons: int) -> int:

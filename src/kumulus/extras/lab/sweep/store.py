@@ -23,7 +23,7 @@ _LOCK = ".sweep.lock"
 
 
 @dataclass
-class Result:
+class CellResult:
     """The outcome of a cell."""
 
     id: str
@@ -88,23 +88,23 @@ class Store:
         finally:
             os.close(handle)
 
-    def get(self, cell: str) -> Result | None:
+    def get(self, cell: str) -> CellResult | None:
         """A cell's result; None where it has none."""
         try:
             raw = json.loads((self.directory / "cells" / f"{cell}.json").read_text(encoding="utf-8"))
-            return Result(**raw)
+            return CellResult(**raw)
         except FileNotFoundError:
             return None
         except (OSError, ValueError, TypeError) as error:
             path = self.directory / "cells" / f"{cell}.json"
             raise LabError(f"{path} cannot be read: {error}\n  Remove it, and the cell is run again") from None
 
-    def put(self, result: Result) -> None:
+    def put(self, result: CellResult) -> None:
         """Write a cell's result, whole or not at all."""
         path = self.directory / "cells" / f"{result.id}.json"
         with os_errors_explained(path):
             files.write(path, json.dumps(asdict(result), indent=1) + "\n")
 
-    def all(self, cells: Iterable[str]) -> list[Result]:
+    def all(self, cells: Iterable[str]) -> list[CellResult]:
         """The results of some cells, in their order, without those that have none."""
         return [found for cell in cells if (found := self.get(cell)) is not None]

@@ -12,9 +12,9 @@ from kumulus.extras.lab.file.measures import UNITS
 from kumulus.extras.lab.report.files import os_errors_explained
 from kumulus.extras.lab.sweep import live, page
 from kumulus.extras.lab.sweep.cells import Cell, cells_of
-from kumulus.extras.lab.sweep.engines import Engine, Task, results
+from kumulus.extras.lab.sweep.engines import CellEngine, CellTask, results
 from kumulus.extras.lab.sweep.file import SEED, Sweep, group_of, words
-from kumulus.extras.lab.sweep.store import Result, Store
+from kumulus.extras.lab.sweep.store import CellResult, Store
 from kumulus.host import files
 
 NAME = "results"
@@ -22,12 +22,12 @@ COLUMNS = ("cell", "seed", "repetition", "status", "measure", "unit", "arrived",
 
 
 @dataclass(frozen=True)
-class Options:
+class SweepOptions:
     """How a sweep is run."""
 
     directory: Path
     """Where its results go."""
-    engine: Engine
+    engine: CellEngine
     """Where cells run."""
     jobs: int
     """How many at once; 0 for as many as fit."""
@@ -38,17 +38,17 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Done:
+class SweepResult:
     """The outcome of a sweep."""
 
     cells: int
     before: int
-    results: list[Result]
-    found: dict[str, list[page.Row]]
+    results: list[CellResult]
+    found: dict[str, list[page.GroupRow]]
     files: list[Path]
 
 
-def run(sweep: Sweep, base: Path, options: Options) -> Done:
+def run(sweep: Sweep, base: Path, options: SweepOptions) -> SweepResult:
     """Run the cells without a result, and write the table and the page."""
     if sweep.live and options.engine.elsewhere:
         raise LabError("clusters are made on this machine\n  Leave --engine out, or live: true")
@@ -68,10 +68,10 @@ def run(sweep: Sweep, base: Path, options: Options) -> Done:
         found = page.tables(sweep, there)
         written = [write(there, list(sweep.matrix), store.directory), store.directory / page.NAME]
         page.write(sweep, found, there, len(cells), written[1])
-    return Done(len(cells), len(cells) - len(missing), there, found, written)
+    return SweepResult(len(cells), len(cells) - len(missing), there, found, written)
 
 
-def _tidy(store: Store, options: Options) -> None:
+def _tidy(store: Store, options: SweepOptions) -> None:
     """Take down the clusters that a killed sweep left, after waiting for its processes that still run a cell."""
     for project in live.leftovers(store):
         with store.cell_lock(project.name):
@@ -80,7 +80,7 @@ def _tidy(store: Store, options: Options) -> None:
                 options.say(f"  {message}")
 
 
-def _run(sweep: Sweep, missing: list[Cell], store: Store, options: Options) -> None:
+def _run(sweep: Sweep, missing: list[Cell], store: Store, options: SweepOptions) -> None:
     if not missing:
         return
     jobs = options.jobs
@@ -89,7 +89,7 @@ def _run(sweep: Sweep, missing: list[Cell], store: Store, options: Options) -> N
         options.say(f"{jobs} cluster{'s' if jobs > 1 else ''} at a time")
     # Workers on other machines cannot access this directory: this process writes their results as they come.
     elsewhere = options.engine.elsewhere
-    tasks = [Task(cell, None if elsewhere else store.directory, options.kumulus) for cell in missing]
+    tasks = [CellTask(cell, None if elsewhere else store.directory, options.kumulus) for cell in missing]
     if elsewhere:
         for cell in missing:
             store.started(cell.id)
@@ -102,7 +102,7 @@ def _run(sweep: Sweep, missing: list[Cell], store: Store, options: Options) -> N
         )
 
 
-def rows(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
+def rows(results: Sequence[CellResult]) -> Iterator[dict[str, Any]]:
     """A row for each measure of each repetition, with the values of the matrix as texts.
 
     `arrived` is the per cent of demand at which a measure was noted; only measures by demand have it.
@@ -120,7 +120,7 @@ def rows(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
                 yield {**about, "repetition": 1, **point}
 
 
-def write(results: Sequence[Result], axes: Sequence[str], directory: Path) -> Path:
+def write(results: Sequence[CellResult], axes: Sequence[str], directory: Path) -> Path:
     """Write the table; returns its file."""
     columns = [*(axis for axis in axes if axis != SEED), *COLUMNS]
     found = list(rows(results))

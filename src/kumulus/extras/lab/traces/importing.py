@@ -11,11 +11,17 @@ from typing import Any, TextIO
 
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.fields import MOST_JOBS
-from kumulus.extras.lab.offline.placing import Machine
-from kumulus.extras.lab.traces.reading import Notes
+from kumulus.extras.lab.offline.placing import EmptyNode
+from kumulus.extras.lab.traces.reading import TraceNotes
 from kumulus.extras.lab.traces.summary import Sums, summary
 from kumulus.extras.lab.traces.task import COLUMNS, Format
-from kumulus.extras.lab.traces.writing import EXPERIMENT_BEGINS, STACK_BEGINS, Wanted, experiment_text, stack_text
+from kumulus.extras.lab.traces.writing import (
+    EXPERIMENT_BEGINS,
+    STACK_BEGINS,
+    WantedExperiment,
+    experiment_text,
+    stack_text,
+)
 from kumulus.host import files as whole
 from kumulus.host.pulumi_project import salt
 
@@ -27,7 +33,7 @@ _OF_BAD_ROWS = ("file", "line", "why")
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenExperiment:
     """What an import wrote."""
 
     tasks: Path
@@ -63,10 +69,10 @@ def import_trace(
     stack: Path,
     experiment: Path,
     *,
-    machines: Sequence[Machine] = (),
+    machines: Sequence[EmptyNode] = (),
     columns: Mapping[str, str] = MappingProxyType({}),
-    wanted: Wanted | None = None,
-) -> Written:
+    wanted: WantedExperiment | None = None,
+) -> WrittenExperiment:
     """Import a trace.
 
     Args:
@@ -75,12 +81,12 @@ def import_trace(
         columns: of the format csv, each column's heading by what it contains.
         machines: of the cluster, for traces that do not list them; added to those that do.
     """
-    wanted = wanted or Wanted()
+    wanted = wanted or WantedExperiment()
     tasks_path, bad_path = experiment.with_suffix(_TASKS), experiment.with_suffix(_BAD_ROWS)
     _refuse_overwriting(files, (stack, experiment, tasks_path, bad_path))
     with ExitStack() as opened:
         bad = _BadRows(bad_path, opened)
-        notes, sums = Notes(bad), Sums()
+        notes, sums = TraceNotes(bad), Sums()
         found = kind.read(files, notes, columns)
         everything = [*found.machines, *machines]
         if not everything:
@@ -110,7 +116,7 @@ def import_trace(
     lines = list(summary(everything, sums, notes, stay=wanted.stay))
     if sums.tasks > MOST_JOBS and wanted.limit is None and wanted.window is None:
         lines.append(f"an experiment takes {MOST_JOBS:,} tasks at most: choose a part by --window or --limit")
-    return Written(tasks_path, bad.path if notes.bad else None, lines, bad.first)
+    return WrittenExperiment(tasks_path, bad.path if notes.bad else None, lines, bad.first)
 
 
 def _refuse_overwriting(files: Sequence[Path], outputs: Sequence[Path]) -> None:

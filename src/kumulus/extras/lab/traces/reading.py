@@ -27,7 +27,7 @@ class BadRow(Exception):
 
 
 @dataclass
-class Notes:
+class TraceNotes:
     """What was found wrong, or could not be represented, while a trace was read."""
 
     on_bad: Callable[[str, int, str], None]
@@ -47,7 +47,7 @@ class Notes:
         self.on_bad(file.name, line, why)
 
 
-class Row:
+class TraceRow:
     """A row of a table, with its cells converted to what they have to be.
 
     Args:
@@ -139,7 +139,9 @@ def headings(file: Path) -> list[str]:
     raise LabError(f"{file} is empty\n  Name a file with a heading and a line for each row")
 
 
-def rows(file: Path, notes: Notes, needed: Sequence[str], named: Sequence[str] = ()) -> Iterator[tuple[int, Row]]:
+def rows(
+    file: Path, notes: TraceNotes, needed: Sequence[str], named: Sequence[str] = ()
+) -> Iterator[tuple[int, TraceRow]]:
     """The rows of a CSV file, with their lines.
 
     Args:
@@ -160,10 +162,10 @@ def rows(file: Path, notes: Notes, needed: Sequence[str], named: Sequence[str] =
         if len(cells) != len(found):
             notes.reject(file, line, f"has {len(cells)} cells, not {len(found)}")
             continue
-        yield line, Row(dict(zip(found, cells, strict=True)), line)
+        yield line, TraceRow(dict(zip(found, cells, strict=True)), line)
 
 
-def made(items: Iterable[tuple[int, In]], make: Callable[[In], Out], file: Path, notes: Notes) -> Iterator[Out]:
+def made(items: Iterable[tuple[int, In]], make: Callable[[In], Out], file: Path, notes: TraceNotes) -> Iterator[Out]:
     """What the items of a file stand for; those that cannot stand for it are counted and recorded.
 
     Args:

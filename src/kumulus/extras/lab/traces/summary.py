@@ -5,10 +5,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from kumulus.extras.lab.offline.placing import Machine
+from kumulus.extras.lab.offline.placing import EmptyNode
 from kumulus.extras.lab.policies.nodes import WHOLE_GPU
-from kumulus.extras.lab.traces.reading import Notes
-from kumulus.extras.lab.traces.task import Task
+from kumulus.extras.lab.traces.reading import TraceNotes
+from kumulus.extras.lab.traces.task import TraceTask
 
 Amounts = tuple[float, float, float]
 """Milli-CPU, MiB and milli-GPU."""
@@ -18,7 +18,7 @@ _LEAST_MEMORY = 16
 _DAYS = 48  # hours, from which on they are said in days
 
 
-class Demand:
+class TraceDemand:
     """Follows the tasks in the order of their arrival, as if each got what it asks for at once.
 
     It holds only the tasks that run, so that a long trace needs no more memory than a short one. A task of unknown
@@ -38,7 +38,7 @@ class Demand:
         self._at = 0.0
         self._ends: list[tuple[float, Amounts]] = []
 
-    def add(self, task: Task) -> None:
+    def add(self, task: TraceTask) -> None:
         """Add the next task."""
         if self._first is None:
             self._first = self._at = task.arrival
@@ -107,10 +107,10 @@ class Sums:
     """Tasks that ask for certain GPU models, by these models."""
     most_memory: int = 0
     """MiB that the largest pod asks for."""
-    demand: Demand = field(default_factory=Demand)
+    demand: TraceDemand = field(default_factory=TraceDemand)
     """What they ask for at one time."""
 
-    def add(self, task: Task) -> None:
+    def add(self, task: TraceTask) -> None:
         """Add a task."""
         self.tasks += 1
         self.pods += task.workers
@@ -129,7 +129,7 @@ class Sums:
             self.models[task.models] += 1
 
 
-def summary(machines: Sequence[Machine], sums: Sums, notes: Notes, *, stay: bool = False) -> Iterator[str]:
+def summary(machines: Sequence[EmptyNode], sums: Sums, notes: TraceNotes, *, stay: bool = False) -> Iterator[str]:
     """The lines to print.
 
     Args:
@@ -175,7 +175,7 @@ def _share(amount: float, size: int, there: float) -> str:
     return f"{amount / size:,.1f}" + (f" ({100 * amount / there:,.1f} %)" if there else "")
 
 
-def _warnings(machines: Sequence[Machine], sums: Sums) -> Iterator[str]:
+def _warnings(machines: Sequence[EmptyNode], sums: Sums) -> Iterator[str]:
     """Memory that no pod of a real cluster asks for: the column has another unit than it was read in."""
     remedy = "if the column is in another unit, write it: --columns memory=HEADING:Gi"
     if 0 < sums.most_memory < _LEAST_MEMORY:

@@ -7,8 +7,8 @@ from pathlib import Path
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.trace import MOST_GPUS
 from kumulus.extras.lab.file.workload import MOST_WORKERS
-from kumulus.extras.lab.offline.placing import Machine
-from kumulus.extras.lab.traces.reading import BadRow, Notes
+from kumulus.extras.lab.offline.placing import EmptyNode
+from kumulus.extras.lab.traces.reading import BadRow, TraceNotes
 from kumulus.model.durations import LONGEST
 
 COLUMNS: Mapping[str, str] = {
@@ -29,7 +29,7 @@ COLUMNS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class TraceTask:
     """One job as a trace has it.
 
     Raises:
@@ -88,16 +88,16 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Found:
+class TraceContents:
     """What a trace's files contain."""
 
-    machines: list[Machine]
+    machines: list[EmptyNode]
     """Of the cluster, where the trace lists them."""
-    tasks: Iterator[Task]
+    tasks: Iterator[TraceTask]
     """Read lazily, one at a time."""
 
 
-Read = Callable[[Sequence[Path], Notes, Mapping[str, str]], Found]
+Read = Callable[[Sequence[Path], TraceNotes, Mapping[str, str]], TraceContents]
 """Reads files; takes the user's headings of columns as well, by what they contain."""
 
 
@@ -123,15 +123,15 @@ def exactly(files: Sequence[Path], least: int, most: int, wanted: str) -> None:
         raise LabError(f"{len(files)} files are named; this format takes {wanted}")
 
 
-def one_file(wanted: str, tasks: Callable[[Path, Notes], Iterator[Task]]) -> Read:
+def one_file(wanted: str, tasks: Callable[[Path, TraceNotes], Iterator[TraceTask]]) -> Read:
     """The function of a format that has one file of tasks, and no machines.
 
     Args:
         wanted: the file, for the message about too many.
     """
 
-    def read(files: Sequence[Path], notes: Notes, columns: Mapping[str, str]) -> Found:
+    def read(files: Sequence[Path], notes: TraceNotes, columns: Mapping[str, str]) -> TraceContents:
         exactly(files, 1, 1, wanted)
-        return Found([], tasks(files[0], notes))
+        return TraceContents([], tasks(files[0], notes))
 
     return read

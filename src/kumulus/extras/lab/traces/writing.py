@@ -11,8 +11,8 @@ from typing import Any
 
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.fields import NAME_LENGTH
-from kumulus.extras.lab.file.model import Experiment
-from kumulus.extras.lab.offline.placing import Machine
+from kumulus.extras.lab.file.model import ExperimentSpec
+from kumulus.extras.lab.offline.placing import EmptyNode
 from kumulus.extras.lab.policies.nodes import WHOLE_GPU
 from kumulus.extras.lab.traces.summary import Sums
 from kumulus.extras.lab.traces.task import COLUMNS
@@ -40,7 +40,7 @@ _UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedExperiment:
     """What the experiment is to be, as the command line says."""
 
     policy: str = ""
@@ -67,7 +67,7 @@ class Wanted:
     """Whether each task waits in the queue of its user."""
 
 
-def groups(machines: Sequence[Machine]) -> Iterator[tuple[str, Machine, int]]:
+def groups(machines: Sequence[EmptyNode]) -> Iterator[tuple[str, EmptyNode, int]]:
     """Each kind of machine, with a name for its group and how many there are."""
     kinds = Counter(map(_kind, machines))
     taken: set[str] = set()
@@ -77,16 +77,16 @@ def groups(machines: Sequence[Machine]) -> Iterator[tuple[str, Machine, int]]:
         numbered = (f"{more[-1]}-{number}" for number in itertools.count(2))
         name = next(each for each in itertools.chain([what, *more], numbered) if each not in taken)
         taken.add(name)
-        yield name, Machine(name, cpu, memory, gpus, model), count
+        yield name, EmptyNode(name, cpu, memory, gpus, model), count
 
 
-def stack_text(machines: Sequence[Machine], source: str, wanted: Wanted | None = None) -> str:
+def stack_text(machines: Sequence[EmptyNode], source: str, wanted: WantedExperiment | None = None) -> str:
     """A stack file with a node group for each kind of machine.
 
     Args:
         source: where the trace is from, for a comment.
     """
-    wanted = wanted or Wanted()
+    wanted = wanted or WantedExperiment()
     parts = wanted.resource_claims
     if parts == "mig" and not any(machine.model in mig_profiles() for machine in machines):
         there = ", ".join(sorted({machine.model for machine in machines if machine.gpus and machine.model}) or ["none"])
@@ -119,11 +119,11 @@ def stack_text(machines: Sequence[Machine], source: str, wanted: Wanted | None =
     return f"{STACK_BEGINS} {source}\n{yaml_text({'config': {'kumulus:cluster': cluster}})}"
 
 
-def _kind(machine: Machine) -> tuple[int, int, int, str]:
+def _kind(machine: EmptyNode) -> tuple[int, int, int, str]:
     return (machine.cpu, machine.memory, machine.gpus, machine.model)
 
 
-def _names(machines: Sequence[Machine]) -> dict[tuple[int, int, int, str], list[str]]:
+def _names(machines: Sequence[EmptyNode]) -> dict[tuple[int, int, int, str], list[str]]:
     """The names of each kind's machines, in lower case, as nodes' have to be."""
     found: dict[tuple[int, int, int, str], list[str]] = {}
     taken: set[str] = set()
@@ -142,7 +142,7 @@ def _named(names: Sequence[str]) -> dict[str, Any]:
     return {"nodes": [{"name": name} for name in names]} if names else {}
 
 
-def _slices(machine: Machine, parts: Parts) -> dict[str, Any]:
+def _slices(machine: EmptyNode, parts: Parts) -> dict[str, Any]:
     """How a machine publishes its GPUs for claims: as whole ones if they cannot be divided."""
     section: dict[str, Any] = {"extendedResource": False}
     if parts == "milli":
@@ -154,7 +154,7 @@ def _slices(machine: Machine, parts: Parts) -> dict[str, Any]:
     return section
 
 
-def experiment_text(file: Path, stack: Path, tasks: Path, source: str, wanted: Wanted, sums: Sums) -> str:
+def experiment_text(file: Path, stack: Path, tasks: Path, source: str, wanted: WantedExperiment, sums: Sums) -> str:
     """An experiment file that replays a file of tasks.
 
     Args:
@@ -196,11 +196,11 @@ def experiment_text(file: Path, stack: Path, tasks: Path, source: str, wanted: W
         "timeout": written(_patience(wanted, sums)),
         "workloads": [workload | ({"gang": True} if gangs else {})],
     }
-    refuse_invalid(Experiment, experiment, str(file))
+    refuse_invalid(ExperimentSpec, experiment, str(file))
     return f"{EXPERIMENT_BEGINS}\n{yaml_text(experiment)}"
 
 
-def refuse_invalid(model: type[ClusterSpec | Experiment], written: Mapping[str, Any], source: str) -> None:
+def refuse_invalid(model: type[ClusterSpec | ExperimentSpec], written: Mapping[str, Any], source: str) -> None:
     """Refuse to write what could not be read again, such as a GPU model that is no value of a label."""
     try:
         model.checked(written, source)
@@ -208,7 +208,7 @@ def refuse_invalid(model: type[ClusterSpec | Experiment], written: Mapping[str, 
         raise LabError(str(error)) from None
 
 
-def _patience(wanted: Wanted, sums: Sums) -> float:
+def _patience(wanted: WantedExperiment, sums: Sums) -> float:
     """Seconds after which the run ends in any case: 1.5 times the time in which its jobs arrive, and half an hour.
 
     No experiment may take longer than a year.

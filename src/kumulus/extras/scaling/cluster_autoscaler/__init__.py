@@ -3,22 +3,22 @@
 from pathlib import Path
 
 from kumulus.extras.scaling.cluster_autoscaler import launch
-from kumulus.extras.scaling.descriptor import Autoscaler, Program
+from kumulus.extras.scaling.descriptor import AutoscalerDescriptor, AutoscalerProgram
 
-AUTOSCALER = Autoscaler(
+AUTOSCALER = AutoscalerDescriptor(
     name="cluster-autoscaler",
     about="Kubernetes' cluster-autoscaler, the user's own program: node groups between their bounds",
     tool="",
     user=launch.USER,
     programs=(
-        Program(
+        AutoscalerProgram(
             name="cluster-autoscaler",
             executable=lambda asked: Path(asked["binary"]),
             ports=("http",),
             arguments=launch.arguments,
             after=(launch.PROVIDER,),
         ),
-        Program(
+        AutoscalerProgram(
             name=launch.PROVIDER,
             executable=launch.python,
             ports=("http",),

@@ -34,15 +34,15 @@ _LONGEST = 10.0
 _SCHEME = "kumulus://"
 
 
-class Refused(Exception):
+class GroupRefused(Exception):
     """A request that a group may not fulfil; the message is for cluster-autoscaler's log."""
 
 
-class Unknown(Refused):
+class UnknownGroup(GroupRefused):
     """There is no such group, or no such node in it."""
 
 
-class Groups:
+class ScalableGroups:
     """The pools with bounds of a cluster, as groups whose size can be read and changed.
 
     Args:
@@ -64,11 +64,11 @@ class Groups:
         return self._pools
 
     def pool(self, name: str) -> Pool:
-        """A group's pool; raises :class:`Unknown`."""
+        """A group's pool; raises :class:`UnknownGroup`."""
         try:
             return self._pools[name]
         except KeyError:
-            raise Unknown(f"there is no node group {name}") from None
+            raise UnknownGroup(f"there is no node group {name}") from None
 
     async def refresh(self) -> None:
         """Read which groups there are, and set the provider ID of those of their nodes that have none."""
@@ -105,9 +105,9 @@ class Groups:
         async with self._lock:
             taken = await self._numbers(name)
             if by <= 0:
-                raise Refused(f"{name} cannot grow by {by}")
+                raise GroupRefused(f"{name} cannot grow by {by}")
             if pool.bounds and len(taken) + by > pool.bounds.most:
-                raise Refused(f"{name} has {len(taken)} nodes, and may have {pool.bounds.most}: not {by} more")
+                raise GroupRefused(f"{name} has {len(taken)} nodes, and may have {pool.bounds.most}: not {by} more")
             mine = self._coming.setdefault(name, {})
             for ordinal in free(taken, by):
                 mine[ordinal] = asyncio.create_task(self._arrive(pool, ordinal, mine))
@@ -122,7 +122,7 @@ class Groups:
         async with self._lock:
             coming = self.coming(name)
             if by <= 0 or by > len(coming):
-                raise Refused(f"{name} has {len(coming)} machines on their way: {by} of them cannot be given up")
+                raise GroupRefused(f"{name} has {len(coming)} machines on their way: {by} of them cannot be given up")
             await self._give_up(name, coming[-by:])
 
     async def delete(self, name: str, nodes: Sequence[str]) -> None:
@@ -136,16 +136,16 @@ class Groups:
         async with self._lock:
             doomed = {ordinal_of(pool, node): node for node in nodes}
             if None in doomed:
-                raise Unknown(f"{doomed[None]} is no node of {name}")
+                raise UnknownGroup(f"{doomed[None]} is no node of {name}")
             has = await self._numbers(name)
             left = len(has - doomed.keys())
             if left < len(has) and pool.bounds and left < pool.bounds.least:
-                raise Refused(f"{name} has to have {pool.bounds.least} nodes, and {left} would be left")
+                raise GroupRefused(f"{name} has to have {pool.bounds.least} nodes, and {left} would be left")
             await self._give_up(name, [ordinal for ordinal in self.coming(name) if ordinal in doomed])
             there = [node.name for ordinal, node in (await self.there(name)).items() if ordinal in doomed]
             result = await remove_nodes(self._client, there, asyncio.Event(), Silent())
             if result.problems:
-                raise Refused("; ".join(result.problems))
+                raise GroupRefused("; ".join(result.problems))
 
     async def _give_up(self, name: str, ordinals: Iterable[int]) -> None:
         mine = self._coming.get(name, {})

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kumulus.extras.scaling.deploying import READ, Rule, granted, user
-from kumulus.extras.scaling.descriptor import Asked, Manifest, Place
+from kumulus.extras.scaling.descriptor import Asked, AutoscalerPlace, Manifest
 
 PROVIDER = "node-groups"
 _CLOUD, _SETTINGS = "cloud-config.yaml", "node-groups.json"
@@ -43,7 +43,7 @@ _RULES: tuple[Rule, ...] = (
 )
 
 
-def files(asked: Asked, place: Place) -> dict[str, str]:
+def files(asked: Asked, place: AutoscalerPlace) -> dict[str, str]:
     """The provider's address, for cluster-autoscaler, and the provider's settings."""
     cloud = {
         "address": f"127.0.0.1:{place.ports[f'{PROVIDER}/http']}",
@@ -61,7 +61,7 @@ def files(asked: Asked, place: Place) -> dict[str, str]:
     return {_CLOUD: json.dumps(cloud, indent=1), _SETTINGS: json.dumps(known, indent=1, sort_keys=True)}
 
 
-def arguments(asked: Asked, place: Place) -> list[str]:
+def arguments(asked: Asked, place: AutoscalerPlace) -> list[str]:
     """The command line of cluster-autoscaler: the options that connect it to the cluster, and the user's."""
     ours = {
         "cloud-provider": "externalgrpc",
@@ -88,14 +88,14 @@ def python(asked: Asked) -> Path:
     return Path(sys.executable).resolve()
 
 
-def provider_arguments(asked: Asked, place: Place) -> list[str]:
+def provider_arguments(asked: Asked, place: AutoscalerPlace) -> list[str]:
     """The command line of the provider."""
     module = "kumulus.extras.scaling.cluster_autoscaler.serve"
     port = str(place.ports[f"{PROVIDER}/http"])
     return ["-P", "-m", module, port, str(place.administrator), str(place.pki), str(place.folder / _SETTINGS)]
 
 
-def provider_environment(asked: Asked, place: Place) -> dict[str, str]:
+def provider_environment(asked: Asked, place: AutoscalerPlace) -> dict[str, str]:
     """The provider's variables: started by a link in the cluster's directory, it would not find a venv's packages."""
     if place.folder == Path("/nowhere"):
         # Where Kumulus is installed is not part of what the stack asks for.

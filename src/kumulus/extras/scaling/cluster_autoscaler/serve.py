@@ -16,7 +16,7 @@ import grpc
 import grpc.aio
 
 from kumulus.extras.scaling.cluster_autoscaler import interface
-from kumulus.extras.scaling.cluster_autoscaler.groups import Groups, Refused, Unknown
+from kumulus.extras.scaling.cluster_autoscaler.groups import GroupRefused, ScalableGroups, UnknownGroup
 from kumulus.extras.scaling.cluster_autoscaler.service import NotKnown, Service
 from kumulus.kube import ApiError, Client, Unreachable, load_kubeconfig
 
@@ -33,7 +33,7 @@ async def _serve(port: int, kubeconfig: Path, pki: Path, settings: dict[str, Any
     for each in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(each, ended.set)
     async with Client(load_kubeconfig(kubeconfig)) as client:
-        groups = Groups(client, settings["delays"])
+        groups = ScalableGroups(client, settings["delays"])
         server = grpc.aio.server()
         server.add_generic_rpc_handlers((handler(Service(groups, settings["hourly"])),))
         server.add_secure_port(f"127.0.0.1:{port}", credentials(pki))
@@ -68,11 +68,11 @@ def _answering(answer: _Answer, response: Any) -> Callable[[Any, Any], Awaitable
     async def answered(request: Any, context: Any) -> Any:
         try:
             return response(**await answer(request))
-        except Unknown as error:
+        except UnknownGroup as error:
             await context.abort(grpc.StatusCode.NOT_FOUND, str(error))
         except NotKnown as error:
             await context.abort(grpc.StatusCode.NOT_FOUND, str(error))
-        except Refused as error:
+        except GroupRefused as error:
             await context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))
         except (ApiError, Unreachable) as error:
             await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 from kumulus.extras.scaling.cluster_autoscaler import interface
-from kumulus.extras.scaling.cluster_autoscaler.groups import Groups, group_of, node_of, provider_id
+from kumulus.extras.scaling.cluster_autoscaler.groups import ScalableGroups, group_of, node_of, provider_id
 from kumulus.kube.messages import message_classes
 from kumulus.kube.protobuf import encode_object
 from kumulus.model.gfd import GPU_PRODUCT_LABEL
@@ -34,7 +34,7 @@ class Service:
         hourly: the price of an hour of one node in US dollars, by pool; pools without a known price are left out.
     """
 
-    def __init__(self, groups: Groups, hourly: Mapping[str, float]) -> None:
+    def __init__(self, groups: ScalableGroups, hourly: Mapping[str, float]) -> None:
         self._groups, self._hourly = groups, hourly
         # Whether the groups were read: before the first Refresh they are unknown.
         self._read = False

@@ -1,16 +1,16 @@
 """Karpenter, with its own provider for KWOK nodes."""
 
 from kumulus import toolchain
-from kumulus.extras.scaling.descriptor import Autoscaler, Program
+from kumulus.extras.scaling.descriptor import AutoscalerDescriptor, AutoscalerProgram
 from kumulus.extras.scaling.karpenter import deployment, launch, objects, unfinished
 
-AUTOSCALER = Autoscaler(
+AUTOSCALER = AutoscalerDescriptor(
     name="karpenter",
     about="Karpenter with its provider for KWOK: NodePools, consolidation, disruption budgets",
     tool="karpenter",
     user=objects.USER,
     programs=(
-        Program(
+        AutoscalerProgram(
             name="karpenter",
             executable=lambda _: toolchain.find("karpenter"),
             ports=launch.PORTS,

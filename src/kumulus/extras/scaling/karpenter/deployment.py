@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from kumulus.extras.scaling.descriptor import Asked, Manifest, Place
+from kumulus.extras.scaling.descriptor import Asked, AutoscalerPlace, Manifest
 from kumulus.extras.scaling.karpenter import launch, objects
 from kumulus.extras.scaling.karpenter.objects import stages
 from kumulus.model import nodes
@@ -44,7 +44,7 @@ def _config_map(asked: Asked) -> Manifest:
 
 
 def _deployment(asked: Asked) -> Manifest:
-    environment = launch.environment(asked, Place(_FOLDER, Path(), _PORTS))
+    environment = launch.environment(asked, AutoscalerPlace(_FOLDER, Path(), _PORTS))
     # In a pod it uses the service account, and the kubelet's health probes come from outside.
     del environment["KUBECONFIG"]
     environment["LISTEN_ADDRESS"] = ""

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from kumulus.extras.scaling.descriptor import Asked, Place
+from kumulus.extras.scaling.descriptor import Asked, AutoscalerPlace
 from kumulus.model.pools import ARCH_LABEL, INSTANCE_TYPE_LABEL, OS_LABEL, REGION_LABEL, ZONE_LABEL
 
 PORTS = ("http", "health")
@@ -23,7 +23,7 @@ _SETTINGS = {
 }
 
 
-def files(asked: Asked, place: Place) -> dict[str, str]:
+def files(asked: Asked, place: AutoscalerPlace) -> dict[str, str]:
     """The only file that the provider reads, at its start."""
     # Sorted: a mapping from Pulumi has another order each time, which would count as a change each time.
     return {TYPES: json.dumps(instance_types(asked), indent=1, sort_keys=True)}
@@ -37,7 +37,7 @@ def instance_types(asked: Asked) -> list[dict[str, Any]]:
     return [_instance_type(machine) for machine in asked["machines"]]
 
 
-def environment(asked: Asked, place: Place) -> dict[str, str]:
+def environment(asked: Asked, place: AutoscalerPlace) -> dict[str, str]:
     """The variables of the process."""
     gates = asked.get("featureGates") or {}
     return {

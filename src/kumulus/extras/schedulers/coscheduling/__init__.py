@@ -3,7 +3,7 @@
 from kumulus.extras.schedulers import readers
 from kumulus.extras.schedulers.coscheduling import launch, workloads
 from kumulus.extras.schedulers.descriptor import Scheduler
-from kumulus.extras.schedulers.kinds import Kind
+from kumulus.extras.schedulers.kinds import ObjectKind
 from kumulus.extras.schedulers.kube_scheduler.launch import profiles
 
 SCHEDULER = Scheduler(
@@ -20,6 +20,6 @@ SCHEDULER = Scheduler(
     decisions=True,
     profiles=lambda config: profiles("coscheduling", config),
     api_groups=("scheduling.x-k8s.io",),
-    kinds=(Kind("PodGroup", "podgroups", "scheduling.x-k8s.io", ("v1alpha1",), job=readers.pod_group),),
+    kinds=(ObjectKind("PodGroup", "podgroups", "scheduling.x-k8s.io", ("v1alpha1",), job=readers.pod_group),),
     group_keys=("scheduling.x-k8s.io/pod-group",),
 )

@@ -2,7 +2,7 @@
 
 from kumulus.extras.schedulers import definitions
 from kumulus.extras.schedulers.kube_scheduler import launch
-from kumulus.extras.schedulers.launch.plan import Plan, Request
+from kumulus.extras.schedulers.launch.plan import LaunchPlan, LaunchRequest
 
 _PERMIT_WAIT_SECONDS = 10
 _REJECTED_SECONDS = 10
@@ -13,8 +13,8 @@ five minutes, a gang would wait that long even if the cluster were half empty.
 """
 
 
-def plan(request: Request) -> Plan:
-    """See :class:`Plan`."""
+def plan(request: LaunchRequest) -> LaunchPlan:
+    """See :class:`LaunchPlan`."""
     enabled = [{"name": "Coscheduling"}]
     profile = {
         "plugins": {

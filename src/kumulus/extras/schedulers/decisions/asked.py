@@ -37,7 +37,7 @@ _READING = 2.0
 
 
 @dataclass(frozen=True)
-class Settings:
+class ListenerSettings:
     """Where to listen, and what to read."""
 
     port: int
@@ -66,7 +66,7 @@ class Settings:
         return entry(address(self.port, self.secret), TIMEOUT, ignorable=alone)
 
     @classmethod
-    def read(cls, file: Path) -> Settings:
+    def read(cls, file: Path) -> ListenerSettings:
         """Read the settings from their file."""
         found = json.loads(file.read_text(encoding="utf-8"))
         return cls(**{**found, "profiles": tuple(found["profiles"])})
@@ -77,7 +77,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Asked:
+class FilterCounts:
     """What was noted at one moment."""
 
     pod: str
@@ -96,7 +96,7 @@ class Asked:
     """For how many pods each filter's PreFilter had run without skipping the filter."""
 
 
-class Notes:
+class FilterRecorder:
     """Answers kube-scheduler, and notes the counts.
 
     Args:
@@ -104,7 +104,7 @@ class Notes:
         output: the file descriptor that takes the notes.
     """
 
-    def __init__(self, settings: Settings, session: aiohttp.ClientSession, output: int) -> None:
+    def __init__(self, settings: ListenerSettings, session: aiohttp.ClientSession, output: int) -> None:
         self._settings, self._session, self._output = settings, session, output
         self._lock = asyncio.Lock()
 
@@ -119,7 +119,7 @@ class Notes:
         """Note the counts as they are now."""
         async with self._lock:
             begin, (found, prepared) = _now(), await self._counts()
-            asked = Asked(pod, profile, passed, begin, _now(), found, prepared)
+            asked = FilterCounts(pod, profile, passed, begin, _now(), found, prepared)
             os.write(self._output, json.dumps(asdict(asked), separators=(",", ":")).encode() + b"\n")
 
     async def _counts(self) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, int]]]:
@@ -137,7 +137,7 @@ def _now() -> str:
     return f"{datetime.now():%m%d %H:%M:%S.%f}"
 
 
-async def serve(settings: Settings, commands: asyncio.StreamReader, output: int) -> None:
+async def serve(settings: ListenerSettings, commands: asyncio.StreamReader, output: int) -> None:
     """Serve until the commands end.
 
     Args:
@@ -157,14 +157,14 @@ async def serve(settings: Settings, commands: asyncio.StreamReader, output: int)
         # Compressing the metrics would take kube-scheduler longer than sending them.
         headers={"Accept-Encoding": "identity", "Accept": "text/plain"},
     ) as session:
-        notes = Notes(settings, session, output)
+        notes = FilterRecorder(settings, session, output)
         async with serving(notes.filter, settings.port, settings.secret):
             # Several requests that have arrived by now count as one.
             while await commands.read(4096):
                 await notes.note()
 
 
-async def _main(settings: Settings) -> None:
+async def _main(settings: ListenerSettings) -> None:
     commands = asyncio.StreamReader()
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), sys.stdin)
@@ -173,4 +173,4 @@ async def _main(settings: Settings) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(_main(Settings.read(Path(sys.argv[1]))))
+    asyncio.run(_main(ListenerSettings.read(Path(sys.argv[1]))))

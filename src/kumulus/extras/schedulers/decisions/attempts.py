@@ -9,7 +9,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kumulus.extras.schedulers.decisions.asked import Asked
+from kumulus.extras.schedulers.decisions.asked import FilterCounts
 from kumulus.extras.schedulers.decisions.filters import PARALLELISM, order, refused
 
 BETWEEN = "an attempt that was not counted came between"
@@ -61,7 +61,7 @@ class _Note:
     unknown: str = ""
 
 
-class Attempts:
+class SchedulingAttempts:
     """Follows a kube-scheduler's attempts.
 
     Args:
@@ -71,15 +71,15 @@ class Attempts:
     """
 
     def __init__(
-        self, profiles: Sequence[str], notes: Callable[[], Iterable[Asked]], parallelism: int = PARALLELISM
+        self, profiles: Sequence[str], notes: Callable[[], Iterable[FilterCounts]], parallelism: int = PARALLELISM
     ) -> None:
         self._profiles, self._notes, self._parallelism = tuple(profiles), notes, parallelism
         self._orders: list[tuple[str, ...]] = []
-        self._queue: deque[Asked] = deque()
+        self._queue: deque[FilterCounts] = deque()
         self._found: dict[str, _Note] = {}
         self._number, self._pod, self._began, self._failed = 0, "", "", ""
         # The (empty) counts of a kube-scheduler before its first attempt.
-        self._before = Asked("", "", 0, "", "")
+        self._before = FilterCounts("", "", 0, "", "")
         self._until = 0
         # The messages of the attempts since then in which the pod fitted nowhere.
         self._nowhere: Counter[str] = Counter()
@@ -162,7 +162,7 @@ class Attempts:
             elif self._failed and max(self._failed, self._began) < note.begin and note.counts:
                 self._begin(note)
 
-    def _asked(self, note: Asked) -> None:
+    def _asked(self, note: FilterCounts) -> None:
         run, unknown = None, ""
         if not note.counts:
             unknown = UNREAD
@@ -172,12 +172,12 @@ class Attempts:
         self._found[note.pod] = _Note(note.passed, note.profile, run, unknown)
         self._begin(note)
 
-    def _begin(self, note: Asked) -> None:
+    def _begin(self, note: FilterCounts) -> None:
         """Count from this note on."""
         self._before, self._until = note, self._number if note.counts else _NEVER
         self._nowhere.clear()
 
-    def _run(self, note: Asked) -> dict[str, int] | None:
+    def _run(self, note: FilterCounts) -> dict[str, int] | None:
         """How often each filter was run in this attempt alone; None if not known."""
         nowhere = self._nowhere.total()
         if self._until == _NEVER or max(self._number - 1 - self._until, 0) != nowhere:

@@ -13,7 +13,7 @@ LIMIT = 256 << 20
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredNode:
     """A node, and its score from each plugin."""
 
     node: str
@@ -36,11 +36,11 @@ class Decision:
     """How many nodes were evaluated."""
     feasible: int
     """How many of them no filter refused."""
-    chosen: Scored | None = None
+    chosen: ScoredNode | None = None
     """The node's scores; None if they are not known, or nothing was scored."""
     equal: int = 0
     """How many nodes had the highest score; 0 if nothing was scored."""
-    next: Scored | None = None
+    next: ScoredNode | None = None
     """The best node below that."""
     like: str = ""
     """The pod for which the list of nodes was made, if the list was reused (KEP-5598)."""
@@ -74,7 +74,7 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Totals:
+class DecisionTotals:
     """The totals of a file."""
 
     bound: int = 0
@@ -98,13 +98,13 @@ def rows(file: Path) -> Iterator[dict[str, Any]]:
             yield found
 
 
-def decisions(file: Path) -> Iterator[Decision | Totals]:
+def decisions(file: Path) -> Iterator[Decision | DecisionTotals]:
     """The contents of a file; a truncated last line is left out."""
     for found in rows(file):
         if "pod" not in found:
-            yield Totals(**found)
+            yield DecisionTotals(**found)
             continue
         for key in ("chosen", "next"):
             if key in found:
-                found[key] = Scored(**found[key])
+                found[key] = ScoredNode(**found[key])
         yield Decision(**{"evaluated": 0, "feasible": 0, **found})

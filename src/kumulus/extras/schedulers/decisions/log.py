@@ -10,8 +10,8 @@ Checked against Kubernetes 1.35 to 1.37.
 import re
 from collections.abc import Callable
 
-from kumulus.extras.schedulers.decisions.attempts import Attempts, Filtered
-from kumulus.extras.schedulers.decisions.document import Decision, Scored, Totals
+from kumulus.extras.schedulers.decisions.attempts import Filtered, SchedulingAttempts
+from kumulus.extras.schedulers.decisions.document import Decision, DecisionTotals, ScoredNode
 
 ARGUMENTS = ("--vmodule=schedule_one=10,batch=3,framework=2",)
 """Arguments that make kube-scheduler log its decisions and the order of its filters, and nothing else: `-v=10` would
@@ -39,20 +39,20 @@ class _Scores:
         self.plugins: dict[bytes, dict[bytes, int]] = {}
         self.totals: dict[bytes, int] = {}
 
-    def scored(self, node: bytes) -> Scored | None:
+    def scored(self, node: bytes) -> ScoredNode | None:
         """A node's scores; None if it was not scored."""
         total = self.totals.get(node)
         if total is None:
             return None
         scores = {plugin.decode(): nodes[node] for plugin, nodes in self.plugins.items() if node in nodes}
-        return Scored(node.decode(), total, scores)
+        return ScoredNode(node.decode(), total, scores)
 
     def equal(self) -> int:
         """How many nodes have the highest score."""
         best = max(self.totals.values(), default=0)
         return sum(total == best for total in self.totals.values())
 
-    def below(self, total: int) -> Scored | None:
+    def below(self, total: int) -> ScoredNode | None:
         """The best of the nodes with a lower score than this."""
         lower = {node: each for node, each in self.totals.items() if each < total}
         return self.scored(max(lower, key=lambda node: lower[node])) if lower else None
@@ -66,9 +66,9 @@ class Decisions:
         attempts: knows what filters did in each attempt; if not given, that stays unknown.
     """
 
-    def __init__(self, take: Callable[[Decision], None], attempts: Attempts | None = None) -> None:
+    def __init__(self, take: Callable[[Decision], None], attempts: SchedulingAttempts | None = None) -> None:
         self._take = take
-        self._attempts = attempts if attempts is not None else Attempts((), tuple)
+        self._attempts = attempts if attempts is not None else SchedulingAttempts((), tuple)
         self._now = _Scores("")
         self._made: dict[str, tuple[_Scores, str]] = {}
         self._refused: dict[str, tuple[int, str]] = {}
@@ -103,14 +103,14 @@ class Decisions:
             return _BINDING in line or _EXTENDER in line or self._attempts.begins(line)
         return True
 
-    def totals(self, dropped: int = 0) -> Totals:
+    def totals(self, dropped: int = 0) -> DecisionTotals:
         """The totals of all lines.
 
         Args:
             dropped: how many decisions were not kept.
         """
         waiting = {pod: reason for pod, (_, reason) in self._refused.items()}
-        return Totals(self._bound, self._explained, dropped, waiting)
+        return DecisionTotals(self._bound, self._explained, dropped, waiting)
 
     def _of(self, pod: str) -> _Scores:
         if self._now.pod != pod or pod not in self._made:

@@ -16,8 +16,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import BinaryIO
 
-from kumulus.extras.schedulers.decisions.asked import Asked, Settings
-from kumulus.extras.schedulers.decisions.attempts import Attempts
+from kumulus.extras.schedulers.decisions.asked import FilterCounts, ListenerSettings
+from kumulus.extras.schedulers.decisions.attempts import SchedulingAttempts
 from kumulus.extras.schedulers.decisions.document import LIMIT, Decision
 from kumulus.extras.schedulers.decisions.log import REFUSED, Decisions
 
@@ -40,14 +40,14 @@ class Observer:
         os.set_blocking(self._commands, False)
         self._rest = b""
 
-    def notes(self) -> list[Asked]:
+    def notes(self) -> list[FilterCounts]:
         """What was noted since the previous call."""
         parts = [self._rest]
         with suppress(BlockingIOError):
             while part := os.read(self._output, 1 << 16):
                 parts.append(part)
         *lines, self._rest = b"".join(parts).split(b"\n")
-        return [Asked(**json.loads(line)) for line in lines]
+        return [FilterCounts(**json.loads(line)) for line in lines]
 
     def now(self) -> None:
         """Ask it to note the counts now, or soon."""
@@ -76,7 +76,7 @@ def read(
     log: BinaryIO,
     limit: int = LIMIT,
     *,
-    attempts: Attempts | None = None,
+    attempts: SchedulingAttempts | None = None,
     observer: Observer | None = None,
 ) -> None:
     """Read a scheduler's output to its end.
@@ -115,9 +115,9 @@ def read(
 
 
 def _main(decisions: Path, asked: Path) -> None:
-    settings = Settings.read(asked)
+    settings = ListenerSettings.read(asked)
     with observing(asked) as observer:
-        attempts = Attempts(settings.profiles, observer.notes, settings.parallelism)
+        attempts = SchedulingAttempts(settings.profiles, observer.notes, settings.parallelism)
         read(sys.stdin.buffer, decisions, sys.stdout.buffer, attempts=attempts, observer=observer)
 
 

@@ -8,7 +8,14 @@ from kumulus.extras.schedulers import definitions, registry
 from kumulus.extras.schedulers.errors import SchedulerError
 from kumulus.extras.schedulers.kai import workloads
 from kumulus.extras.schedulers.launch import binary, configuration
-from kumulus.extras.schedulers.launch.plan import CLIENT_BURST, CLIENT_QPS, Plan, Program, Request, Setting
+from kumulus.extras.schedulers.launch.plan import (
+    CLIENT_BURST,
+    CLIENT_QPS,
+    LaunchPlan,
+    LaunchRequest,
+    SchedulerProgram,
+    Setting,
+)
 from kumulus.extras.schedulers.templates import Manifest
 
 _RESERVATIONS = "kai-resource-reservation"
@@ -34,8 +41,8 @@ _SETTINGS: dict[str, Setting] = {
 """The period and how many pods a consolidation may move are KAI's defaults, the concurrency that of its scale tests."""
 
 
-def plan(request: Request) -> Plan:
-    """See :class:`Plan`."""
+def plan(request: LaunchRequest) -> LaunchPlan:
+    """See :class:`LaunchPlan`."""
     scheduler = registry.get(request.name)
     executable, version = binary.chosen(request)
     file = request.directory / "kai-scheduler.conf"
@@ -65,7 +72,7 @@ def plan(request: Request) -> Plan:
             else (f"--metrics-bind-address={metrics}", "--health-probe-bind-address=0")
         )
         programs.append(
-            Program(
+            SchedulerProgram(
                 name=tool,
                 binary=executable if first else definitions.find(tool, scheduler.tool_set),
                 arguments=(
@@ -82,7 +89,7 @@ def plan(request: Request) -> Plan:
             )
         )
     account = {"name": _RESERVATIONS, "namespace": _RESERVATIONS}
-    return Plan(
+    return LaunchPlan(
         programs=programs,
         version=version,
         scheduler_names=(scheduler.scheduler_name,),
@@ -101,7 +108,7 @@ def _namespace(name: str) -> Manifest:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
 
 
-def _configuration(request: Request) -> str:
+def _configuration(request: LaunchRequest) -> str:
     assert request.config is not None
     text, document = configuration.read(request.config)
     actions, tiers = document.get("actions", ""), document.get("tiers", [])

@@ -1,6 +1,6 @@
 """KAI's objects. A PodGroup says in its conditions why none of its pods is placed; they go when all are."""
 
-from kumulus.extras.schedulers.kinds import JobReport, Kind, Object
+from kumulus.extras.schedulers.kinds import JobReport, Object, ObjectKind
 from kumulus.extras.schedulers.readers import LONGEST, part, pod_group, words
 
 GROUP = "scheduling.run.ai"
@@ -16,6 +16,6 @@ def group(found: Object) -> JobReport | None:
 
 
 KINDS = (
-    Kind("Queue", "queues", GROUP, ("v2",), started_with=True),
-    Kind("PodGroup", "podgroups", GROUP, ("v2alpha2",), job=group, says_why=True),
+    ObjectKind("Queue", "queues", GROUP, ("v2",), started_with=True),
+    ObjectKind("PodGroup", "podgroups", GROUP, ("v2alpha2",), job=group, says_why=True),
 )

@@ -14,7 +14,14 @@ from kumulus.extras.schedulers.descriptor import OF_THE_CLUSTER, Scheduler
 from kumulus.extras.schedulers.errors import SchedulerError
 from kumulus.extras.schedulers.extender import new_secret
 from kumulus.extras.schedulers.launch import binary, configuration
-from kumulus.extras.schedulers.launch.plan import CLIENT_BURST, CLIENT_QPS, Plan, Program, Request, Setting
+from kumulus.extras.schedulers.launch.plan import (
+    CLIENT_BURST,
+    CLIENT_QPS,
+    LaunchPlan,
+    LaunchRequest,
+    SchedulerProgram,
+    Setting,
+)
 from kumulus.kube import yaml_writing
 
 _KIND, _GROUP = "KubeSchedulerConfiguration", "kubescheduler.config.k8s.io"
@@ -38,8 +45,8 @@ class Build:
 PLAIN = Build()
 
 
-def plan(request: Request, build: Build = PLAIN) -> Plan:
-    """See :class:`Plan`.
+def plan(request: LaunchRequest, build: Build = PLAIN) -> LaunchPlan:
+    """See :class:`LaunchPlan`.
 
     Args:
         build: what is special about its program.
@@ -70,7 +77,7 @@ def plan(request: Request, build: Build = PLAIN) -> Plan:
     noting = _noting(document, names, port, request) if request.switches.decisions else None
     places = [str(request.directory / name) for name in (DECISIONS, asked.NAME)]
     reader = (sys.executable, "-P", "-m", _READER, *places)
-    program = Program(
+    program = SchedulerProgram(
         name=scheduler.name,
         binary=executable,
         arguments=arguments,
@@ -79,7 +86,7 @@ def plan(request: Request, build: Build = PLAIN) -> Plan:
         through=reader if noting else (),
         ready_too=[noting.ready] if noting else (),
     )
-    return Plan(
+    return LaunchPlan(
         programs=[program],
         version=version,
         scheduler_names=names,
@@ -89,12 +96,14 @@ def plan(request: Request, build: Build = PLAIN) -> Plan:
     )
 
 
-def _noting(document: dict[str, Any], names: tuple[str, ...], port: int, request: Request) -> asked.Settings:
+def _noting(
+    document: dict[str, Any], names: tuple[str, ...], port: int, request: LaunchRequest
+) -> asked.ListenerSettings:
     """Add the extender that records what the filters did to the configuration's extenders; returns its settings."""
     others = document.get("extenders") or []
     if not isinstance(others, list):
         raise SchedulerError(f"the scheduler's configuration {request.config}: extenders is {others!r}\n  Write a list")
-    settings = asked.Settings(
+    settings = asked.ListenerSettings(
         port=request.port(),
         secret=new_secret(),
         metrics=f"https://127.0.0.1:{port}/metrics",
@@ -116,7 +125,7 @@ def profiles(name: str, config: Path) -> tuple[str, ...]:
     return _names(_own(config, registry.get(name), PLAIN), config)
 
 
-def _document(request: Request, scheduler: Scheduler, build: Build) -> dict[str, Any]:
+def _document(request: LaunchRequest, scheduler: Scheduler, build: Build) -> dict[str, Any]:
     if request.config is not None:
         return _own(request.config, scheduler, build)
     profile = {"schedulerName": scheduler.scheduler_name, **build.profile}

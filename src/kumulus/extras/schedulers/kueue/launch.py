@@ -14,7 +14,7 @@ from kumulus.extras.schedulers import definitions, registry
 from kumulus.extras.schedulers.errors import SchedulerError
 from kumulus.extras.schedulers.kueue import workloads
 from kumulus.extras.schedulers.launch import binary, configuration
-from kumulus.extras.schedulers.launch.plan import CLIENT_BURST, CLIENT_QPS, Plan, Program, Request
+from kumulus.extras.schedulers.launch.plan import CLIENT_BURST, CLIENT_QPS, LaunchPlan, LaunchRequest, SchedulerProgram
 from kumulus.kube import ApiError, Unreachable, yaml_writing
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ _FRAMEWORKS = ("batch/job", "jobset.x-k8s.io/jobset")
 _CONCURRENCY = {"Job.batch": 5, "Workload.kueue.x-k8s.io": 10, "LocalQueue.kueue.x-k8s.io": 5}
 
 
-def plan(request: Request) -> Plan:
-    """See :class:`Plan`."""
+def plan(request: LaunchRequest) -> LaunchPlan:
+    """See :class:`LaunchPlan`."""
     scheduler = registry.get(request.name)
     executable, version = binary.chosen(request)
     document = _document(request)
@@ -36,14 +36,14 @@ def plan(request: Request) -> Plan:
     connection.setdefault("qps", CLIENT_QPS)
     connection.setdefault("burst", CLIENT_BURST)
     file = request.directory / "kueue.yaml"
-    program = Program(
+    program = SchedulerProgram(
         name=scheduler.name,
         binary=executable,
         arguments=(f"--config={file}", f"--kubeconfig={request.kubeconfig}", "--zap-log-level=1"),
         environment={},
         ready=f"http://127.0.0.1:{health}/readyz",
     )
-    return Plan(
+    return LaunchPlan(
         programs=[program],
         version=version,
         scheduler_names=(scheduler.scheduler_name,),
@@ -55,7 +55,7 @@ def plan(request: Request) -> Plan:
     )
 
 
-def _document(request: Request) -> dict[str, Any]:
+def _document(request: LaunchRequest) -> dict[str, Any]:
     if request.config is not None:
         return configuration.of_kind(request.config, "Configuration", "config.kueue.x-k8s.io")
     return {
@@ -66,7 +66,7 @@ def _document(request: Request) -> dict[str, Any]:
     }
 
 
-def _bind(document: dict[str, Any], request: Request, webhooks: int, health: int, mounted: Path) -> None:
+def _bind(document: dict[str, Any], request: LaunchRequest, webhooks: int, health: int, mounted: Path) -> None:
     """Set what a local process needs, overriding the user's configuration."""
     document["namespace"] = NAMESPACE
     document["webhook"] = {"host": "127.0.0.1", "port": webhooks, "certDir": str(mounted)}

@@ -16,7 +16,7 @@ from kumulus.extras.schedulers.forms import (
     WORD,
     Form,
 )
-from kumulus.extras.schedulers.kinds import JobReport, Kind, Object, Quota
+from kumulus.extras.schedulers.kinds import JobReport, Object, ObjectKind, Quota
 from kumulus.extras.schedulers.readers import message, number, owners, part, quota, report, true
 
 GROUP, _VERSIONS = "kueue.x-k8s.io", ("v1beta2", "v1beta1")
@@ -89,8 +89,8 @@ def _amounts(resources: Iterable[Mapping[str, Any]], key: str) -> dict[str, str]
     return found
 
 
-def _kind(name: str, plural: str, fields: Mapping[str, Form], **more: Any) -> Kind:
-    return Kind(name, plural, GROUP, _VERSIONS, fields={"metadata": BARE, **fields}, **more)
+def _kind(name: str, plural: str, fields: Mapping[str, Form], **more: Any) -> ObjectKind:
+    return ObjectKind(name, plural, GROUP, _VERSIONS, fields={"metadata": BARE, **fields}, **more)
 
 
 KINDS = (
@@ -100,5 +100,5 @@ KINDS = (
     _kind("LocalQueue", "localqueues", {"spec": _LOCAL_QUEUE}, replayed=True, queues=local_queue),
     _kind("WorkloadPriorityClass", "workloadpriorityclasses", {"value": WORD}),
     _kind("Topology", "topologies", {"spec": {"levels": [{"nodeLabel": KEY}]}}),
-    Kind("Workload", "workloads", GROUP, _VERSIONS, job=workload, says_why=True, finalized=True),
+    ObjectKind("Workload", "workloads", GROUP, _VERSIONS, job=workload, says_why=True, finalized=True),
 )

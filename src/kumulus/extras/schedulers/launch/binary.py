@@ -4,13 +4,13 @@ from pathlib import Path
 
 from kumulus import toolchain
 from kumulus.extras.schedulers import definitions, registry
-from kumulus.extras.schedulers.launch.plan import Request
+from kumulus.extras.schedulers.launch.plan import LaunchRequest
 from kumulus.toolchain import cache, pins
 from kumulus.toolchain.pins import CONTROL_PLANE
 from kumulus.toolchain.versions import normal, numbers
 
 
-def chosen(request: Request) -> tuple[Path, str]:
+def chosen(request: LaunchRequest) -> tuple[Path, str]:
     """The program, and its version; "" for the user's own: by the request, or on PATH if it does not say its version.
 
     Raises:

@@ -35,7 +35,7 @@ PLAIN = Switches()
 
 
 @dataclass(frozen=True)
-class Request:
+class LaunchRequest:
     """A request to start a scheduler."""
 
     name: str
@@ -57,7 +57,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Program:
+class SchedulerProgram:
     """One process."""
 
     name: str
@@ -79,10 +79,10 @@ class Program:
 
 
 @dataclass(frozen=True)
-class Plan:
+class LaunchPlan:
     """A whole start."""
 
-    programs: Sequence[Program]
+    programs: Sequence[SchedulerProgram]
     """The one that schedules first."""
     version: str
     """Of that one; empty when it is the user's own."""

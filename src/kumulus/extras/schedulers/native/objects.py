@@ -6,7 +6,7 @@ Source: k8s.io/api scheduling/v1beta1 and v1alpha3. Checked against Kubernetes 1
 from typing import Any
 
 from kumulus.extras.schedulers.forms import BARE, CLAIMS, KEY, NAME, WORD, Form, Selecting
-from kumulus.extras.schedulers.kinds import JobReport, Kind, Object
+from kumulus.extras.schedulers.kinds import JobReport, Object, ObjectKind
 from kumulus.extras.schedulers.readers import number, owners, part, report, words
 
 GROUP = "scheduling.k8s.io"
@@ -60,9 +60,9 @@ def _group(found: Object, kind: str) -> JobReport | None:
     return made._replace(kind=str(its_owners[0]["kind"]), name=str(its_owners[0]["name"])) if its_owners else made
 
 
-def _kind(name: str, plural: str, spec: Form, version: str = "v1beta1", **more: Any) -> Kind:
+def _kind(name: str, plural: str, spec: Form, version: str = "v1beta1", **more: Any) -> ObjectKind:
     fields: dict[str, Form] = {"metadata": BARE, "spec": spec}
-    return Kind(name, plural, GROUP, (version,), fields=fields, replayed=True, **more)
+    return ObjectKind(name, plural, GROUP, (version,), fields=fields, replayed=True, **more)
 
 
 _GROUPS: dict[str, Form] = {**_OF_GROUPS, **_COMPOSITE}

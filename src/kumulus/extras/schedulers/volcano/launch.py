@@ -13,7 +13,7 @@ import yaml
 from kumulus.extras.schedulers import definitions, registry
 from kumulus.extras.schedulers.errors import SchedulerError
 from kumulus.extras.schedulers.launch import binary, configuration
-from kumulus.extras.schedulers.launch.plan import CLIENT_BURST, CLIENT_QPS, Plan, Program, Request
+from kumulus.extras.schedulers.launch.plan import CLIENT_BURST, CLIENT_QPS, LaunchPlan, LaunchRequest, SchedulerProgram
 from kumulus.extras.schedulers.volcano import workloads
 from kumulus.kube import yaml_writing
 
@@ -28,8 +28,8 @@ _TOPOLOGY = "network-topology-aware"
 _QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
 
 
-def plan(request: Request) -> Plan:
-    """See :class:`Plan`."""
+def plan(request: LaunchRequest) -> LaunchPlan:
+    """See :class:`LaunchPlan`."""
     scheduler = registry.get(request.name)
     executable, version = binary.chosen(request)
     file = request.directory / "volcano-scheduler.conf"
@@ -55,7 +55,7 @@ def plan(request: Request) -> Plan:
     for tool in scheduler.tools:
         health, metrics = request.port(), request.port()
         programs.append(
-            Program(
+            SchedulerProgram(
                 name=tool,
                 binary=executable if tool == scheduler.tools[0] else definitions.find(tool, scheduler.tool_set),
                 arguments=(
@@ -69,7 +69,7 @@ def plan(request: Request) -> Plan:
                 ready=f"http://127.0.0.1:{health}/healthz",
             )
         )
-    return Plan(
+    return LaunchPlan(
         programs=programs,
         version=version,
         scheduler_names=(scheduler.scheduler_name,),
@@ -86,7 +86,7 @@ def plan(request: Request) -> Plan:
     )
 
 
-def _configuration(request: Request, name: str) -> str:
+def _configuration(request: LaunchRequest, name: str) -> str:
     together = request.switches.places is not None
     if request.config is None:
         text = definitions.text(request.name, name)

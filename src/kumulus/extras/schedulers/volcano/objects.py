@@ -9,7 +9,7 @@ Sources: volcano.sh/en/docs/queue, volcano.sh/en/docs/podgroup, and pkg/controll
 from typing import Any
 
 from kumulus.extras.schedulers.forms import BARE, NAME, RESOURCES, WORD, Form
-from kumulus.extras.schedulers.kinds import Kind, Member, Object, Quota
+from kumulus.extras.schedulers.kinds import Object, ObjectKind, QueueMember, Quota
 from kumulus.extras.schedulers.readers import part, pod_group, quota, texts
 
 GROUP = "scheduling.volcano.sh"
@@ -34,20 +34,20 @@ def queues(found: Object) -> list[Quota]:
     return [quota(found, "Queue", texts(spec.get("capability")), texts(status.get("allocated")), {})]
 
 
-def member(found: Object) -> Member | None:
+def member(found: Object) -> QueueMember | None:
     """The queue that a PodGroup is in; None when it has ended."""
     phase = part(found, "status").get("phase")
     queue = str(part(found, "spec").get("queue") or "default")
     # Volcano says "Unknown" of a group that ran in full and has lost pods: the others keep running.
-    return None if phase == "Completed" else Member("Queue", queue, phase in ("Running", "Unknown"))
+    return None if phase == "Completed" else QueueMember("Queue", queue, phase in ("Running", "Unknown"))
 
 
-def _kind(name: str, plural: str, spec: Form, **more: Any) -> Kind:
-    return Kind(name, plural, GROUP, ("v1beta1",), fields={"metadata": BARE, "spec": spec}, **more)
+def _kind(name: str, plural: str, spec: Form, **more: Any) -> ObjectKind:
+    return ObjectKind(name, plural, GROUP, ("v1beta1",), fields={"metadata": BARE, "spec": spec}, **more)
 
 
 KINDS = (
     _kind("Queue", "queues", _QUEUE, queues=queues, started_with=True),
     _kind("PodGroup", "podgroups", _POD_GROUP, replayed=True, job=pod_group, says_why=True, member=member),
-    Kind("HyperNode", "hypernodes", "topology.volcano.sh", ("v1alpha1",), started_with=True, of_nodes=True),
+    ObjectKind("HyperNode", "hypernodes", "topology.volcano.sh", ("v1alpha1",), started_with=True, of_nodes=True),
 )

@@ -5,7 +5,14 @@ from typing import Any
 from kumulus.extras.schedulers import registry
 from kumulus.extras.schedulers.errors import SchedulerError
 from kumulus.extras.schedulers.launch import binary, configuration
-from kumulus.extras.schedulers.launch.plan import CLIENT_BURST, CLIENT_QPS, Plan, Program, Request, Setting
+from kumulus.extras.schedulers.launch.plan import (
+    CLIENT_BURST,
+    CLIENT_QPS,
+    LaunchPlan,
+    LaunchRequest,
+    SchedulerProgram,
+    Setting,
+)
 from kumulus.extras.schedulers.yunikorn import workloads
 
 _NAMESPACE = "yunikorn"
@@ -13,13 +20,13 @@ _CONFIG_MAP = "yunikorn-configs"
 _QUEUES = "queues.yaml"
 
 
-def plan(request: Request) -> Plan:
-    """See :class:`Plan`."""
+def plan(request: LaunchRequest) -> LaunchPlan:
+    """See :class:`LaunchPlan`."""
     scheduler = registry.get(request.name)
     executable, version = binary.chosen(request)
     port = request.port()
     data = _data(request)
-    program = Program(
+    program = SchedulerProgram(
         name=scheduler.name,
         binary=executable,
         arguments=(f"127.0.0.1:{port}",),
@@ -27,7 +34,7 @@ def plan(request: Request) -> Plan:
         ready=f"http://127.0.0.1:{port}/readyz",
     )
     settings: dict[str, Setting] = {"clientQPS": data["kubernetes.qps"], "clientBurst": data["kubernetes.burst"]}
-    return Plan(
+    return LaunchPlan(
         programs=[program],
         version=version,
         scheduler_names=(scheduler.scheduler_name,),
@@ -44,7 +51,7 @@ def plan(request: Request) -> Plan:
     )
 
 
-def _data(request: Request) -> dict[str, str]:
+def _data(request: LaunchRequest) -> dict[str, str]:
     """The data of its ConfigMap: `queues.yaml` and settings such as `service.schedulingInterval`."""
     defaults = {"kubernetes.qps": str(CLIENT_QPS), "kubernetes.burst": str(CLIENT_BURST)}
     if request.config is None:

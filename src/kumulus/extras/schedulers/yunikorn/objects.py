@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from kumulus.extras.schedulers.kinds import Kind, Object, Quota
+from kumulus.extras.schedulers.kinds import Object, ObjectKind, Quota
 from kumulus.extras.schedulers.readers import part, texts
 from kumulus.kube.yaml_limits import FAST_LOADER, check_limits
 
@@ -36,4 +36,4 @@ def _below(queue: Mapping[str, Any], name: str) -> list[Quota]:
     return own + [each for child in queue.get("queues") or () for each in _below(child, f"{name}.{child['name']}")]
 
 
-KINDS = (Kind("ConfigMap", "configmaps", only="?fieldSelector=metadata.name%3Dyunikorn-configs", queues=queues),)
+KINDS = (ObjectKind("ConfigMap", "configmaps", only="?fieldSelector=metadata.name%3Dyunikorn-configs", queues=queues),)

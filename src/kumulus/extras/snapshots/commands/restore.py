@@ -18,7 +18,7 @@ from kumulus.host import installation, interrupts
 from kumulus.model.words import aligned, listed
 
 if TYPE_CHECKING:
-    from kumulus.extras.snapshots.planning import Plan
+    from kumulus.extras.snapshots.planning import RestorePlan
     from kumulus.extras.snapshots.restored import Restored
     from kumulus.kube import Client
 
@@ -72,14 +72,14 @@ def _file(source: which.Which, name: str | None) -> Path:
     return file
 
 
-async def _plan(client: Client, file: Path) -> Plan:
+async def _plan(client: Client, file: Path) -> RestorePlan:
     from kumulus.extras.snapshots import objects
 
     await snapshot.put_back(client)
     return await objects.plan(client, file)
 
 
-def _agreed(plan: Plan, what: str) -> bool:
+def _agreed(plan: RestorePlan, what: str) -> bool:
     """Show what a restore would do, and ask whether to."""
     print(f"A restore of {what}, whose cluster is others', too:\n{aligned(_rows(plan))}")
     for reason, names in plan.left.items():
@@ -92,7 +92,7 @@ def _agreed(plan: Plan, what: str) -> bool:
         return False
 
 
-def _rows(plan: Plan) -> list[tuple[str, str, str, str]]:
+def _rows(plan: RestorePlan) -> list[tuple[str, str, str, str]]:
     """What a restore does with how many objects of each kind, and the first of these."""
     from kumulus.extras.snapshots.planning import names
 

@@ -37,7 +37,7 @@ from kumulus.model.words import aligned
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from kumulus.extras.snapshots.file import About
+    from kumulus.extras.snapshots.file import SnapshotSummary
     from kumulus.kube import Client
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
@@ -77,12 +77,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Save, restore or list."""
     from kumulus.extras.journal.errors import JournalError
-    from kumulus.extras.snapshots.file import Damaged
+    from kumulus.extras.snapshots.file import DamagedSnapshot
     from kumulus.nodes.errors import ProviderError
 
     try:
         return _ACTIONS[args.action](args)
-    except (ProviderError, Damaged, JournalError) as error:
+    except (ProviderError, DamagedSnapshot, JournalError) as error:
         raise UserError(str(error)) from None
     except OSError as error:
         raise UserError(f"{error.filename or 'the snapshot'}: {error.strerror or error}") from None
@@ -98,7 +98,7 @@ def _save(args: argparse.Namespace) -> int:
     kubeconfig, file = found.require_up(), file_of(found, name)
     began = time.monotonic()
 
-    async def made_by(client: Client) -> About:
+    async def made_by(client: Client) -> SnapshotSummary:
         # What a restore has left half done is no state to go back to.
         await put_back(client)
         return await snapshots.save(client, kubeconfig, found.label, file, args.namespace or ())
@@ -147,7 +147,7 @@ def with_client(found: which.Which, action: Callable[[Client], Awaitable[T]]) ->
 
 
 def _list(args: argparse.Namespace) -> int:
-    from kumulus.extras.snapshots.file import Damaged, about
+    from kumulus.extras.snapshots.file import DamagedSnapshot, about
 
     found = which.chosen(project.chosen(args.stack), args.cluster)
     files = there(found)
@@ -160,7 +160,7 @@ def _list(args: argparse.Namespace) -> int:
         try:
             contents = about(file)
             rows.append((file.stem, contents.taken, f"{contents.nodes:,}", f"{contents.pods:,}", size))
-        except Damaged:
+        except DamagedSnapshot:
             rows.append((file.stem, "damaged", "", "", size))
     if len(rows) == 1:
         print(f"{found.label} has no snapshot")
@@ -170,12 +170,12 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _plain(file: Path) -> dict[str, object]:
-    from kumulus.extras.snapshots.file import Damaged, about
+    from kumulus.extras.snapshots.file import DamagedSnapshot, about
 
     found: dict[str, object] = {"name": file.stem, "bytes": file.stat().st_size}
     try:
         contents = about(file)
-    except Damaged:
+    except DamagedSnapshot:
         return {**found, "damaged": True}
     return {**found, "taken": contents.taken, "nodes": contents.nodes, "pods": contents.pods, "objects": contents.keys}
 

@@ -13,7 +13,7 @@ from kumulus.cli.errors import UserError
 
 if TYPE_CHECKING:
     from kumulus.extras.watch.live.fleet import Live
-    from kumulus.extras.watch.live.node import Places
+    from kumulus.extras.watch.live.node import PlaceLabels
     from kumulus.model.pools import Pool
     from kumulus.nodes.catalog.prices import Prices
 
@@ -21,7 +21,7 @@ _INTERVAL = 1.0
 
 
 @asynccontextmanager
-async def live(found: cluster.Cluster) -> AsyncIterator[Live]:
+async def live(found: cluster.NamedCluster) -> AsyncIterator[Live]:
     """A cluster's fleet, kept up to date for the duration of a view.
 
     Args:
@@ -41,7 +41,7 @@ async def live(found: cluster.Cluster) -> AsyncIterator[Live]:
                 await asyncio.gather(seeking, return_exceptions=True)
 
 
-async def _seek(found: cluster.Cluster, live: Live, clients: AsyncExitStack, known: bytes) -> None:
+async def _seek(found: cluster.NamedCluster, live: Live, clients: AsyncExitStack, known: bytes) -> None:
     """While the connection is lost, check whether the kubeconfig leads to another cluster."""
     from kumulus.kube import ApiError, KubeconfigError, Unreachable
 
@@ -75,20 +75,20 @@ def _content(file: Path) -> bytes:
         return b""
 
 
-def places(found: cluster.Cluster) -> Places:
+def places(found: cluster.NamedCluster) -> PlaceLabels:
     """The labels that say where nodes are: those that the stack's file names, and those of every preset.
 
     Args:
         found: the cluster; if its stack's file is missing or has mistakes, only the presets' labels are used.
     """
-    from kumulus.extras.watch.live.node import Places
+    from kumulus.extras.watch.live.node import PlaceLabels
     from kumulus.stackfile.group_topology import PRESETS
 
     own = [{level.name: level.label for level in pool.topology.levels} for pool in _pools(found) if pool.topology]
-    return Places.of([*own, *PRESETS.values()])
+    return PlaceLabels.of([*own, *PRESETS.values()])
 
 
-def _prices(found: cluster.Cluster) -> Prices:
+def _prices(found: cluster.NamedCluster) -> Prices:
     """What machines cost: the catalog's prices, and the stack's own, unless their file has mistakes."""
     from kumulus.model.errors import SpecError
     from kumulus.nodes.catalog.prices import catalog, with_own
@@ -100,7 +100,7 @@ def _prices(found: cluster.Cluster) -> Prices:
         return catalog()
 
 
-def _pools(found: cluster.Cluster) -> Sequence[Pool]:
+def _pools(found: cluster.NamedCluster) -> Sequence[Pool]:
     """The cluster's pools; none if its stack's file has mistakes, which other commands report."""
     try:
         described = stack_file.described(found.stack or found.name)

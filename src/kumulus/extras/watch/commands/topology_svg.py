@@ -36,7 +36,7 @@ _LOOKS = {
 
 
 @dataclass(frozen=True)
-class Shape:
+class SvgShape:
     """Something that can be drawn.
 
     Args:
@@ -69,18 +69,18 @@ def picture(stack: str, pools: Sequence[Pool]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _zone(zone: str, pools: Sequence[Pool], colours: dict[str, str]) -> Shape:
+def _zone(zone: str, pools: Sequence[Pool], colours: dict[str, str]) -> SvgShape:
     nodes = counted(sum(pool.replicas for pool in pools), "node")
     inside = [_pool(pool, colours.get(pool.gpu_product, _PLAIN_COLOUR)) for pool in pools]
     return _box("zone", f"{f'zone {zone}' if zone else 'no zone'} · {nodes}", inside)
 
 
-def _pool(pool: Pool, colour: str) -> Shape:
+def _pool(pool: Pool, colour: str) -> SvgShape:
     levels = tuple(reversed(pool.topology.levels)) if pool.topology else ()
     return _box("pool", describe(pool), _domains(levels, range(pool.replicas), colour))
 
 
-def _domains(levels: Sequence[Level], nodes: range, colour: str) -> list[Shape]:
+def _domains(levels: Sequence[Level], nodes: range, colour: str) -> list[SvgShape]:
     """The domains of the first level, or the nodes if no level is left."""
     if not levels:
         return [_nodes(len(nodes), colour)]
@@ -97,7 +97,7 @@ def _domains(levels: Sequence[Level], nodes: range, colour: str) -> list[Shape]:
     return found
 
 
-def _nodes(count: int, colour: str) -> Shape:
+def _nodes(count: int, colour: str) -> SvgShape:
     """One square for each node, in columns of up to six."""
     shown = min(count, _MOST_NODES)
     step = _SQUARE + _GAP
@@ -112,10 +112,10 @@ def _nodes(count: int, colour: str) -> Shape:
         if more:
             yield from more.at(x + step * columns, y)
 
-    return Shape(max(step * columns - _GAP, 0) + (more.width + _GAP if more else 0), max(step * rows - _GAP, 0), at)
+    return SvgShape(max(step * columns - _GAP, 0) + (more.width + _GAP if more else 0), max(step * rows - _GAP, 0), at)
 
 
-def _box(kind: str, title: str, inside: Sequence[Shape]) -> Shape:
+def _box(kind: str, title: str, inside: Sequence[SvgShape]) -> SvgShape:
     """A titled box around shapes, which are laid out in rows."""
     fill, outline, head = _LOOKS[kind]
     content = _rows(inside)
@@ -131,12 +131,12 @@ def _box(kind: str, title: str, inside: Sequence[Shape]) -> Shape:
         yield from heading.at(x + _PAD, y + (_HEAD - heading.height) / 2)
         yield from content.at(x + _PAD, y + _HEAD + _PAD / 2)
 
-    return Shape(width, height, at)
+    return SvgShape(width, height, at)
 
 
-def _rows(shapes: Sequence[Shape]) -> Shape:
+def _rows(shapes: Sequence[SvgShape]) -> SvgShape:
     """Shapes side by side, in as many rows as they need."""
-    rows: list[list[Shape]] = []
+    rows: list[list[SvgShape]] = []
     for shape in shapes:
         if not rows or sum(each.width + _PAD for each in rows[-1]) + shape.width > _WIDEST:
             rows.append([])
@@ -144,38 +144,38 @@ def _rows(shapes: Sequence[Shape]) -> Shape:
     return _stacked([_side_by_side(row) for row in rows], _PAD)
 
 
-def _side_by_side(shapes: Sequence[Shape]) -> Shape:
+def _side_by_side(shapes: Sequence[SvgShape]) -> SvgShape:
     def at(x: float, y: float) -> Iterator[str]:
         for shape in shapes:
             yield from shape.at(x, y)
             x += shape.width + _PAD
 
     width = sum(shape.width + _PAD for shape in shapes) - _PAD
-    return Shape(width, max(shape.height for shape in shapes), at)
+    return SvgShape(width, max(shape.height for shape in shapes), at)
 
 
-def _stacked(shapes: Sequence[Shape], gap: float) -> Shape:
+def _stacked(shapes: Sequence[SvgShape], gap: float) -> SvgShape:
     def at(x: float, y: float) -> Iterator[str]:
         for shape in shapes:
             yield from shape.at(x, y)
             y += shape.height + gap
 
     if not shapes:
-        return Shape(0, 0, at)
-    return Shape(max(shape.width for shape in shapes), sum(shape.height + gap for shape in shapes) - gap, at)
+        return SvgShape(0, 0, at)
+    return SvgShape(max(shape.width for shape in shapes), sum(shape.height + gap for shape in shapes) - gap, at)
 
 
-def _text(text: str, size: int, bold: bool = False) -> Shape:
+def _text(text: str, size: int, bold: bool = False) -> SvgShape:
     weight = ' font-weight="bold"' if bold else ""
 
     def at(x: float, y: float) -> Iterator[str]:
         place = f'x="{x:g}" y="{y + 0.8 * size:g}" font-size="{size}"{weight}'
         yield f'<text {place} {_FONT} fill="#27313b">{escape(text)}</text>'
 
-    return Shape(len(text) * _LETTER * size / 11 * (1.06 if bold else 1.0), size, at)
+    return SvgShape(len(text) * _LETTER * size / 11 * (1.06 if bold else 1.0), size, at)
 
 
-def _legend(pools: Sequence[Pool], colours: dict[str, str]) -> Shape:
+def _legend(pools: Sequence[Pool], colours: dict[str, str]) -> SvgShape:
     """What the colours of squares and boxes mean, for the colours that the picture uses."""
     entries = [_entry(_swatch(colour), product) for product, colour in colours.items()]
     if any(pool.replicas and not pool.gpu_product for pool in pools):
@@ -188,13 +188,13 @@ def _legend(pools: Sequence[Pool], colours: dict[str, str]) -> Shape:
     return _rows(entries)
 
 
-def _entry(swatch: Shape, text: str) -> Shape:
+def _entry(swatch: SvgShape, text: str) -> SvgShape:
     return _side_by_side([swatch, _text(text, 11)])
 
 
-def _swatch(fill: str, outline: str = "none") -> Shape:
+def _swatch(fill: str, outline: str = "none") -> SvgShape:
     def at(x: float, y: float) -> Iterator[str]:
         size = f'width="{_SQUARE:g}" height="{_SQUARE:g}" rx="2"'
         yield f'<rect x="{x:g}" y="{y:g}" {size} fill="{fill}" stroke="{outline}"/>'
 
-    return Shape(_SQUARE, _SQUARE, at)
+    return SvgShape(_SQUARE, _SQUARE, at)

@@ -49,13 +49,13 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-async def _serve(found: cluster.Cluster, port: int, allowed: bool) -> None:
-    from kumulus.extras.watch.console.changes import Changes
+async def _serve(found: cluster.NamedCluster, port: int, allowed: bool) -> None:
+    from kumulus.extras.watch.console.changes import ClusterChanges
     from kumulus.extras.watch.console.page import Page
     from kumulus.runtimes.place import cluster_owner
 
     async with look.live(found) as live:
-        changes = Changes(live, cluster_owner(found.kubeconfig)) if allowed else None
+        changes = ClusterChanges(live, cluster_owner(found.kubeconfig)) if allowed else None
         page = Page(found.name, live, changes, cluster.restart(found.stack))
         page.follow()
         async with page.served(port) as address:

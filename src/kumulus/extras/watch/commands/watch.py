@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
         raise cluster.remedy(found.stack, error) from None
 
 
-async def _once(found: cluster.Cluster, *, as_json: bool) -> None:
+async def _once(found: cluster.NamedCluster, *, as_json: bool) -> None:
     from kumulus.extras.watch.console.text import text
     from kumulus.extras.watch.live.summary import summary
 
@@ -47,7 +47,7 @@ async def _once(found: cluster.Cluster, *, as_json: bool) -> None:
     print(json.dumps({"stack": found.name, **now.to_plain()}, indent=2) if as_json else text(found.name, now))
 
 
-async def _live(found: cluster.Cluster) -> None:
+async def _live(found: cluster.NamedCluster) -> None:
     from kumulus.extras.watch.console.terminal import show
 
     async with look.live(found) as live:

@@ -16,10 +16,10 @@ from kumulus.kube import ApiError, Client, Unreachable
 from kumulus.kube.bulk import for_each
 from kumulus.kube.objects import NODES
 from kumulus.model.errors import SpecError
-from kumulus.model.fault_consequences import described
+from kumulus.model.fault_consequences import described_fault
 from kumulus.model.identity import Owner
 from kumulus.model.words import counted, listed
-from kumulus.nodes.catalog.faults import kinds
+from kumulus.nodes.catalog.faults import fault_kinds
 from kumulus.nodes.faults import operations, records, stages
 from kumulus.nodes.faults.nodes import FaultsApplied
 from kumulus.nodes.faults.records import Record
@@ -34,7 +34,7 @@ _MOST_PLANS = 50
 _NAMED = 5
 
 
-class Refused(Exception):
+class ChangeRefused(Exception):
     """A change cannot be made; the message says why."""
 
 
@@ -52,7 +52,7 @@ class Planned:
     """Of the cluster that it is for."""
 
 
-class Changes:
+class ClusterChanges:
     """Changes of one cluster.
 
     Args:
@@ -67,7 +67,7 @@ class Changes:
     @staticmethod
     def kinds() -> list[str]:
         """The kinds of faults that nodes can have."""
-        return sorted(name for name, kind in kinds().items() if kind.of_nodes)
+        return sorted(name for name, kind in fault_kinds().items() if kind.of_nodes)
 
     async def plan(self, asked: Mapping[str, Any]) -> dict[str, str]:
         """What a change would do, and the ticket to do it.
@@ -87,7 +87,7 @@ class Changes:
         }
         maker = makers.get(str(asked.get("do")))
         if maker is None:
-            raise Refused(f"there is no such change; there are {', '.join(makers)}")
+            raise ChangeRefused(f"there is no such change; there are {', '.join(makers)}")
         client = self._live.client
         says, do = await maker(asked)
         now = time.monotonic()
@@ -106,10 +106,10 @@ class Changes:
         """
         plan = self._plans.pop(ticket, None) if isinstance(ticket, str) else None
         if plan is None or plan.until <= time.monotonic():
-            raise Refused("this was done already, or was said too long ago; ask again what it would do")
+            raise ChangeRefused("this was done already, or was said too long ago; ask again what it would do")
         if plan.client is not self._live.client:
             # A new cluster has nodes, pods and faults of the same names.
-            raise Refused("the cluster was made again since; ask again what it would do")
+            raise ChangeRefused("the cluster was made again since; ask again what it would do")
         return {"done": await plan.do()}
 
     async def _cordon(self, asked: Mapping[str, Any]) -> tuple[str, Callable[[], Awaitable[str]]]:
@@ -127,7 +127,7 @@ class Changes:
 
             outcome = await for_each(nodes, patch, workers=client.connections)
             if outcome.failed:
-                raise Refused(f"not all are {asked['do']}ed: {outcome.failed[0][1]}")
+                raise ChangeRefused(f"not all are {asked['do']}ed: {outcome.failed[0][1]}")
             return f"{counted(len(nodes), 'node')} {asked['do']}ed"
 
         return says, do
@@ -136,7 +136,7 @@ class Changes:
         key = str(asked.get("pod"))
         pod = self._live.fleet.pods.get(key)
         if pod is None:
-            raise Refused(f"there is no pod {key[:200]}")
+            raise ChangeRefused(f"there is no pod {key[:200]}")
         owner = f"; {pod.owner} may make another one" if pod.owner else "; nothing makes another one"
         says = f"delete the pod {key}, {pod.phase} on {pod.node or 'no node'}{owner}"
 
@@ -144,7 +144,7 @@ class Changes:
             now = self._live.fleet.pods.get(key)
             # A pod keeps its node for life. Its UID would tell, but in all the views it would take room for each pod.
             if now is None or now.created != pod.created or now.node != (pod.node or now.node):
-                raise Refused(f"{key} is not the same pod as before, or is gone; ask again what it would do")
+                raise ChangeRefused(f"{key} is not the same pod as before, or is gone; ask again what it would do")
             place = f"/api/v1/namespaces/{quote(pod.namespace, safe='')}/pods/{quote(pod.name, safe='')}"
             await self._live.client.delete(place)
             return f"deleted {key}"
@@ -158,18 +158,18 @@ class Changes:
         try:
             fault = resolved(fault_from(raw, "the page"), known.of(self._owner).pools, "the page")
         except (SpecError, NoPools) as error:
-            raise Refused(str(error)) from None
+            raise ChangeRefused(str(error)) from None
         if fault.name in known.faults:
-            raise Refused(f"a fault {fault.name} is already active; give this one another name")
+            raise ChangeRefused(f"a fault {fault.name} is already active; give this one another name")
         running = sum(pod.phase == "Running" for name in nodes for pod in self._live.fleet.on(name))
-        says = described(fault.kind, fault.node, fault.pods, {}, fault.nodes, {"lost": fault.lost}, running)
+        says = described_fault(fault.kind, fault.node, fault.pods, {}, fault.nodes, {"lost": fault.lost}, running)
 
         async def do() -> str:
             record = Record(fault.name, fault.kind, fault.nodes, fault.node, fault.pods, owner=self._owner)
             try:
                 _, applied = await operations.begin(client, record)
-            except (operations.Refused, stages.NoStages) as error:
-                raise Refused(str(error)) from None
+            except (operations.FaultRefused, stages.NoStages) as error:
+                raise ChangeRefused(str(error)) from None
             _complain(applied)
             return f"{fault.name} is active on {counted(len(nodes), 'node')}"
 
@@ -179,15 +179,15 @@ class Changes:
         name, client = str(asked.get("name")), self._live.client
         there = (await records.read(client)).faults.get(name)
         if there is None:
-            raise Refused(f"no fault {name[:100]} is active")
+            raise ChangeRefused(f"no fault {name[:100]} is active")
         if there.declared:
-            raise Refused(f"{name} is declared in the stack file: remove it there, and `pulumi up`")
+            raise ChangeRefused(f"{name} is declared in the stack file: remove it there, and `pulumi up`")
 
         async def do() -> str:
             try:
                 _, applied = await operations.end(client, name, owner=self._owner)
             except NotOurs as error:
-                raise Refused(f"{error}; it is left alone") from None
+                raise ChangeRefused(f"{error}; it is left alone") from None
             _complain(applied)
             return f"{name} is over; nodes restored: {applied.changed + applied.created}"
 
@@ -196,10 +196,10 @@ class Changes:
     def _nodes(self, asked: Mapping[str, Any]) -> list[str]:
         nodes = asked.get("nodes")
         if not isinstance(nodes, list) or not nodes:
-            raise Refused("no nodes are chosen; open one, or find some")
+            raise ChangeRefused("no nodes are chosen; open one, or find some")
         for name in nodes:
             if not isinstance(name, str) or name not in self._live.fleet.nodes:
-                raise Refused(f"there is no node {str(name)[:200]}")
+                raise ChangeRefused(f"there is no node {str(name)[:200]}")
         return list(dict.fromkeys(nodes))
 
 
@@ -212,7 +212,7 @@ def failed(error: Exception) -> str:
 
 def _complain(applied: FaultsApplied) -> None:
     if left := applied.left():
-        raise Refused(left)
+        raise ChangeRefused(left)
 
 
 def _these(nodes: list[str]) -> str:

@@ -14,9 +14,9 @@ from kumulus.extras.watch.history.recorder import Facts, JobKey, Recorder
 from kumulus.extras.watch.history.words import Sort
 from kumulus.extras.watch.live import fleet, reports
 from kumulus.extras.watch.live.fleet import Live, Take
-from kumulus.extras.watch.live.node import Node
-from kumulus.extras.watch.live.pod import Pod
-from kumulus.kube.watch import Event
+from kumulus.extras.watch.live.node import ClusterNode
+from kumulus.extras.watch.live.pod import ClusterPod
+from kumulus.kube.watch import WatchEvent
 from kumulus.model.words import counted
 
 # The job that a PodGroup without an owner belongs to: the one whose pods name the group.
@@ -24,7 +24,7 @@ KIND = "PodGroup"
 Source = tuple[str, str]
 
 
-class Groups:
+class GroupReports:
     """Tracks the groups that pods name, and the reports of objects on each."""
 
     def __init__(self) -> None:
@@ -102,7 +102,7 @@ class Memory:
         self._age = 0
         self._facts: dict[JobKey, dict[str, Facts]] = {}
         self._sources: dict[tuple[str, str], JobKey] = {}
-        self._groups = Groups()
+        self._groups = GroupReports()
         self._queues = Queues(self._recorder, self._now)
         self._pods: dict[str, JobKey] = {}
         self._counts: Counter[JobKey] = Counter()
@@ -125,7 +125,7 @@ class Memory:
 
     # --- what changes ---
 
-    def node(self, name: str, node: Node | None) -> None:
+    def node(self, name: str, node: ClusterNode | None) -> None:
         """See :class:`kumulus.extras.watch.live.model.Witness`."""
         at, before = self._now(), self._on.get(name)
         faults = node.faults if node is not None else ()
@@ -146,7 +146,7 @@ class Memory:
             self._on[name] = faults
         self._recorder.node(name, node, at)
 
-    def pod(self, key: str, pod: Pod | None) -> None:
+    def pod(self, key: str, pod: ClusterPod | None) -> None:
         """See :class:`kumulus.extras.watch.live.model.Witness`."""
         at, before = self._now(), self._pods.get(key)
         if pod is None:
@@ -173,7 +173,7 @@ class Memory:
             del self._counts[job]
             self._put(job, _PODS, None)
 
-    def _job(self, path: str, read: Callable[[Any], JobReport | None], event: Event[Any]) -> None:
+    def _job(self, path: str, read: Callable[[Any], JobReport | None], event: WatchEvent[Any]) -> None:
         source = path, event.key
         report = None if event.kind == "DELETED" or event.item is None else read(event.item)
         self._groups.record(source, report)
@@ -209,7 +209,7 @@ class Memory:
         for source, job in list(self._sources.items()):
             self._put(job, "".join(source), None)
         self._sources.clear()
-        self._groups = Groups()
+        self._groups = GroupReports()
         self._queues.cleared()
 
     # --- what is asked ---

@@ -10,7 +10,7 @@ from typing import Any
 from aiohttp import web
 
 from kumulus.extras.watch.console import bundle
-from kumulus.extras.watch.console.changes import Changes, Refused, failed
+from kumulus.extras.watch.console.changes import ChangeRefused, ClusterChanges, failed
 from kumulus.extras.watch.console.memory import Cursor, Memory
 from kumulus.extras.watch.console.serving import HEADERS, Guarded, Handler
 from kumulus.extras.watch.live.fleet import Live
@@ -41,7 +41,7 @@ class Page:
         remedy: what to do about a cluster that does not answer, in words; empty if unknown.
     """
 
-    def __init__(self, stack: str, live: Live, changes: Changes | None = None, remedy: str = "") -> None:
+    def __init__(self, stack: str, live: Live, changes: ClusterChanges | None = None, remedy: str = "") -> None:
         routes: dict[str, Handler] = {
             "GET events": self._events,
             "GET nodes/{name}": self._node,
@@ -110,7 +110,7 @@ class Page:
         try:
             asked = await request.json()
             if not isinstance(asked, dict):
-                raise Refused("that is no change")
+                raise ChangeRefused("that is no change")
             step = (
                 self._changes.plan(asked)
                 if request.match_info["step"] == "plan"
@@ -119,7 +119,7 @@ class Page:
             return web.json_response(await step, headers=HEADERS)
         except ValueError:
             return web.json_response({"refused": "that is no change"}, status=400, headers=HEADERS)
-        except (Refused, ApiError, Unreachable) as error:
+        except (ChangeRefused, ApiError, Unreachable) as error:
             return web.json_response({"refused": failed(error)}, status=409, headers=HEADERS)
 
     async def _events(self, request: web.Request) -> web.StreamResponse:

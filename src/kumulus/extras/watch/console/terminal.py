@@ -12,7 +12,7 @@ from textual.widgets import Footer, Sparkline, Static
 
 from kumulus.extras.watch.console.text import amount, bar, cost, headline, main_resource, percent, written
 from kumulus.extras.watch.live.fleet import Live
-from kumulus.extras.watch.live.summary import Share, Summary, summary
+from kumulus.extras.watch.live.summary import CapacityShare, Summary, summary
 from kumulus.model.words import counted
 
 REFRESH = 1.0
@@ -28,7 +28,7 @@ _STATE_MARKS = {"ready": "", "cordoned": "–", "faulted": "/", "not ready": "×
 _PHASE_STYLES = {"Pending": "yellow", "Running": "green", "Succeeded": "blue", "Failed": "red", "Unknown": "magenta"}
 
 
-class Panel(Static):
+class TerminalPanel(Static):
     """A titled box that is redrawn only if its content has changed."""
 
     def __init__(self, name: str, title: str) -> None:
@@ -103,15 +103,15 @@ class Terminal(App[None]):
         yield Static(id="lost", markup=False)
         with Horizontal(id="body"):
             with VerticalScroll(id="left"):
-                yield Panel("products", "by GPU product")
-                yield Panel("zones", "by zone")
+                yield TerminalPanel("products", "by GPU product")
+                yield TerminalPanel("zones", "by zone")
             with VerticalScroll(id="right"):
-                yield Panel("phases", "pods")
-                yield Panel("reasons", "pending because")
+                yield TerminalPanel("phases", "pods")
+                yield TerminalPanel("reasons", "pending because")
                 with Vertical(id="rate"):
                     yield Static(id="bound", markup=False)
                     yield Sparkline([0] * 60, id="bindings", summary_function=max)
-                yield Panel("checks", "control plane")
+                yield TerminalPanel("checks", "control plane")
         yield Footer()
 
     def on_mount(self) -> None:
@@ -150,8 +150,8 @@ class Terminal(App[None]):
         self.query_one("#bound", Static).update(f"{now.bound_per_second:,.1f}/s over the last 10 s", layout=False)
         self.query_one("#bindings", Sparkline).data = list(now.bindings)
 
-    def _panel(self, name: str) -> Panel:
-        return self.query_one(f"#{name}", Panel)
+    def _panel(self, name: str) -> TerminalPanel:
+        return self.query_one(f"#{name}", TerminalPanel)
 
     def _draw_lost(self, now: Summary) -> None:
         lost = self.query_one("#lost", Static)
@@ -160,12 +160,12 @@ class Terminal(App[None]):
             remedy = f"\n{self._remedy}" if self._remedy else ""
             lost.update(f"nothing heard for {now.lost_for:.0f} s, trying again: {now.lost}{remedy}")
 
-    def _draw_shares(self, name: str, shares: Sequence[Share]) -> None:
+    def _draw_shares(self, name: str, shares: Sequence[CapacityShare]) -> None:
         panel = self._panel(name)
         panel.show(_shares(shares, self._resource, panel.content_size.width))
 
 
-def _shares(shares: Sequence[Share], resource: str, width: int) -> Text:
+def _shares(shares: Sequence[CapacityShare], resource: str, width: int) -> Text:
     """A line for each share: its nodes, a bar, figures, and the states of nodes that are not ready."""
     rows = []
     for share in shares:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from kumulus.extras.watch.live.amounts import Amounts
-from kumulus.extras.watch.live.summary import Share, Summary
+from kumulus.extras.watch.live.summary import CapacityShare, Summary
 from kumulus.model.words import counted
 
 _BAR = 20
@@ -31,7 +31,7 @@ def text(stack: str, found: Summary) -> str:
     return "\n".join(lines)
 
 
-def headline(total: Share) -> str:
+def headline(total: CapacityShare) -> str:
     """Nodes by state, and GPUs: 30 nodes (29 ready, 1 cordoned), 240 GPUs, 96 allocated (40 %)."""
     states = ", ".join(f"{number:,} {state}" for state, number in total.states.items())
     nodes = counted(total.nodes, "node") + (f" ({states})" if states else "")
@@ -39,7 +39,7 @@ def headline(total: Share) -> str:
     return f"{nodes}, {counted(whole, 'GPU')}" + (f", {part:,} allocated ({percent(part, whole)})" if whole else "")
 
 
-def cost(total: Share) -> str:
+def cost(total: CapacityShare) -> str:
     """What nodes cost an hour, and how many of them have no known price."""
     if not total.priced:
         return "price not known" if total.nodes else "none"
@@ -58,12 +58,12 @@ def phases(found: Summary) -> str:
     return ", ".join(parts) or "none"
 
 
-def main_resource(total: Share) -> str:
+def main_resource(total: CapacityShare) -> str:
     """The main resource of a fleet: GPUs, or CPU if it has none."""
     return RESOURCES[0] if total.allocatable.gpus else RESOURCES[1]
 
 
-def _table(what: str, shares: Sequence[Share], total: Share) -> Iterator[str]:
+def _table(what: str, shares: Sequence[CapacityShare], total: CapacityShare) -> Iterator[str]:
     first = main_resource(total)
     others = [resource for resource in RESOURCES if resource != first]
     width = max([len(what), *(len(share.name) for share in shares)])
@@ -77,7 +77,7 @@ def _table(what: str, shares: Sequence[Share], total: Share) -> Iterator[str]:
         yield f"{share.name:<{width}}  {share.nodes:>6,}  {figures}{rest}"
 
 
-def _of(share: Share, resource: str) -> str:
+def _of(share: CapacityShare, resource: str) -> str:
     part, whole = amount(resource, share.taken), amount(resource, share.allocatable)
     return f"{written(resource, part)} of {written(resource, whole)}"
 

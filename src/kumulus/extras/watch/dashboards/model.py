@@ -46,7 +46,7 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Row:
+class PanelRow:
     """Panels under one heading, from left to right."""
 
     title: str
@@ -80,7 +80,7 @@ class Dashboard:
     """Its name."""
     about: str
     """What it is for."""
-    rows: tuple[Row, ...]
+    rows: tuple[PanelRow, ...]
     """Its panels."""
     variables: tuple[Variable, ...] = field(default=())
     """Its choices."""
@@ -99,7 +99,7 @@ def load(file: Path) -> tuple[Dashboard, ...]:
             each["uid"],
             each["title"],
             each["about"],
-            tuple(Row(title, tuple(map(_panel, panels.items()))) for title, panels in each["rows"].items()),
+            tuple(PanelRow(title, tuple(map(_panel, panels.items()))) for title, panels in each["rows"].items()),
             CHOICES if each.get("choices") else (),
         )
         for each in yaml.safe_load(text)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kumulus.extras.watch.history.words import Kind
+from kumulus.extras.watch.history.words import EventKind
 from kumulus.host import files
 
 FORMAT = "kumulus-history"
@@ -25,14 +25,14 @@ class HistoryError(Exception):
     """A file is not a history; the message says which and why."""
 
 
-class Event(NamedTuple):
+class HistoryEvent(NamedTuple):
     """Something that happened.
 
     Attributes:
         at: milliseconds from the beginning.
-        kind: one of :class:`kumulus.extras.watch.history.words.Kind`.
+        kind: one of :class:`kumulus.extras.watch.history.words.EventKind`.
         what: the number of the node, pod, job or queue in its table; for anything else, the number of its text.
-        one, other: see :class:`Kind`.
+        one, other: see :class:`EventKind`.
     """
 
     at: int
@@ -63,7 +63,7 @@ class History:
         fits: pairs: the number of a kind of pods and that of a kind of nodes that may take them.
         pods: ``namespace/name``, the numbers of its job and of its requests.
         texts: reasons (several reasons of one pod on separate lines), and what happened.
-        events: five numbers each; see :class:`Event`.
+        events: five numbers each; see :class:`HistoryEvent`.
     """
 
     about: dict[str, Any] = field(default_factory=dict)
@@ -82,10 +82,10 @@ class History:
     texts: list[str] = field(default_factory=list)
     events: MutableSequence[int] = field(default_factory=list)
 
-    def __iter__(self) -> Iterator[Event]:
+    def __iter__(self) -> Iterator[HistoryEvent]:
         numbers = iter(self.events)
         for each in zip(*[numbers] * 5, strict=True):
-            yield Event(*each)
+            yield HistoryEvent(*each)
 
     def to_plain(self) -> dict[str, Any]:
         """JSON-able."""
@@ -121,11 +121,11 @@ def _check(found: History, where: str) -> None:
     if len(found.events) % 5 or not all(type(each) is int for each in found.events):
         raise HistoryError(f"{where} is no history of a run: its events are not five whole numbers each")
     sizes: dict[int, int] = {
-        Kind.NODE: len(found.nodes),
-        Kind.POD: len(found.pods),
-        Kind.JOB: len(found.jobs),
-        Kind.QUEUE: len(found.queues),
-        Kind.HAPPENED: len(found.texts),
+        EventKind.NODE: len(found.nodes),
+        EventKind.POD: len(found.pods),
+        EventKind.JOB: len(found.jobs),
+        EventKind.QUEUE: len(found.queues),
+        EventKind.HAPPENED: len(found.texts),
     }
     latest = found.begin
     for event in found:

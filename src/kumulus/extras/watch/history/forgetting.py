@@ -3,16 +3,16 @@
 from array import array
 from collections.abc import Iterable
 
-from kumulus.extras.watch.history.document import Event, History
-from kumulus.extras.watch.history.words import Kind, Status
+from kumulus.extras.watch.history.document import History, HistoryEvent
+from kumulus.extras.watch.history.words import EventKind, Status
 
 # For each kind: the table that an event's number refers to, and the table that its first value refers to.
 _TABLES = {
-    Kind.NODE: ("nodes", "conditions"),
-    Kind.POD: ("pods", ""),
-    Kind.JOB: ("jobs", "facts"),
-    Kind.QUEUE: ("queues", "figures"),
-    Kind.HAPPENED: ("texts", ""),
+    EventKind.NODE: ("nodes", "conditions"),
+    EventKind.POD: ("pods", ""),
+    EventKind.JOB: ("jobs", "facts"),
+    EventKind.QUEUE: ("queues", "figures"),
+    EventKind.HAPPENED: ("texts", ""),
 }
 
 
@@ -24,20 +24,20 @@ def since(history: History, begin: int) -> History:
         begin: milliseconds.
     """
     made = _Shorter(history, begin)
-    standing: dict[tuple[int, int], Event] = {}
+    standing: dict[tuple[int, int], HistoryEvent] = {}
     later = []
     for event in history:
         if event.at > begin:
             later.append(event)
-        elif event.kind != Kind.HAPPENED:
+        elif event.kind != EventKind.HAPPENED:
             standing[event.kind, event.what] = event
     made.take(each._replace(at=begin) for each in standing.values() if _stands(each))
     made.take(later)
     return made.found
 
 
-def _stands(event: Event) -> bool:
-    return event.one < Status.SUCCEEDED if event.kind == Kind.POD else event.one >= 0
+def _stands(event: HistoryEvent) -> bool:
+    return event.one < Status.SUCCEEDED if event.kind == EventKind.POD else event.one >= 0
 
 
 class _Shorter:
@@ -50,13 +50,13 @@ class _Shorter:
         self.found.fits = list(history.fits)
         self._numbers: dict[str, dict[int, int]] = {}
 
-    def take(self, events: Iterable[Event]) -> None:
+    def take(self, events: Iterable[HistoryEvent]) -> None:
         for event in events:
-            what, one = _TABLES[Kind(event.kind)]
+            what, one = _TABLES[EventKind(event.kind)]
             number, first, other = self._row(what, event.what), event.one, event.other
             if one and first >= 0:
                 first = self._row(one, first)
-            if event.kind == Kind.POD and other >= 0:
+            if event.kind == EventKind.POD and other >= 0:
                 other = self._row("texts" if first == Status.WAITING else "nodes", other)
             self.found.events.extend((event.at, event.kind, number, first, other))
 

@@ -3,8 +3,8 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from kumulus.extras.watch.history.document import Event, History
-from kumulus.extras.watch.history.words import HOLDING, Kind, Status
+from kumulus.extras.watch.history.document import History, HistoryEvent
+from kumulus.extras.watch.history.words import HOLDING, EventKind, Status
 from kumulus.extras.watch.live.amounts import NOTHING, Amounts
 
 OVER = frozenset({"Complete", "Completed", "Failed", "Finished"})
@@ -86,7 +86,7 @@ class JobThen:
 
 
 @dataclass
-class Moment:
+class HistoryMoment:
     """A moment.
 
     Attributes:
@@ -118,7 +118,7 @@ class Moment:
         return _sum([node.taken for node in self.nodes.values()])
 
 
-def moment(history: History, at: int) -> Moment:
+def moment(history: History, at: int) -> HistoryMoment:
     """The state at a time.
 
     Args:
@@ -137,7 +137,7 @@ def holding(history: History) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     there: set[int] = set()
     for event in history:
-        if event.kind == Kind.POD:
+        if event.kind == EventKind.POD:
             (there.add if event.one in HOLDING else there.discard)(event.what)
             if found and found[-1][0] == event.at:
                 found.pop()
@@ -164,14 +164,14 @@ class _Replay:
         self.jobs: dict[int, JobThen] = {}
         self.happened: list[tuple[int, str]] = []
 
-    def take(self, event: Event) -> None:
-        if event.kind == Kind.POD:
+    def take(self, event: HistoryEvent) -> None:
+        if event.kind == EventKind.POD:
             self._pod(event)
-        elif event.kind == Kind.NODE:
+        elif event.kind == EventKind.NODE:
             _put(self.conditions, event)
-        elif event.kind == Kind.QUEUE:
+        elif event.kind == EventKind.QUEUE:
             _put(self.queues, event)
-        elif event.kind == Kind.JOB:
+        elif event.kind == EventKind.JOB:
             job = self._job(event.what, event.at)
             job.there = event.one >= 0
             facts = self.history.facts[event.one] if job.there else (0, "", 0, "")
@@ -185,7 +185,7 @@ class _Replay:
             job.first = at
         return job
 
-    def _pod(self, event: Event) -> None:
+    def _pod(self, event: HistoryEvent) -> None:
         job = self._job(self.history.pods[event.what][1], event.at)
         if before := self.pods.get(event.what):
             _count(job, before[0], -1)
@@ -194,9 +194,9 @@ class _Replay:
         if job.whole < 0 and job.held and job.held + job.succeeded >= job.wanted:
             job.whole = event.at
 
-    def moment(self) -> Moment:
+    def moment(self) -> HistoryMoment:
         history = self.history
-        found = Moment(happened=self.happened)
+        found = HistoryMoment(happened=self.happened)
         for number, condition in self.conditions.items():
             state, why, gpus, cpu, memory, pods = history.conditions[condition]
             found.nodes[history.nodes[number][0]] = NodeThen(state, why, Amounts(cpu, memory, gpus, pods))
@@ -210,7 +210,7 @@ class _Replay:
             found.queues[f"{kind}/{name}"] = history.figures[figures]
         return found
 
-    def _place(self, found: Moment, number: int, status: Status, other: int) -> None:
+    def _place(self, found: HistoryMoment, number: int, status: Status, other: int) -> None:
         _, of, asked = self.history.pods[number]
         found.pods[status] += 1
         job = self.jobs[of]
@@ -225,7 +225,7 @@ class _Replay:
                 there.taken = there.taken.plus(Amounts(cpu, memory, gpus, 1))
 
 
-def _put(rows: dict[int, int], event: Event) -> None:
+def _put(rows: dict[int, int], event: HistoryEvent) -> None:
     if event.one < 0:
         rows.pop(event.what, None)
     else:

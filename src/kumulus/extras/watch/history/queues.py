@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from kumulus.extras.schedulers.kinds import Member, Quota
+from kumulus.extras.schedulers.kinds import QueueMember, Quota
 from kumulus.extras.watch.history.recorder import Figures, Recorder
 from kumulus.extras.watch.live import reports
 from kumulus.extras.watch.live.fleet import Take
-from kumulus.kube.watch import Event
+from kumulus.kube.watch import WatchEvent
 
 _T = TypeVar("_T")
 _Source = tuple[str, str]
@@ -28,15 +28,15 @@ class Queues:
         self._recorder, self._now = recorder, now
         self._reported: dict[_Source, list[Quota]] = {}
         self._quotas: dict[_Queue, Quota] = {}
-        self._members: dict[_Source, Member] = {}
-        self._counts: Counter[Member] = Counter()
+        self._members: dict[_Source, QueueMember] = {}
+        self._counts: Counter[QueueMember] = Counter()
 
     def collections(self) -> Mapping[str, Take]:
         """What to follow, and what takes its events."""
         queues: dict[str, Take] = {path: partial(self._take, path, read) for path, read in reports.QUEUES.items()}
         return queues | {path: partial(self._take_member, path, read) for path, read in reports.MEMBERS.items()}
 
-    def _take(self, path: str, read: Callable[[Any], Sequence[Quota]], event: Event[Any]) -> None:
+    def _take(self, path: str, read: Callable[[Any], Sequence[Quota]], event: WatchEvent[Any]) -> None:
         found = list(_read(read, event) or ())
         before = self._reported.pop((path, event.key), [])
         if found:
@@ -49,7 +49,7 @@ class Queues:
         for queue in there:
             self._record(queue)
 
-    def _take_member(self, path: str, read: Callable[[Any], Member | None], event: Event[Any]) -> None:
+    def _take_member(self, path: str, read: Callable[[Any], QueueMember | None], event: WatchEvent[Any]) -> None:
         found = _read(read, event)
         before = self._members.pop((path, event.key), None)
         if found is not None:
@@ -69,7 +69,7 @@ class Queues:
         if reported is None:
             self._recorder.queue(name, kind, None, self._now())
             return
-        waiting, admitted = (self._counts[Member(kind, name, each)] for each in (False, True))
+        waiting, admitted = (self._counts[QueueMember(kind, name, each)] for each in (False, True))
         figures = Figures(reported.quota, reported.used, reported.waiting + waiting, reported.admitted + admitted)
         self._recorder.queue(name, kind, figures, self._now())
 
@@ -82,5 +82,5 @@ class Queues:
             self._record(queue)
 
 
-def _read(read: Callable[[Any], _T], event: Event[Any]) -> _T | None:
+def _read(read: Callable[[Any], _T], event: WatchEvent[Any]) -> _T | None:
     return None if event.kind == "DELETED" or event.item is None else read(event.item)

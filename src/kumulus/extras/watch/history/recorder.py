@@ -6,10 +6,10 @@ from collections.abc import Hashable
 from typing import Any, NamedTuple
 
 from kumulus.extras.watch.history.document import History
-from kumulus.extras.watch.history.words import Kind, Sort, Status
-from kumulus.extras.watch.live.admission import Nature, Rule, Shape
-from kumulus.extras.watch.live.node import Node
-from kumulus.extras.watch.live.pod import Pod
+from kumulus.extras.watch.history.words import EventKind, Sort, Status
+from kumulus.extras.watch.live.admission import AdmissionRule, AdmissionShape, Nature
+from kumulus.extras.watch.live.node import ClusterNode
+from kumulus.extras.watch.live.pod import ClusterPod
 
 PREEMPTED = "PreemptionByScheduler"
 _FINAL = {"Succeeded": Status.SUCCEEDED, "Failed": Status.FAILED}
@@ -108,36 +108,36 @@ class Recorder:
         """Continue with another history of the same objects, such as one whose beginning was dropped."""
         self._bind(history)
         for event in history:
-            if event.kind == Kind.HAPPENED:
+            if event.kind == EventKind.HAPPENED:
                 continue
-            gone = event.one == Status.GONE if event.kind == Kind.POD else event.one < 0
+            gone = event.one == Status.GONE if event.kind == EventKind.POD else event.one < 0
             if gone:
                 self._last.pop((event.kind, event.what), None)
             else:
                 self._last[event.kind, event.what] = event.one, event.other
         for kind, number in self._last:
-            if kind == Kind.NODE:
+            if kind == EventKind.NODE:
                 self._node_numbers[history.nodes[number][0]] = number
-            elif kind == Kind.POD:
+            elif kind == EventKind.POD:
                 self._pod_numbers[history.pods[number][0]] = number
 
-    def node(self, name: str, node: Node | None, at: int) -> None:
+    def node(self, name: str, node: ClusterNode | None, at: int) -> None:
         """Record a node's current state; None if it is gone."""
         before = self._node_numbers.get(name)
         if node is None:
             if before is not None:
-                self._note(at, Kind.NODE, before, -1, 0)
+                self._note(at, EventKind.NODE, before, -1, 0)
             return
         place = (node.name, node.zone, node.group, node.product, node.block, node.rack)
         number = self._node_numbers[name] = self._nodes.number(place)
         if before not in (None, number):
-            self._note(at, Kind.NODE, before, -1, 0)
+            self._note(at, EventKind.NODE, before, -1, 0)
         has = node.allocatable
         why = ", ".join((*node.faults, *node.conditions))[:_LONGEST]
         condition = (node.state, why, has.gpus, has.cpu, has.memory, has.pods)
-        self._note(at, Kind.NODE, number, self._conditions.number(condition), self._admitting.nature(node.nature))
+        self._note(at, EventKind.NODE, number, self._conditions.number(condition), self._admitting.nature(node.nature))
 
-    def pod(self, key: str, pod: Pod | None, job: JobKey, at: int) -> None:
+    def pod(self, key: str, pod: ClusterPod | None, job: JobKey, at: int) -> None:
         """Record the current state of a job's pod; None if it is gone."""
         before = self._pod_numbers.get(key)
         if pod is None:
@@ -150,16 +150,16 @@ class Recorder:
         if before not in (None, number):
             self._pod_gone(key, before, at)
         self._pod_numbers[key] = number
-        self._note(at, Kind.POD, number, *self._status(pod))
+        self._note(at, EventKind.POD, number, *self._status(pod))
 
     def _pod_gone(self, key: str, number: int, at: int) -> None:
         del self._pod_numbers[key]
-        status, _ = self._last.pop((Kind.POD, number))
+        status, _ = self._last.pop((EventKind.POD, number))
         # If it has ended, its outcome is recorded already, and says more than that it is gone.
         if status < Status.SUCCEEDED:
-            self._append(at, Kind.POD, number, Status.GONE, -1)
+            self._append(at, EventKind.POD, number, Status.GONE, -1)
 
-    def _status(self, pod: Pod) -> tuple[int, int]:
+    def _status(self, pod: ClusterPod) -> tuple[int, int]:
         node = self._node_number(pod.node) if pod.node else -1
         if pod.phase == "Failed" and pod.ending:
             # Its kubelet has ended it because it was deleted.
@@ -182,20 +182,20 @@ class Recorder:
     def job(self, job: JobKey, facts: Facts | None, at: int) -> None:
         """Record what is known about a job now; None if it is gone."""
         row = -1 if facts is None else self._facts.number(facts)
-        self._note(at, Kind.JOB, self._jobs.number(job), row, 0)
+        self._note(at, EventKind.JOB, self._jobs.number(job), row, 0)
 
     def queue(self, name: str, kind: str, figures: Figures | None, at: int) -> None:
         """Record a queue's current state; None if it is gone."""
         row = -1
         if figures is not None:
             row = self._figures.number(_key(figures), list(figures))
-        self._note(at, Kind.QUEUE, self._queues.number((name, kind)), row, 0)
+        self._note(at, EventKind.QUEUE, self._queues.number((name, kind)), row, 0)
 
     def happened(self, what: str, sort: Sort, at: int) -> None:
         """Record another event."""
-        self._append(at, Kind.HAPPENED, self._texts.number(what[:_LONGEST]), sort, 0)
+        self._append(at, EventKind.HAPPENED, self._texts.number(what[:_LONGEST]), sort, 0)
 
-    def _note(self, at: int, kind: Kind, what: int, one: int, other: int) -> None:
+    def _note(self, at: int, kind: EventKind, what: int, one: int, other: int) -> None:
         if one < 0:
             if self._last.pop((kind, what), None) is None:
                 return
@@ -205,7 +205,7 @@ class Recorder:
             self._last[kind, what] = one, other
         self._append(at, kind, what, one, other)
 
-    def _append(self, at: int, kind: Kind, what: int, one: int, other: int) -> None:
+    def _append(self, at: int, kind: EventKind, what: int, one: int, other: int) -> None:
         found = self.history
         # What is seen late gets the current time, so that readers never have to look back.
         found.end = max(found.end, at)
@@ -223,8 +223,8 @@ class Admitting:
 
     def __init__(self) -> None:
         self._natures: dict[Nature, int] = {}
-        self._shapes: dict[Shape, int] = {}
-        self._rules: dict[Rule, int] = {}
+        self._shapes: dict[AdmissionShape, int] = {}
+        self._rules: dict[AdmissionRule, int] = {}
         self._rows: dict[str, int] = {}
 
     def bind(self, history: History) -> None:
@@ -242,7 +242,7 @@ class Admitting:
             self._history.fits.extend(fits)
         return found
 
-    def rule(self, rule: Rule) -> int:
+    def rule(self, rule: AdmissionRule) -> int:
         """The number of a rule that says where pods may go."""
         found = self._rules.get(rule)
         if found is None:
@@ -257,7 +257,7 @@ class Admitting:
             self._rules[rule] = found
         return found
 
-    def _shape(self, shape: Shape) -> int:
+    def _shape(self, shape: AdmissionShape) -> int:
         found = self._shapes.get(shape)
         if found is None:
             found = self._shapes[shape] = len(self._shapes)

@@ -3,7 +3,7 @@
 from enum import IntEnum
 
 
-class Kind(IntEnum):
+class EventKind(IntEnum):
     """What an event is about, and what its two values are."""
 
     NODE = 0

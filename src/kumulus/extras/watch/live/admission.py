@@ -3,7 +3,7 @@
 The rules are those of kube-scheduler, of its plugins NodeAffinity, TaintToleration, NodeUnschedulable, NodeName,
 and, for resource names, NodeResourcesFit: kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node and
 …/taint-and-toleration. A node's host name is taken to be its name. What depends on other pods or on claims is only
-listed (:attr:`Rule.apart`); volumes and host ports are ignored. Checked against Kubernetes 1.35 to 1.37.
+listed (:attr:`AdmissionRule.apart`); volumes and host ports are ignored. Checked against Kubernetes 1.35 to 1.37.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ _ELSEWHERE = frozenset({"cpu", "memory", "pods", SHARE_RESOURCE})
 _Found = TypeVar("_Found", bound=tuple[Any, ...])
 
 
-class Taint(NamedTuple):
+class NodeTaint(NamedTuple):
     """A taint, which keeps pods off a node."""
 
     key: str
@@ -38,7 +38,7 @@ class Toleration(NamedTuple):
     value: str
     effect: str
 
-    def passes(self, taint: Taint) -> bool:
+    def passes(self, taint: NodeTaint) -> bool:
         """Whether a pod that has it passes a taint."""
         if self.effect and self.effect != taint.effect:
             return False
@@ -77,13 +77,13 @@ class Nature(NamedTuple):
 
     labels: tuple[tuple[str, str], ...] = ()
     """Sorted, without the host name where that is the node's name."""
-    taints: tuple[Taint, ...] = ()
+    taints: tuple[NodeTaint, ...] = ()
     """Including that of a cordoned node."""
     devices: tuple[tuple[str, int], ...] = ()
     """How much it has of each resource other than CPU, memory and pods, in thousandths."""
 
 
-class Shape(NamedTuple):
+class AdmissionShape(NamedTuple):
     """What one of a pod's alternatives requires of a node, apart from the node's name."""
 
     required: tuple[Requirement, ...] = ()
@@ -109,7 +109,7 @@ class Shape(NamedTuple):
 class Alternative(NamedTuple):
     """One of a pod's alternatives."""
 
-    shape: Shape
+    shape: AdmissionShape
     """What it requires."""
     only: tuple[str, ...] | None = None
     """The names of the nodes that it may go to; None for any."""
@@ -117,10 +117,10 @@ class Alternative(NamedTuple):
     """The names of the nodes that it may not go to."""
 
 
-class Rule(NamedTuple):
+class AdmissionRule(NamedTuple):
     """Where a pod may go."""
 
-    ways: tuple[Alternative, ...] = (Alternative(Shape()),)
+    ways: tuple[Alternative, ...] = (Alternative(AdmissionShape()),)
     """Alternatives; a node has to match one of them. Empty if no node ever does."""
     apart: tuple[str, ...] = ()
     """What else it asks for, in words, which is not checked here."""
@@ -136,7 +136,7 @@ class Rule(NamedTuple):
 ORDINARY = Nature()
 """A node without labels, taints or devices."""
 
-ANYWHERE = Rule()
+ANYWHERE = AdmissionRule()
 """A pod that requires nothing."""
 
 
@@ -148,14 +148,14 @@ def nature_of(message: Any) -> Nature:
     """
     name, spec = message.metadata.name, message.spec
     labels = sorted((key, value) for key, value in message.metadata.labels.items() if (key, value) != (HOSTNAME, name))
-    taints = [Taint(each.key, each.value, each.effect) for each in spec.taints]
+    taints = [NodeTaint(each.key, each.value, each.effect) for each in spec.taints]
     if spec.unschedulable and not any(each.key == _UNSCHEDULABLE for each in taints):
-        taints.append(Taint(_UNSCHEDULABLE, "", "NoSchedule"))
+        taints.append(NodeTaint(_UNSCHEDULABLE, "", "NoSchedule"))
     amounts = ((key, quantity.string) for key, quantity in message.status.allocatable.items())
     return _shared(Nature(tuple(labels), tuple(taints), _devices(amounts)))
 
 
-def rule_of(spec: Any, asked: Iterable[tuple[str, int]]) -> Rule:
+def rule_of(spec: Any, asked: Iterable[tuple[str, int]]) -> AdmissionRule:
     """Where a pod may go.
 
     Args:
@@ -173,7 +173,7 @@ def rule_of(spec: Any, asked: Iterable[tuple[str, int]]) -> Rule:
         # An empty term matches no node.
         terms = tuple(filter(None, map(_term, required.nodeSelectorTerms)))
     ways = tuple(_way((*chosen, *term), tolerations, devices) for term in terms)
-    return _shared(Rule(ways, _apart(spec)))
+    return _shared(AdmissionRule(ways, _apart(spec)))
 
 
 def _term(message: Any) -> tuple[Requirement, ...]:
@@ -197,7 +197,7 @@ def _way(
             never.update(each.values)
         elif each.operator != "Exists":
             only = set()
-    shape = Shape(tuple(rest), tolerations, devices)
+    shape = AdmissionShape(tuple(rest), tolerations, devices)
     return Alternative(shape, None if only is None else tuple(sorted(only)), tuple(sorted(never)))
 
 

@@ -10,7 +10,7 @@ from kumulus.model.totals import is_gpu
 T = TypeVar("T")
 
 
-class Place(NamedTuple):
+class DevicePool(NamedTuple):
     """A pool of devices: a driver and the pool's name."""
 
     driver: str
@@ -20,17 +20,17 @@ class Place(NamedTuple):
 class Gpu(NamedTuple):
     """A GPU of a pool of devices."""
 
-    place: Place
+    place: DevicePool
     device: str
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedSlice:
     """What a ResourceSlice says."""
 
     node: str
     """The node that has the devices; empty if they are not one node's: no view shows those."""
-    place: Place
+    place: DevicePool
     """The pool they belong to."""
     gpus: int
     """How many there are, each counted once with the MIG devices it can be divided into; 0 if the driver's devices are
@@ -45,7 +45,7 @@ class Claim:
     """Those that it has, entirely or in part."""
 
 
-def published_from(message: Any) -> Published:
+def published_from(message: Any) -> PublishedSlice:
     """Read a ResourceSlice.
 
     Args:
@@ -53,7 +53,7 @@ def published_from(message: Any) -> Published:
     """
     spec = message.spec
     gpus = {gpu_of(device.name) for device in spec.devices} if _are_gpus(spec.driver) else set()
-    return Published(spec.nodeName, Place(spec.driver, spec.pool.name), len(gpus))
+    return PublishedSlice(spec.nodeName, DevicePool(spec.driver, spec.pool.name), len(gpus))
 
 
 def claim_from(message: Any) -> Claim:
@@ -68,7 +68,9 @@ def claim_from(message: Any) -> Claim:
     # A claim with adminAccess does not occupy the device.
     return Claim(
         tuple(
-            Gpu(Place(r.driver, r.pool), gpu_of(r.device)) for r in results if _are_gpus(r.driver) and not r.adminAccess
+            Gpu(DevicePool(r.driver, r.pool), gpu_of(r.device))
+            for r in results
+            if _are_gpus(r.driver) and not r.adminAccess
         )
     )
 
@@ -77,18 +79,18 @@ def _are_gpus(driver: str) -> bool:
     return is_gpu(extended_resource(driver))
 
 
-class Devices:
+class LiveDevices:
     """Slices and claims, and their sums for each node; an event costs as much as its slice or claim has entries."""
 
     def __init__(self) -> None:
-        self._slices: dict[str, Published] = {}
+        self._slices: dict[str, PublishedSlice] = {}
         self._claims: dict[str, Claim] = {}
         self._published: Counter[str] = Counter()
-        self._places: dict[str, Counter[Place]] = {}
+        self._places: dict[str, Counter[DevicePool]] = {}
         # One node each, except briefly while a pool's name moves from one node to another.
-        self._nodes: dict[Place, set[str]] = {}
+        self._nodes: dict[DevicePool, set[str]] = {}
         self._claimed: Counter[Gpu] = Counter()
-        self._allocated: Counter[Place] = Counter()
+        self._allocated: Counter[DevicePool] = Counter()
 
     def published(self, node: str) -> int:
         """How many GPUs a node publishes."""
@@ -98,7 +100,7 @@ class Devices:
         """How many of them claims have, entirely or in part."""
         return sum(self._allocated[place] for place in self._places.get(node, ()))
 
-    def set_slice(self, key: str, found: Published | None) -> set[str]:
+    def set_slice(self, key: str, found: PublishedSlice | None) -> set[str]:
         """Set a slice's current state, None if it is gone; returns the nodes that it concerns."""
         changes = _changed(self._slices, key, found)
         for each, sign in changes:
@@ -106,7 +108,7 @@ class Devices:
                 self._count(each, sign)
         return {each.node for each, _ in changes if each.node}
 
-    def _count(self, found: Published, sign: int) -> None:
+    def _count(self, found: PublishedSlice, sign: int) -> None:
         self._published[found.node] += sign * found.gpus
         places = self._places.setdefault(found.node, Counter())
         places[found.place] += sign

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl
 from kumulus.extras.watch.live import health
 from kumulus.extras.watch.live.devices import claim_from, published_from
 from kumulus.extras.watch.live.model import Fleet
-from kumulus.extras.watch.live.node import Places, node_from
+from kumulus.extras.watch.live.node import PlaceLabels, node_from
 from kumulus.extras.watch.live.pod import pod_from
 from kumulus.extras.watch.live.refusals import EVENTS, Refusals
 from kumulus.kube import ApiError, Client, Unreachable
@@ -23,12 +23,12 @@ from kumulus.kube.errors import tolerating
 from kumulus.kube.messages import MessageCodec
 from kumulus.kube.objects import NODES
 from kumulus.kube.pods import PODS
-from kumulus.kube.watch import Event, Events, Interrupted, News, Synced, follow
+from kumulus.kube.watch import Events, News, Synced, WatchEvent, WatchInterrupted, follow
 from kumulus.nodes.catalog.prices import Prices
 
 SLICES, CLAIMS = (f"/apis/resource.k8s.io/v1/{each}" for each in ("resourceslices", "resourceclaims"))
 _NOT_FOR_US = (403, 404)
-Take = Callable[[Event[Any]], None]
+Take = Callable[[WatchEvent[Any]], None]
 _AGAIN = 5.0
 
 
@@ -52,13 +52,13 @@ class Live:
     def __init__(
         self,
         client: Client,
-        places: Places,
+        places: PlaceLabels,
         endpoints: Mapping[str, str] | None = None,
         prices: Prices | None = None,
     ) -> None:
         self._prices = prices
         self.fleet = Fleet()
-        self.checks: dict[str, health.Check] = {}
+        self.checks: dict[str, health.HealthCheck] = {}
         self.refused = Counter[str]()
         self.lost: ApiError | Unreachable | None = None
         self.lost_at = 0.0
@@ -107,7 +107,7 @@ class Live:
         if self._failure is not None:
             raise self._failure
 
-    async def move(self, client: Client, places: Places, endpoints: Mapping[str, str]) -> None:
+    async def move(self, client: Client, places: PlaceLabels, endpoints: Mapping[str, str]) -> None:
         """Follow another cluster from now on; all that was known of this one is then forgotten."""
         await client.get(NODES, {"limit": "1"})
         await self._stop()
@@ -157,7 +157,7 @@ class Live:
             self._over.set()
 
     async def _follow(
-        self, path: str, kind: str, take: Callable[[Event[Any], float | None], None], begun: asyncio.Event
+        self, path: str, kind: str, take: Callable[[WatchEvent[Any], float | None], None], begun: asyncio.Event
     ) -> None:
         codec: Codec[Any] = MessageCodec(kind) if kind else JsonCodec()
         collection, _, query = path.partition("?")
@@ -170,10 +170,10 @@ class Live:
                 elif isinstance(each, Synced):
                     begun.set()
                 else:
-                    self._hear(path, each.error if isinstance(each, Interrupted) else None)
+                    self._hear(path, each.error if isinstance(each, WatchInterrupted) else None)
 
     async def _follow_if(
-        self, path: str, kind: str, take: Callable[[Event[Any], float | None], None], begun: asyncio.Event
+        self, path: str, kind: str, take: Callable[[WatchEvent[Any], float | None], None], begun: asyncio.Event
     ) -> None:
         """Like :meth:`_follow`, but silent for ever if the server lacks such objects or forbids them to this user."""
         with tolerating(*_NOT_FOR_US):
@@ -181,20 +181,20 @@ class Live:
         begun.set()
         await asyncio.Event().wait()
 
-    def _take_node(self, event: Event[Any], _: float | None) -> None:
+    def _take_node(self, event: WatchEvent[Any], _: float | None) -> None:
         node = None if event.kind == "DELETED" else node_from(event.item, self._places, self._prices)
         self.fleet.set_node(event.key, node)
 
-    def _take_pod(self, event: Event[Any], at: float | None) -> None:
+    def _take_pod(self, event: WatchEvent[Any], at: float | None) -> None:
         self.fleet.set_pod(event.key, None if event.kind == "DELETED" else pod_from(event.item), at)
 
-    def _take_slice(self, event: Event[Any], _: float | None) -> None:
+    def _take_slice(self, event: WatchEvent[Any], _: float | None) -> None:
         self.fleet.set_slice(event.key, None if event.kind == "DELETED" else published_from(event.item))
 
-    def _take_claim(self, event: Event[Any], _: float | None) -> None:
+    def _take_claim(self, event: WatchEvent[Any], _: float | None) -> None:
         self.fleet.set_claim(event.key, None if event.kind == "DELETED" else claim_from(event.item))
 
-    def _take_refusal(self, event: Event[Any], _: float | None) -> None:
+    def _take_refusal(self, event: WatchEvent[Any], _: float | None) -> None:
         self._refusals.take(event)
 
     def _hear(self, path: str, error: ApiError | Unreachable | None) -> None:
@@ -234,7 +234,7 @@ def together(one: Mapping[str, Take], other: Mapping[str, Take]) -> dict[str, Ta
     return {**one, **other, **both}
 
 
-def _both(one: Take, other: Take, event: Event[Any]) -> None:
+def _both(one: Take, other: Take, event: WatchEvent[Any]) -> None:
     one(event)
     other(event)
 

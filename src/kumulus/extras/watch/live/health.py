@@ -24,7 +24,7 @@ _LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 
 
 @dataclass(frozen=True)
-class Check:
+class HealthCheck:
     """The health of a component."""
 
     status: Literal["ok", "failing", "down"]
@@ -33,29 +33,32 @@ class Check:
     """What is wrong; empty when nothing is."""
 
 
-async def look(client: Client, endpoints: Mapping[str, str]) -> dict[str, Check]:
+async def look(client: Client, endpoints: Mapping[str, str]) -> dict[str, HealthCheck]:
     """Check the API server and, through it, etcd; and the other components.
 
     Args:
         endpoints: addresses of health checks by component, on this machine; if there are none, the scheduler and the
             controller manager are judged by their leaders' leases.
     """
-    asked: dict[str, Awaitable[Check | None]] = {name: _endpoint(address) for name, address in endpoints.items()}
+    asked: dict[str, Awaitable[HealthCheck | None]] = {name: _endpoint(address) for name, address in endpoints.items()}
     if not endpoints:
         asked = {name: _leader(client, name) for name in _LEADERS}
     server, others = await asyncio.gather(_api_server(client), asyncio.gather(*asked.values()))
     return server | {name: check for name, check in zip(asked, others, strict=True) if check is not None}
 
 
-async def _api_server(client: Client) -> dict[str, Check]:
+async def _api_server(client: Client) -> dict[str, HealthCheck]:
     """Parse ``/readyz?verbose``: a line for each check, ``[+]etcd ok`` or ``[-]etcd failed: reason withheld``."""
     try:
         answer = await client.request("GET", "/readyz", params={"verbose": "1"}, patience=_TIMEOUT, decode=bytes.decode)
     except Unreachable as error:
-        return {API_SERVER: Check("down", error.detail), ETCD: Check("down", "not known without the API server")}
+        return {
+            API_SERVER: HealthCheck("down", error.detail),
+            ETCD: HealthCheck("down", "not known without the API server"),
+        }
     except ApiError as error:
         if error.status in (401, 403):
-            return {API_SERVER: Check("ok", "its checks are not for this user")}
+            return {API_SERVER: HealthCheck("ok", "its checks are not for this user")}
         answer = error.message
     failed = [line.removeprefix(_FAILED).split(" ")[0] for line in answer.splitlines() if line.startswith(_FAILED)]
     etcd = [name for name in failed if name.startswith("etcd")]
@@ -63,11 +66,11 @@ async def _api_server(client: Client) -> dict[str, Check]:
     return {API_SERVER: _failing(others), ETCD: _failing(etcd)}
 
 
-def _failing(names: Sequence[str]) -> Check:
-    return Check("failing", f"failing: {', '.join(names)}") if names else Check("ok")
+def _failing(names: Sequence[str]) -> HealthCheck:
+    return HealthCheck("failing", f"failing: {', '.join(names)}") if names else HealthCheck("ok")
 
 
-async def _leader(client: Client, name: str) -> Check | None:
+async def _leader(client: Client, name: str) -> HealthCheck | None:
     """A leader's health by its lease, which it renews every two seconds; None if no lease can be read.
 
     Source: k8s.io/client-go/tools/leaderelection.
@@ -81,7 +84,9 @@ async def _leader(client: Client, name: str) -> Check | None:
     if not renewed:
         return None
     silent = (_now(client.date) - datetime.fromisoformat(renewed)).total_seconds()
-    return Check("ok") if silent <= lasts + INTERVAL else Check("failing", f"its lease is {silent:.0f} s old")
+    return (
+        HealthCheck("ok") if silent <= lasts + INTERVAL else HealthCheck("failing", f"its lease is {silent:.0f} s old")
+    )
 
 
 def _now(date: str) -> datetime:
@@ -92,7 +97,7 @@ def _now(date: str) -> datetime:
         return datetime.now(UTC)
 
 
-async def _endpoint(address: str) -> Check:
+async def _endpoint(address: str) -> HealthCheck:
     # Imported when asked for: an experiment's run, which asks no endpoint, starts a tenth of a second sooner.
     import aiohttp
 
@@ -107,8 +112,12 @@ async def _endpoint(address: str) -> Check:
             session.get(address, ssl=trusting) as answer,
         ):
             text = (await answer.text()).strip()
-            return Check("ok") if answer.status == 200 else Check("failing", text.splitlines()[0] if text else "")
+            return (
+                HealthCheck("ok")
+                if answer.status == 200
+                else HealthCheck("failing", text.splitlines()[0] if text else "")
+            )
     except TimeoutError:
-        return Check("down", f"silent for {_TIMEOUT:.0f} s")
+        return HealthCheck("down", f"silent for {_TIMEOUT:.0f} s")
     except (aiohttp.ClientError, OSError):
-        return Check("down", "does not answer")
+        return HealthCheck("down", "does not answer")

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from kumulus.extras.watch.live.amounts import NOTHING, Amounts
-from kumulus.extras.watch.live.devices import Claim, Devices, Published
-from kumulus.extras.watch.live.node import Node, State
-from kumulus.extras.watch.live.pod import Pod
+from kumulus.extras.watch.live.devices import Claim, LiveDevices, PublishedSlice
+from kumulus.extras.watch.live.node import ClusterNode, State
+from kumulus.extras.watch.live.pod import ClusterPod
 
 KEPT = 60
 """Seconds that a rate remembers."""
@@ -34,7 +34,7 @@ class Group:
     hourly: float = 0.0
     """What these cost, in US dollars per hour."""
 
-    def _count(self, node: Node, taken: Amounts, sign: int) -> None:
+    def _count(self, node: ClusterNode, taken: Amounts, sign: int) -> None:
         self.nodes += sign
         self.states[node.state] += sign
         if node.hourly is not None:
@@ -48,10 +48,10 @@ class Group:
 class Witness(Protocol):
     """An observer of every visible change."""
 
-    def node(self, name: str, node: Node | None) -> None:
+    def node(self, name: str, node: ClusterNode | None) -> None:
         """Take a node's new state; None if it is gone."""
 
-    def pod(self, key: str, pod: Pod | None) -> None:
+    def pod(self, key: str, pod: ClusterPod | None) -> None:
         """Take a pod's new state; None if it is gone."""
 
 
@@ -72,8 +72,8 @@ class Fleet:
     """
 
     def __init__(self) -> None:
-        self.nodes: dict[str, Node] = {}
-        self.pods: dict[str, Pod] = {}
+        self.nodes: dict[str, ClusterNode] = {}
+        self.pods: dict[str, ClusterPod] = {}
         self.total = Group()
         self.by_product: dict[str, Group] = {}
         self.by_zone: dict[str, Group] = {}
@@ -83,8 +83,8 @@ class Fleet:
         self.bindings = Rate()
         self.touched: set[str] = set()
         self.witness: Witness | None = None
-        self._plain: dict[str, Node] = {}
-        self._devices = Devices()
+        self._plain: dict[str, ClusterNode] = {}
+        self._devices = LiveDevices()
         self._claimed: Counter[str] = Counter()
         self._taken: dict[str, Amounts] = {}
         self._on: dict[str, set[str]] = {}
@@ -93,7 +93,7 @@ class Fleet:
         """What a node's pods take of it, and the GPUs that claims have there."""
         return self._taken.get(node, NOTHING)
 
-    def on(self, node: str) -> list[Pod]:
+    def on(self, node: str) -> list[ClusterPod]:
         """The pods bound to a node, the ended ones included, by name."""
         return [self.pods[key] for key in sorted(self._on.get(node, ()))]
 
@@ -109,7 +109,7 @@ class Fleet:
             for key in keys:
                 set_one(key, None)
 
-    def set_node(self, name: str, node: Node | None) -> None:
+    def set_node(self, name: str, node: ClusterNode | None) -> None:
         """Set a node's current state; None if it is gone."""
         if self._plain.get(name) == node:
             # A heartbeat, or another change that no view shows.
@@ -120,7 +120,7 @@ class Fleet:
             self._plain[name] = node
         self._put(name, node and self._with_devices(node))
 
-    def _put(self, name: str, node: Node | None) -> None:
+    def _put(self, name: str, node: ClusterNode | None) -> None:
         old = self.nodes.get(name)
         if old == node:
             return
@@ -136,7 +136,7 @@ class Fleet:
         if self.witness is not None:
             self.witness.node(name, node)
 
-    def _with_devices(self, node: Node) -> Node:
+    def _with_devices(self, node: ClusterNode) -> ClusterNode:
         """A node with the GPUs that it publishes, if they are more than it offers as a resource."""
         there = self._devices.published(node.name)
         if there <= node.allocatable.gpus:
@@ -149,7 +149,7 @@ class Fleet:
             capacity=node.capacity._replace(gpus=has),
         )
 
-    def set_slice(self, name: str, published: Published | None) -> None:
+    def set_slice(self, name: str, published: PublishedSlice | None) -> None:
         """Set a ResourceSlice's current state; None if it is gone."""
         self._renew(self._devices.set_slice(name, published))
 
@@ -166,7 +166,7 @@ class Fleet:
             if name in self._plain:
                 self._put(name, self._with_devices(self._plain[name]))
 
-    def set_pod(self, key: str, pod: Pod | None, at: float | None = None) -> None:
+    def set_pod(self, key: str, pod: ClusterPod | None, at: float | None = None) -> None:
         """Set a pod's current state; None if it is gone.
 
         Args:
@@ -188,7 +188,7 @@ class Fleet:
         if self.witness is not None:
             self.witness.pod(key, pod)
 
-    def _note_binding(self, pod: Pod, at: float | None) -> None:
+    def _note_binding(self, pod: ClusterPod, at: float | None) -> None:
         if at is None:
             # The pod's own time has a resolution of one second, so an event's time is better where there is one.
             ago = time.time() - pod.bound
@@ -196,18 +196,18 @@ class Fleet:
         if at is not None:
             self.bindings.note(at)
 
-    def _groups(self, node: Node) -> tuple[Group, Group, Group]:
+    def _groups(self, node: ClusterNode) -> tuple[Group, Group, Group]:
         by_product = self.by_product.setdefault(node.product, Group())
         return self.total, by_product, self.by_zone.setdefault(node.zone, Group())
 
-    def _count_node(self, node: Node, taken: Amounts, sign: int) -> None:
+    def _count_node(self, node: ClusterNode, taken: Amounts, sign: int) -> None:
         for group in self._groups(node):
             group._count(node, taken, sign)
         for groups, key in ((self.by_product, node.product), (self.by_zone, node.zone)):
             if not groups[key].nodes:
                 del groups[key]
 
-    def _count_pod(self, key: str, pod: Pod, sign: int) -> None:
+    def _count_pod(self, key: str, pod: ClusterPod, sign: int) -> None:
         self.phases[pod.phase] += sign
         if pod.waits:
             self.waiting += sign

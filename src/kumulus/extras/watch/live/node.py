@@ -23,7 +23,7 @@ _KWOK_TAINT = "kwok.x-k8s.io/node"
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class ClusterNode:
     """A node.
 
     Attributes:
@@ -68,7 +68,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Places:
+class PlaceLabels:
     """The labels that say where a node stands.
 
     Attributes:
@@ -79,22 +79,22 @@ class Places:
     blocks: tuple[str, ...]
 
     @classmethod
-    def of(cls, presets: Iterable[Mapping[str, str]]) -> Places:
+    def of(cls, presets: Iterable[Mapping[str, str]]) -> PlaceLabels:
         """The keys of presets, which map levels to label keys, as in ``kumulus.stackfile.group_topology.PRESETS``."""
         found = list(presets)
         racks, blocks = (tuple(dict.fromkeys(p[level] for p in found if level in p)) for level in ("rack", "block"))
         return cls(racks, blocks)
 
 
-NOWHERE = Places((), ())
+NOWHERE = PlaceLabels((), ())
 """No label says where a node stands."""
 
 
-def node_from(message: Any, places: Places, prices: Prices | None = None) -> Node:
+def node_from(message: Any, places: PlaceLabels, prices: Prices | None = None) -> ClusterNode:
     """Read a node.
 
     Args:
-        message: ``Node`` of :mod:`kumulus.kube.messages`.
+        message: ``ClusterNode`` of :mod:`kumulus.kube.messages`.
     """
     metadata, spec, status = message.metadata, message.spec, message.status
     labels = metadata.labels
@@ -108,7 +108,7 @@ def node_from(message: Any, places: Places, prices: Prices | None = None) -> Nod
             ready = condition.status
         elif condition.status == "True":
             bad.append(condition.type)
-    return Node(
+    return ClusterNode(
         name=metadata.name,
         zone=labels.get(ZONE_LABEL, ""),
         group=group,

@@ -12,7 +12,7 @@ from typing import Any
 
 from kumulus.extras.schedulers.pod_requests import lenient, pod_requests
 from kumulus.extras.schedulers.readers import group_of, queue_of
-from kumulus.extras.watch.live.admission import ANYWHERE, Rule, rule_of
+from kumulus.extras.watch.live.admission import ANYWHERE, AdmissionRule, rule_of
 from kumulus.extras.watch.live.amounts import Amounts, of_requests
 from kumulus.model.quantity import NANO, Quantity
 
@@ -36,7 +36,7 @@ _APPLICATION = "applicationId"
 
 
 @dataclass(frozen=True, slots=True)
-class Pod:
+class ClusterPod:
     """A pod.
 
     Attributes:
@@ -70,7 +70,7 @@ class Pod:
     queue: str = ""
     priority: int = 0
     disrupted: str = ""
-    rule: Rule = ANYWHERE
+    rule: AdmissionRule = ANYWHERE
     group: str = ""
 
     @property
@@ -84,18 +84,18 @@ class Pod:
         return not self.node and self.phase not in _ENDED
 
 
-def pod_from(message: Any) -> Pod:
+def pod_from(message: Any) -> ClusterPod:
     """Read a pod.
 
     Args:
-        message: ``Pod`` of :mod:`kumulus.kube.messages`.
+        message: ``ClusterPod`` of :mod:`kumulus.kube.messages`.
     """
     metadata, spec, status = message.metadata, message.spec, message.status
     phase = status.phase or "Pending"
     owners = metadata.ownerReferences
     requests, asked = _asked(spec)
     group = spec.schedulingGroup.podGroupName or group_of(metadata.labels, metadata.annotations)
-    return Pod(
+    return ClusterPod(
         namespace=metadata.namespace,
         name=metadata.name,
         owner=f"{owners[0].kind}/{owners[0].name}" if owners else "",

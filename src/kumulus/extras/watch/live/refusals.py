@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from kumulus.kube import ApiError, Client, Unreachable
-from kumulus.kube.watch import Event
+from kumulus.kube.watch import WatchEvent
 
 EVENTS = "/api/v1/events?fieldSelector=reason%3DFailedCreate"
 """What controllers say of pods that they could not create; for an hour, whatever has become of them."""
@@ -37,7 +37,7 @@ class Refusals:
     def __init__(self) -> None:
         self._said: dict[str, _Said] = {}
 
-    def take(self, event: Event[Any]) -> None:
+    def take(self, event: WatchEvent[Any]) -> None:
         """Take an event of :data:`EVENTS`, in its JSON form."""
         self._said.pop(event.key, None)
         if event.kind == "DELETED" or event.item is None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from kumulus.extras.schedulers import registry
-from kumulus.extras.schedulers.kinds import JobReport, Member, Object, Quota
+from kumulus.extras.schedulers.kinds import JobReport, Object, QueueMember, Quota
 from kumulus.extras.schedulers.readers import number, owners, part, report, texts, true
 
 
@@ -45,17 +45,17 @@ JOBS: Mapping[str, Callable[[Object], JobReport | None]] = {
     "/apis/apps/v1/deployments": replicated("Deployment"),
     "/apis/apps/v1/statefulsets": replicated("StatefulSet"),
     "/apis/jobset.x-k8s.io/v1alpha2/jobsets": job_set,
-    **{kind.read_at: kind.job for kind in registry.kinds() if kind.job},
+    **{kind.read_at: kind.job for kind in registry.object_kinds() if kind.job},
 }
 """What reads the objects that describe jobs, by API path."""
 
 QUEUES: Mapping[str, Callable[[Object], list[Quota]]] = {
     "/api/v1/resourcequotas": resource_quota,
-    **{kind.read_at: kind.queues for kind in registry.kinds() if kind.queues},
+    **{kind.read_at: kind.queues for kind in registry.object_kinds() if kind.queues},
 }
 """What reads the objects that describe queues, likewise; a query selects the only ones to read."""
 
-MEMBERS: Mapping[str, Callable[[Object], Member | None]] = {
-    kind.read_at: kind.member for kind in registry.kinds() if kind.member
+MEMBERS: Mapping[str, Callable[[Object], QueueMember | None]] = {
+    kind.read_at: kind.member for kind in registry.object_kinds() if kind.member
 }
 """What reads the members of queues that do not count them, likewise."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from kumulus.extras.watch.live.amounts import Amounts
 from kumulus.extras.watch.live.fleet import Live
-from kumulus.extras.watch.live.health import Check
+from kumulus.extras.watch.live.health import HealthCheck
 from kumulus.extras.watch.live.model import Group, sorted_groups
 from kumulus.extras.watch.live.node import STATES
 from kumulus.extras.watch.live.pod import PHASES
@@ -20,7 +20,7 @@ NO_PRODUCT = "(no GPU)"
 
 
 @dataclass(frozen=True)
-class Share:
+class CapacityShare:
     """Some nodes and what is taken of them.
 
     Attributes:
@@ -61,16 +61,16 @@ class Summary:
     """
 
     at: float
-    total: Share
-    by_product: Sequence[Share]
-    by_zone: Sequence[Share]
+    total: CapacityShare
+    by_product: Sequence[CapacityShare]
+    by_zone: Sequence[CapacityShare]
     phases: Mapping[str, int]
     waiting: int
     refused: int
     reasons: Sequence[tuple[str, int]]
     bindings: Sequence[int]
     bound_per_second: float
-    checks: Mapping[str, Check]
+    checks: Mapping[str, HealthCheck]
     lost: str
     lost_for: float
 
@@ -110,12 +110,12 @@ def summary(live: Live) -> Summary:
     )
 
 
-def _share(name: str, group: Group) -> Share:
+def _share(name: str, group: Group) -> CapacityShare:
     states: dict[str, int] = {state: group.states[state] for state in STATES if group.states[state]}
-    return Share(name, group.nodes, states, group.allocatable, group.taken, group.priced, group.hourly)
+    return CapacityShare(name, group.nodes, states, group.allocatable, group.taken, group.priced, group.hourly)
 
 
-def _plain(share: Share) -> dict[str, Any]:
+def _plain(share: CapacityShare) -> dict[str, Any]:
     return {
         "nodes": share.nodes,
         "nodesByState": dict(share.states),

@@ -7,8 +7,8 @@ import pytest
 from kumulus.extras.lab.cluster.components import Components
 from kumulus.extras.lab.federation.dispatching import Dispatching
 from kumulus.extras.lab.measure.allocation import Allocation
-from kumulus.extras.lab.measure.placement import Placement
-from kumulus.extras.lab.measure.records import Records
+from kumulus.extras.lab.measure.placement import PlacementRecorder
+from kumulus.extras.lab.measure.records import ExperimentRecords
 from kumulus.extras.lab.measure.sampler import Sampler
 from kumulus.extras.lab.measure.statistics import only_known
 from kumulus.extras.lab.measure.views import NodeView, PodView, in_cluster
@@ -17,7 +17,7 @@ from kumulus.extras.lab.report import compare, plots
 from kumulus.extras.lab.report.making import by_cluster
 from kumulus.extras.lab.report.model import ByCluster, Moment, Report
 from kumulus.extras.lab.report.text import lines
-from kumulus.extras.lab.run.bench import Outcome
+from kumulus.extras.lab.run.bench import RepetitionOutcome
 from kumulus.extras.lab.run.ending import Ending
 from kumulus.extras.watch.live.amounts import Amounts
 from kumulus.extras.watch.live.node import NOWHERE
@@ -27,7 +27,7 @@ CORES = Amounts(gpus=0, cpu=4000, memory=10**9)
 SPACE = "experiment-x-1"
 
 
-def ran() -> Outcome:
+def ran() -> RepetitionOutcome:
     """A repetition of three Jobs: one on east, one on both, one nowhere; east has two nodes, west one."""
     allocation = Allocation()
     for cluster, nodes in (("east", 2), ("west", 1)):
@@ -38,7 +38,7 @@ def ran() -> Outcome:
         PlannedJob(f"w-{n}", "w", 0.0, 1, ({"kind": "Job", "metadata": {"name": f"w-{n}"}, "spec": {}},))
         for n in range(3)
     ]
-    records = Records(allocation, ((job.name, "w", 1) for job in jobs))
+    records = ExperimentRecords(allocation, ((job.name, "w", 1) for job in jobs))
     ways = Dispatching("hub", ["east", "west"], jobs, SPACE)
     for job in jobs:
         ways.created(job, 0.0)
@@ -48,7 +48,7 @@ def ran() -> Outcome:
         records.put(pod, 2.0)
         ways.pod(cluster, pod)
     none = Sampler(records, Components(Path("/nowhere")), None, lambda: 0.0)
-    outcome = Outcome(records, none, Placement({}, NOWHERE, lambda: 0.0, {}), lasted=9.0)
+    outcome = RepetitionOutcome(records, none, PlacementRecorder({}, NOWHERE, lambda: 0.0, {}), lasted=9.0)
     outcome.dispatching = ways
     return outcome
 
@@ -134,7 +134,7 @@ def test_the_picture_has_every_worker_and_what_happened(tmp_path: Path) -> None:
     [("", 1.0, "all pods are completed"), ("2 Jobs are not over", 1.0, ""), ("2 Jobs are not over", 40.0, "nothing")],
 )
 def test_what_is_waited_for_besides_the_pods_keeps_a_repetition_going(waits: str, quiet: float, over: str) -> None:
-    records = Records(Allocation(), [("j", "w", 1)])
+    records = ExperimentRecords(Allocation(), [("j", "w", 1)])
     records.put(PodView("a", "w", "j", "n", "Succeeded", "", "", CORES), 1.0)
     said = Ending(records, "completed", 5.0, 1, lambda: waits).reason(1.0 + quiet)
     assert said.startswith(over) if over else not said

@@ -7,7 +7,7 @@ from kumulus.extras.lab.measure.states import PodRecord
 from kumulus.extras.lab.measure.views import PodView
 from kumulus.extras.lab.plan.pods import PlannedJob
 from kumulus.extras.watch.live.amounts import NOTHING
-from kumulus.kube.watch import Event, Kind
+from kumulus.kube.watch import Kind, WatchEvent
 
 SPACE = "experiment-x-1"
 
@@ -25,13 +25,13 @@ def made(jobs: int = 2) -> Dispatching:
     return found
 
 
-def workload(number: int, cluster: str = "", *, finished: str = "", kind: Kind = "MODIFIED") -> Event[Any]:
+def workload(number: int, cluster: str = "", *, finished: str = "", kind: Kind = "MODIFIED") -> WatchEvent[Any]:
     conditions = [{"type": "Finished", "status": "True", "reason": finished}] if finished else []
     item = {
         "metadata": {"ownerReferences": [{"kind": "Job", "name": f"work-{number}"}]},
         "status": {"clusterName": cluster, "conditions": conditions},
     }
-    return Event(kind, f"{SPACE}/job-work-{number}-abc", item)
+    return WatchEvent(kind, f"{SPACE}/job-work-{number}-abc", item)
 
 
 def pod(number: int, phase: str = "Running", uid: str = "one") -> PodView:
@@ -148,7 +148,7 @@ def test_pods_of_an_earlier_attempt_or_of_another_worker_make_no_job_whole() -> 
 def test_workloads_of_other_namespaces_and_jobs_are_not_counted() -> None:
     found = made(1)
     stranger = workload(0, "east")
-    found.workload(Event("ADDED", "default/job-work-0-abc", stranger.item), 2.0)
+    found.workload(WatchEvent("ADDED", "default/job-work-0-abc", stranger.item), 2.0)
     found.workload(workload(7, "east"), 2.0)
     found.pod("east", pod(7))
     assert found.dispatched == 0
@@ -159,7 +159,7 @@ def test_it_is_said_when_the_hub_reaches_a_worker_no_more_and_again() -> None:
 
     def reach(name: str, status: str) -> tuple[str, bool] | None:
         item = {"status": {"conditions": [{"type": "Active", "status": status}]}}
-        return found.reach(Event("MODIFIED", name, item))
+        return found.reach(WatchEvent("MODIFIED", name, item))
 
     said = [reach("east", "True"), reach("east", "True"), reach("east", "False"), reach("east", "True")]
     assert said == [None, None, ("east", False), ("east", True)]

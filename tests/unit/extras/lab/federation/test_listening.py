@@ -10,13 +10,13 @@ import pytest
 from aiohttp import web
 
 from kumulus.extras.journal.book import Journal
-from kumulus.extras.journal.changes import Changes
+from kumulus.extras.journal.changes import JournaledChanges
 from kumulus.extras.lab.federation.dispatching import Dispatching
 from kumulus.extras.lab.federation.listening import Listeners
-from kumulus.extras.lab.federation.members import Federation, Member, Session
+from kumulus.extras.lab.federation.members import FederationMember, RunningFederation, Session
 from kumulus.extras.lab.measure.allocation import Allocation
-from kumulus.extras.lab.measure.placement import Placement
-from kumulus.extras.lab.measure.records import Records
+from kumulus.extras.lab.measure.placement import PlacementRecorder
+from kumulus.extras.lab.measure.records import ExperimentRecords
 from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL, PlannedJob
 from kumulus.extras.watch.history.words import Sort
 from kumulus.extras.watch.live.node import NOWHERE
@@ -80,10 +80,10 @@ class Watched:
     """Listeners on a hub and two workers."""
 
     def __init__(self, clients: dict[str, Client]) -> None:
-        journal = Journal(Changes("r", "e", "none", ""))
-        members = [Member(name, clients[name], journal) for name in ("east", "west")]
-        federation = Federation("hub", Path("/hub/kubeconfig.yaml"), "fed-hub", (), "default", "kueue-system")
-        self.records = Records(Allocation(), [("w-0", "w", 1)])
+        journal = Journal(JournaledChanges("r", "e", "none", ""))
+        members = [FederationMember(name, clients[name], journal) for name in ("east", "west")]
+        federation = RunningFederation("hub", Path("/hub/kubeconfig.yaml"), "fed-hub", (), "default", "kueue-system")
+        self.records = ExperimentRecords(Allocation(), [("w-0", "w", 1)])
         self.dispatching = Dispatching("hub", ["east", "west"], [JOB], SPACE)
         self.away: set[str] = set()
         self.back: dict[str, float] = {}
@@ -94,7 +94,7 @@ class Watched:
             Session(federation, members),
             self.records,
             self.clock,
-            Placement({"namespace": SPACE}, NOWHERE, self.clock, {}),
+            PlacementRecorder({"namespace": SPACE}, NOWHERE, self.clock, {}),
             self.dispatching,
             lambda: (self.away, self.back),
             lambda what, sort: self.notes.append((what, sort)),

@@ -10,8 +10,8 @@ from kumulus.cli import which
 from kumulus.extras.journal import outages
 from kumulus.extras.lab.commands import run
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.federation.members import Federation, Worker, require_inside, require_outside
-from kumulus.extras.lab.file.model import Experiment
+from kumulus.extras.lab.federation.members import RunningFederation, Worker, require_inside, require_outside
+from kumulus.extras.lab.file.model import ExperimentSpec
 
 GROUP = {
     "name": "cpu",
@@ -27,13 +27,15 @@ GANG = {"name": "w", "workers": 2, "gang": True}
 FEDERATION = {"kind": "multikueue", "workers": ["worker"], "queue": "research"}
 
 
-def experiment(**fields: Any) -> Experiment:
-    return Experiment.checked({"name": "x", "workloads": [{"name": "w"}], **fields})
+def experiment(**fields: Any) -> ExperimentSpec:
+    return ExperimentSpec.checked({"name": "x", "workloads": [{"name": "w"}], **fields})
 
 
-def federation() -> Federation:
+def federation() -> RunningFederation:
     workers = tuple(Worker(name, Path(f"/clusters/{name}/kubeconfig.yaml")) for name in ("worker-0", "worker-1"))
-    return Federation("hub", Path("/clusters/hub/kubeconfig.yaml"), "fed-hub", workers, "research", "kueue-system")
+    return RunningFederation(
+        "hub", Path("/clusters/hub/kubeconfig.yaml"), "fed-hub", workers, "research", "kueue-system"
+    )
 
 
 @pytest.fixture
@@ -132,7 +134,7 @@ def clusters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "home" / "clusters"
 
 
-def found(stack: str, cluster: str | None = None) -> Federation | None:
+def found(stack: str, cluster: str | None = None) -> RunningFederation | None:
     chosen = which.chosen(stack, cluster)
     return run.of_hub(chosen, chosen.kubeconfig)
 

@@ -14,16 +14,16 @@ from aiohttp import web
 from kumulus.extras.journal import book
 from kumulus.extras.journal import outages as runtime
 from kumulus.extras.journal.book import Journal
-from kumulus.extras.journal.changes import Changes
+from kumulus.extras.journal.changes import JournaledChanges
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.federation.members import Federation, Worker
+from kumulus.extras.lab.federation.members import RunningFederation, Worker
 from kumulus.extras.lab.federation.outages import Outages
-from kumulus.extras.lab.file.timeline import Event
+from kumulus.extras.lab.file.timeline import TimelineEvent
 from kumulus.host import lifetime
 from kumulus.kube import Client, Connection
 from tests.support.apiserver import listening
 
-EVENTS = [Event(partition="east"), Event(restore="east")]
+EVENTS = [TimelineEvent(partition="east"), TimelineEvent(restore="east")]
 
 
 class Hub:
@@ -61,7 +61,7 @@ class Struck:
     def __init__(self, outages: Outages, hub: Hub, own: str, journal: Journal) -> None:
         self.outages, self.hub, self.own, self.journal = outages, hub, own, journal
 
-    def written(self) -> Changes:
+    def written(self) -> JournaledChanges:
         (found,) = book.read("5d4f")[0]
         return found.changes
 
@@ -76,8 +76,10 @@ async def federation(tmp_path: Path) -> AsyncIterator[Struck]:
     own = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     hub = Hub(own)
     workers = (Worker("east", tmp_path / "fed-east" / "kubeconfig.yaml"),)
-    of = Federation("hub", tmp_path / "fed-hub" / "kubeconfig.yaml", "fed-hub", workers, "default", "kueue-system")
-    journal = Journal(Changes("one", "training", "5d4f", lifetime.own()))
+    of = RunningFederation(
+        "hub", tmp_path / "fed-hub" / "kubeconfig.yaml", "fed-hub", workers, "default", "kueue-system"
+    )
+    journal = Journal(JournaledChanges("one", "training", "5d4f", lifetime.own()))
     journal.add()
     async with listening(hub.handle) as address, Client(Connection(address, "test"), patience=2) as client:
         try:
@@ -139,7 +141,7 @@ async def test_a_worker_is_killed_once_it_is_in_the_journal_and_brought_back(
     monkeypatch.setattr(runtime, "kill", kill)
     monkeypatch.setattr(runtime, "bring_back", bring_back)
     async with federation(tmp_path) as struck:
-        strike, restore = Event(kill="east"), Event(restore="east")
+        strike, restore = TimelineEvent(kill="east"), TimelineEvent(restore="east")
         assert await struck.outages.do(strike) == "east is killed: etcd, kube-apiserver"
         assert struck.outages.away() == ({"east"}, {})
         await struck.outages.do(restore)

@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from kumulus.extras.schedulers.decisions.asked import Asked, Settings, serve
+from kumulus.extras.schedulers.decisions.asked import FilterCounts, ListenerSettings, serve
 from kumulus.extras.schedulers.extender import address
 from kumulus.host.ports import Claims
 
@@ -23,7 +23,7 @@ POD = {"metadata": {"name": "a", "namespace": "n", "uid": "u"}, "spec": {"schedu
 class Beside:
     """The extender, and the metrics that it reads."""
 
-    def __init__(self, settings: Settings, commands: asyncio.StreamReader, notes: int) -> None:
+    def __init__(self, settings: ListenerSettings, commands: asyncio.StreamReader, notes: int) -> None:
         self.settings, self.commands, self._notes = settings, commands, notes
         self.runs, self.broken = 0, False
 
@@ -38,12 +38,12 @@ class Beside:
         async with aiohttp.ClientSession() as session, session.post(url, json=arguments) as answer:
             return answer.status, await answer.json() if answer.status == 200 else None
 
-    def notes(self) -> list[Asked]:
+    def notes(self) -> list[FilterCounts]:
         try:
             text = os.read(self._notes, 1 << 16).decode()
         except BlockingIOError:
             return []
-        return [Asked(**json.loads(line)) for line in text.splitlines()]
+        return [FilterCounts(**json.loads(line)) for line in text.splitlines()]
 
 
 @asynccontextmanager
@@ -52,7 +52,9 @@ async def beside() -> AsyncIterator[Beside]:
     os.set_blocking(reading, False)
     with Claims() as claims:
         port, metrics = claims.take(), claims.take()
-        made = Beside(Settings(port, "secret", f"http://127.0.0.1:{metrics}/metrics", ("one",)), commands, reading)
+        made = Beside(
+            ListenerSettings(port, "secret", f"http://127.0.0.1:{metrics}/metrics", ("one",)), commands, reading
+        )
         app = web.Application()
         app.router.add_get("/metrics", made.metrics)
         runner = web.AppRunner(app)
@@ -99,7 +101,7 @@ async def test_metrics_that_cannot_be_read_keep_no_pod_waiting() -> None:
 async def test_it_notes_out_of_turn_once_for_all_that_asked_meanwhile() -> None:
     async with beside() as made:
         made.commands.feed_data(b"\n\n\n")
-        found: list[Asked] = []
+        found: list[FilterCounts] = []
         while not found:
             await asyncio.sleep(0.01)
             found = made.notes()
@@ -110,7 +112,7 @@ async def test_it_notes_out_of_turn_once_for_all_that_asked_meanwhile() -> None:
 
 async def test_who_does_not_know_the_address_is_not_answered() -> None:
     async with beside() as made:
-        known, made.settings = made.settings, Settings(made.settings.port, "other", "", ())
+        known, made.settings = made.settings, ListenerSettings(made.settings.port, "other", "", ())
         assert (await made.ask(Pod=POD, NodeNames=["x"]))[0] == 404
         made.settings = known
         assert (await made.ask(Pod={}, NodeNames=["x"]))[0] == 400
@@ -119,8 +121,8 @@ async def test_who_does_not_know_the_address_is_not_answered() -> None:
 
 @pytest.mark.parametrize("alone", [True, False])
 def test_pods_are_scheduled_without_it_where_it_is_alone(alone: bool, tmp_path: Path) -> None:
-    settings = Settings(7, "secret", "https://127.0.0.1:8/metrics", ("one", "two"), 4)
+    settings = ListenerSettings(7, "secret", "https://127.0.0.1:8/metrics", ("one", "two"), 4)
     (tmp_path / "asked.json").write_text(settings.text())
-    assert Settings.read(tmp_path / "asked.json") == settings
+    assert ListenerSettings.read(tmp_path / "asked.json") == settings
     entry = settings.extender(alone=alone)
     assert (entry["urlPrefix"], entry["ignorable"]) == ("http://127.0.0.1:7/secret", alone)

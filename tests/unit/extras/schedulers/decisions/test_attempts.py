@@ -2,8 +2,8 @@
 
 import json
 
-from kumulus.extras.schedulers.decisions.asked import Asked
-from kumulus.extras.schedulers.decisions.attempts import BETWEEN, UNEVEN, UNREAD, Attempts, Filtered
+from kumulus.extras.schedulers.decisions.asked import FilterCounts
+from kumulus.extras.schedulers.decisions.attempts import BETWEEN, UNEVEN, UNREAD, Filtered, SchedulingAttempts
 from kumulus.extras.schedulers.decisions.document import Decision
 from kumulus.extras.schedulers.decisions.log import Decisions
 
@@ -17,17 +17,17 @@ class Scheduler:
     """A kube-scheduler of ten nodes as its log and the notes show it; its clock ticks with each thing it does."""
 
     def __init__(self, *profiles: str) -> None:
-        self.notes: list[Asked] = []
+        self.notes: list[FilterCounts] = []
         self.totals = dict.fromkeys(FILTERS, 0)
         self.prepared: dict[str, int] = {}
         self.clock = 0
         self.found: list[Decision] = []
-        self.log = Decisions(self.found.append, Attempts(profiles or ("one",), self._noted))
+        self.log = Decisions(self.found.append, SchedulingAttempts(profiles or ("one",), self._noted))
         for _ in profiles or ("one",):
             plugins = {"Filter": {"Enabled": [{"Name": name} for name in FILTERS]}}
             self.say(f'"the scheduler starts to work with those plugins" Plugins={json.dumps(plugins)}')
 
-    def _noted(self) -> list[Asked]:
+    def _noted(self) -> list[FilterCounts]:
         noted, self.notes = self.notes, []
         return noted
 
@@ -45,7 +45,7 @@ class Scheduler:
     def note(self, pod: str, passed: int, profile: str = "one") -> None:
         begin = self.now()
         self.notes.append(
-            Asked(pod, profile, passed, begin, self.now(), {"one": dict(self.totals)}, {"one": self.prepared})
+            FilterCounts(pod, profile, passed, begin, self.now(), {"one": dict(self.totals)}, {"one": self.prepared})
         )
 
     def attempt(self, pod: str) -> None:
@@ -172,7 +172,7 @@ def test_counts_that_were_read_while_the_next_attempt_had_begun_are_not() -> Non
     begin = made.now()
     made.attempt("n/a")
     made.run(4, 4, 4)
-    made.notes.append(Asked("", "", 0, begin, made.now(), {"one": dict(made.totals)}))
+    made.notes.append(FilterCounts("", "", 0, begin, made.now(), {"one": dict(made.totals)}))
     made.run(6, 6, 4)
     made.note("n/a", 8)
     assert made.binds("n/a", 8).unknown == BETWEEN
@@ -197,7 +197,7 @@ def test_counts_that_were_read_before_the_attempt_had_failed_are_not_where_the_n
     begin, early = made.now(), dict(made.totals)
     made.run(5, 5, 5)
     made.say(f'"Unable to schedule pod; no fit; waiting" pod="n/other" err="{ODD}"')
-    made.notes.append(Asked("", "", 0, begin, made.now(), {"one": early}))
+    made.notes.append(FilterCounts("", "", 0, begin, made.now(), {"one": early}))
     made.fits("n/a", 2, 0)
     assert made.binds("n/a", 8).unknown == BETWEEN
 
@@ -227,7 +227,7 @@ def test_metrics_that_could_not_be_read_name_nothing_for_this_pod_and_the_next()
     made = Scheduler()
     made.attempt("n/a")
     made.run(10, 10, 8)
-    made.notes.append(Asked("n/a", "one", 8, made.now(), made.now(), {}))
+    made.notes.append(FilterCounts("n/a", "one", 8, made.now(), made.now(), {}))
     assert made.binds("n/a", 8).unknown == UNREAD
     made.fits("n/b", 1, 0)
     assert made.binds("n/b", 9).unknown == BETWEEN
@@ -250,7 +250,7 @@ def test_a_profile_whose_filters_were_not_logged_names_nothing() -> None:
 
 
 def test_a_pod_for_which_no_extender_was_asked_has_no_more_than_the_log() -> None:
-    attempts = Attempts(("one",), list)
+    attempts = SchedulingAttempts(("one",), list)
     attempts.attempt("n/a", "1125 02:28:11.000001")
     assert attempts.bound("n/a", 3, 2) is None
     assert Filtered(3) == Filtered(3, {}, "")

@@ -1,6 +1,6 @@
 """kube-scheduler's log of its decisions, understood line by line."""
 
-from kumulus.extras.schedulers.decisions.document import Decision, Scored
+from kumulus.extras.schedulers.decisions.document import Decision, ScoredNode
 from kumulus.extras.schedulers.decisions.log import Decisions
 
 HEAD = "I1123 03:50:00.123456   12345 schedule_one.go:867] "
@@ -53,7 +53,7 @@ def test_the_scores_of_the_node_and_of_the_next_best_are_kept() -> None:
 
     (decision,) = found
     assert (decision.evaluated, decision.feasible, decision.equal) == (4, 3, 1)
-    assert decision.chosen == Scored("y", 190, {"NodeResourcesFit": 90, "TaintToleration": 100})
+    assert decision.chosen == ScoredNode("y", 190, {"NodeResourcesFit": 90, "TaintToleration": 100})
     assert decision.next is not None
     assert (decision.next.node, decision.next.total) == ("x", 150)
 

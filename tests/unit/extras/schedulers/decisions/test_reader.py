@@ -3,7 +3,7 @@
 import io
 from pathlib import Path
 
-from kumulus.extras.schedulers.decisions.document import Decision, Totals, decisions
+from kumulus.extras.schedulers.decisions.document import Decision, DecisionTotals, decisions
 from kumulus.extras.schedulers.decisions.reader import read
 
 
@@ -19,14 +19,14 @@ def test_decisions_are_in_the_file_and_all_else_in_the_log(tmp_path: Path) -> No
     read([b"hello\n", bound(1), b"bye\n"], tmp_path / "d", log)
 
     assert log.getvalue() == b"hello\nbye\n"
-    assert list(decisions(tmp_path / "d")) == [Decision("n/p1", "x", 2, 1), Totals(bound=1, explained=1)]
+    assert list(decisions(tmp_path / "d")) == [Decision("n/p1", "x", 2, 1), DecisionTotals(bound=1, explained=1)]
 
 
 def test_a_file_at_its_limit_takes_no_more_and_says_how_many_it_left_out(tmp_path: Path) -> None:
     read([bound(n) for n in range(10)], tmp_path / "d", io.BytesIO(), limit=200)
 
     *kept, totals = decisions(tmp_path / "d")
-    assert isinstance(totals, Totals)
+    assert isinstance(totals, DecisionTotals)
     assert 0 < len(kept) < 10
     assert (totals.bound, totals.dropped) == (10, 10 - len(kept))
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from kumulus.extras.watch.console import changes
-from kumulus.extras.watch.console.changes import Changes, Refused
+from kumulus.extras.watch.console.changes import ChangeRefused, ClusterChanges
 from kumulus.extras.watch.live.fleet import Live
 from kumulus.extras.watch.live.model import Fleet
 from kumulus.extras.watch.live.node import NOWHERE
@@ -33,7 +33,7 @@ def fleet(found: Fleet) -> None:
 def served(request: pytest.FixtureRequest) -> Iterator[ServedFleet]:
     with ServedFleet(fleet) as found:
         if request.param:
-            found.page._changes = Changes(found.live, NOBODY)
+            found.page._changes = ClusterChanges(found.live, NOBODY)
         yield found
 
 
@@ -158,11 +158,11 @@ def live() -> Live:
 
 @pytest.mark.parametrize("asked", [CORDON, {"do": "delete", "pod": "default/p"}])
 async def test_what_was_said_of_another_cluster_is_not_done(live: Live, asked: Any) -> None:
-    made = Changes(live, NOBODY)
+    made = ClusterChanges(live, NOBODY)
     ticket = (await made.plan(asked))["ticket"]
     # As when the stack was made again: the view has moved to the new cluster, whose names are the same.
     live._client = other = Answering()  # type: ignore[assignment]
-    with pytest.raises(Refused, match="the cluster was made again since; ask again what it would do"):
+    with pytest.raises(ChangeRefused, match="the cluster was made again since; ask again what it would do"):
         await made.do(ticket)
     assert other.asked == []
     assert (await made.do((await made.plan(asked))["ticket"]))["done"]
@@ -171,17 +171,17 @@ async def test_what_was_said_of_another_cluster_is_not_done(live: Live, asked: A
 
 @pytest.mark.parametrize("change", [{"created": 200}, {"node": "n-1"}, None])
 async def test_a_pod_that_is_another_one_since_stays(live: Live, change: dict[str, Any] | None) -> None:
-    made, client = Changes(live, NOBODY), live.client
+    made, client = ClusterChanges(live, NOBODY), live.client
     was = live.fleet.pods["default/p"]
     ticket = (await made.plan({"do": "delete", "pod": "default/p"}))["ticket"]
     live.fleet.set_pod("default/p", None if change is None else replace(was, **change))
-    with pytest.raises(Refused, match="default/p is not the same pod as before, or is gone; ask again"):
+    with pytest.raises(ChangeRefused, match="default/p is not the same pod as before, or is gone; ask again"):
         await made.do(ticket)
     assert client.asked == []  # type: ignore[attr-defined]
 
 
 async def test_a_pod_that_got_its_node_since_is_the_same(live: Live) -> None:
-    made, client = Changes(live, NOBODY), live.client
+    made, client = ClusterChanges(live, NOBODY), live.client
     bound = live.fleet.pods["default/p"]
     live.fleet.set_pod("default/p", replace(bound, node="", phase="Pending"))
     ticket = (await made.plan({"do": "delete", "pod": "default/p"}))["ticket"]
@@ -202,5 +202,5 @@ def test_what_is_no_json_is_no_change(ask: Ask, text: str) -> None:
 
 
 def test_only_kinds_that_nodes_can_have_are_offered() -> None:
-    assert "gpu-fell-off-bus" in Changes.kinds()
-    assert "out-of-memory" not in Changes.kinds()
+    assert "gpu-fell-off-bus" in ClusterChanges.kinds()
+    assert "out-of-memory" not in ClusterChanges.kinds()

@@ -11,7 +11,7 @@ from kumulus.extras.watch.history.moment import moment
 from kumulus.extras.watch.live.fleet import Live
 from kumulus.extras.watch.live.node import NOWHERE
 from kumulus.kube import Client, Connection
-from kumulus.kube.watch import Event
+from kumulus.kube.watch import WatchEvent
 from tests.support.fleets import node, pod
 
 
@@ -36,7 +36,7 @@ def live() -> Live:
 
 
 def told(memory: Memory, path: str, kind: str, **item: Any) -> None:
-    memory.collections()[path](Event(kind, "a/train", {"metadata": {"name": "train", "namespace": "a"}, **item}))  # type: ignore[arg-type]
+    memory.collections()[path](WatchEvent(kind, "a/train", {"metadata": {"name": "train", "namespace": "a"}, **item}))  # type: ignore[arg-type]
 
 
 def test_what_was_there_before_and_what_comes_is_remembered(live: Live, hands: Hands) -> None:
@@ -199,7 +199,7 @@ def test_who_waits_in_a_queue_of_volcano_is_counted_from_its_groups(live: Live, 
     memory = Memory("test", live, clock=hands)
 
     def takes(path: str, kind: Any, name: str, **item: Any) -> None:
-        memory.collections()[path](Event(kind, name, {"metadata": {"name": name}, **item}))
+        memory.collections()[path](WatchEvent(kind, name, {"metadata": {"name": name}, **item}))
 
     def group(kind: Any, name: str, phase: str, queue: str = "q") -> None:
         takes(GROUPS, kind, name, spec={"queue": queue}, status={"phase": phase})
@@ -237,7 +237,7 @@ def test_local_queues_of_one_name_in_two_namespaces_are_two(live: Live, hands: H
     path = "/apis/kueue.x-k8s.io/v1beta2/localqueues"
     for number, namespace in enumerate(("a", "b"), start=1):
         item = {"metadata": {"name": "q", "namespace": namespace}, "status": {"pendingWorkloads": number}}
-        memory.collections()[path](Event("ADDED", f"{namespace}/q", item))
+        memory.collections()[path](WatchEvent("ADDED", f"{namespace}/q", item))
     assert moment(memory.history, 0).queues == {"LocalQueue/a/q": [{}, {}, 1, 0], "LocalQueue/b/q": [{}, {}, 2, 0]}
 
 

@@ -10,8 +10,8 @@ from textual.widgets import Static
 from kumulus.extras.watch.console.terminal import Terminal
 from kumulus.extras.watch.console.text import bar, percent, text, written
 from kumulus.extras.watch.live.fleet import Live
-from kumulus.extras.watch.live.health import Check
-from kumulus.extras.watch.live.node import NOWHERE, Places, node_from
+from kumulus.extras.watch.live.health import HealthCheck
+from kumulus.extras.watch.live.node import NOWHERE, PlaceLabels, node_from
 from kumulus.extras.watch.live.summary import summary
 from kumulus.kube import Client, Connection, Unreachable
 from kumulus.model.pools import INSTANCE_TYPE_LABEL, REGION_LABEL
@@ -24,8 +24,8 @@ SERVER = "http://127.0.0.1:1"
 
 @pytest.fixture
 def live() -> Live:
-    found = Live(Client(Connection(SERVER, "none")), Places((), ()))
-    found.checks = {"kube-apiserver": Check("ok"), "kube-scheduler": Check("down", "does not answer")}
+    found = Live(Client(Connection(SERVER, "none")), PlaceLabels((), ()))
+    found.checks = {"kube-apiserver": HealthCheck("ok"), "kube-scheduler": HealthCheck("down", "does not answer")}
     for index in range(4):
         kind = {"product": "", "allocatable": WHOLE._replace(gpus=0), "capacity": WHOLE._replace(gpus=0)}
         found.fleet.set_node(f"a{index}", node(f"a{index}", "use1"))

@@ -14,7 +14,7 @@ from kumulus import toolchain
 from kumulus.extras.watch import dashboards
 from kumulus.extras.watch.dashboards import DASHBOARDS
 from kumulus.extras.watch.dashboards.grafana import document, text
-from kumulus.extras.watch.dashboards.model import WIDTH, Dashboard, Panel, Query, Row
+from kumulus.extras.watch.dashboards.model import WIDTH, Dashboard, Panel, PanelRow, Query
 
 TESTS = Path(__file__).resolve().parent / "rules"
 RULES = dashboards.HERE / "rules" / "fleet.yaml"
@@ -39,7 +39,7 @@ def recorded() -> set[str]:
 
 def test_a_description_is_written_as_grafana_reads_it() -> None:
     panels = (Panel("Nodes", (Query("count(kube_node_info)", "all"),), kind="stat"),)
-    small = Dashboard("small", "Small", "One panel.", (Row("Fleet", panels),))
+    small = Dashboard("small", "Small", "One panel.", (PanelRow("Fleet", panels),))
     golden = Path(__file__).with_name("small.json")
     assert text(small) == golden.read_text(), f"{golden.name} is what Grafana was tried with: change it with care"
 

@@ -15,8 +15,8 @@ from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.trace import MOST_GPUS
 from kumulus.extras.lab.file.workload import MOST_WORKERS
 from kumulus.extras.lab.policies.nodes import WHOLE_GPU
-from kumulus.extras.lab.traces.reading import BadRow, Notes, Row, headings, made, rows
-from kumulus.extras.lab.traces.task import Format, Found, Task, exactly
+from kumulus.extras.lab.traces.reading import BadRow, TraceNotes, TraceRow, headings, made, rows
+from kumulus.extras.lab.traces.task import Format, TraceContents, TraceTask, exactly
 from kumulus.model.names import suggest
 from kumulus.model.quantity import NANO, QuantityError, parse
 
@@ -26,7 +26,7 @@ COLUMNS = (
 _UNITS = ("B", "Ki", "Mi", "Gi", "Ti", "k", "M", "G", "T")
 
 
-def read(files: Sequence[Path], notes: Notes, named: Mapping[str, str]) -> Found:
+def read(files: Sequence[Path], notes: TraceNotes, named: Mapping[str, str]) -> TraceContents:
     """Read the one file."""
     exactly(files, 1, 1, "one CSV file")
     for key in named:
@@ -45,13 +45,13 @@ def read(files: Sequence[Path], notes: Notes, named: Mapping[str, str]) -> Found
         raise LabError(f"{files[0]} has no column arrival: {remedy}")
     notes.unused = [heading for heading in there if heading not in columns.values()]
     found = rows(files[0], notes, list(columns.values()))
-    return Found([], made(found, lambda row: _task(row, columns, unit), files[0], notes))
+    return TraceContents([], made(found, lambda row: _task(row, columns, unit), files[0], notes))
 
 
 FORMAT = Format("csv", "FILE.csv", "a CSV file of any headings, named by --columns", "docs/traces.md", read)
 
 
-def _task(row: Row, columns: Mapping[str, str], unit: str) -> Task:
+def _task(row: TraceRow, columns: Mapping[str, str], unit: str) -> TraceTask:
     def cell(key: str) -> str:
         return row.text(columns[key]) if key in columns else ""
 
@@ -61,7 +61,7 @@ def _task(row: Row, columns: Mapping[str, str], unit: str) -> Task:
     if asked > 1 and asked != int(asked):
         raise BadRow(f"{columns['gpus']} is {asked:g}; only a part of a single GPU can be asked for")
     share = WHOLE_GPU if asked >= 1 else round(asked * WHOLE_GPU)
-    return Task(
+    return TraceTask(
         name=cell("name") or f"job-{row.line}",
         arrival=arrival,
         duration=row.number(columns["duration"]) if cell("duration") else None,

@@ -12,17 +12,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.offline.placing import Machine
+from kumulus.extras.lab.offline.placing import EmptyNode
 from kumulus.extras.lab.policies.nodes import WHOLE_GPU
-from kumulus.extras.lab.traces.reading import BadRow, Notes, Row, headings, made, rows
-from kumulus.extras.lab.traces.task import Format, Found, Task, exactly
+from kumulus.extras.lab.traces.reading import BadRow, TraceNotes, TraceRow, headings, made, rows
+from kumulus.extras.lab.traces.task import Format, TraceContents, TraceTask, exactly
 
 _NODES = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 _PODS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
 _MOST_GPUS = 64
 
 
-def read(files: Sequence[Path], notes: Notes, columns: Mapping[str, str]) -> Found:
+def read(files: Sequence[Path], notes: TraceNotes, columns: Mapping[str, str]) -> TraceContents:
     """A node list and a pod list, in either order."""
     exactly(files, 2, 2, "a node list and a pod list")
     nodes = [file for file in files if "sn" in headings(file)]
@@ -30,7 +30,9 @@ def read(files: Sequence[Path], notes: Notes, columns: Mapping[str, str]) -> Fou
     if len(nodes) != 1 or len(pods) != 1:
         raise LabError("one of the files has to be a node list, with a column sn, and one a pod list, with num_gpu")
     machines = made(rows(nodes[0], notes, _NODES), _machine, nodes[0], notes)
-    return Found(list(machines), made(rows(pods[0], notes, _PODS), lambda row: _task(row, notes), pods[0], notes))
+    return TraceContents(
+        list(machines), made(rows(pods[0], notes, _PODS), lambda row: _task(row, notes), pods[0], notes)
+    )
 
 
 FORMAT = Format(
@@ -39,12 +41,12 @@ FORMAT = Format(
 )  # fmt: skip
 
 
-def _machine(row: Row) -> Machine:
+def _machine(row: TraceRow) -> EmptyNode:
     cpu, memory = row.whole("cpu_milli", 1), row.whole("memory_mib", 1)
-    return Machine(row.text("sn"), cpu, memory, row.whole("gpu", 0, _MOST_GPUS), row.text("model"))
+    return EmptyNode(row.text("sn"), cpu, memory, row.whole("gpu", 0, _MOST_GPUS), row.text("model"))
 
 
-def _task(row: Row, notes: Notes) -> Task:
+def _task(row: TraceRow, notes: TraceNotes) -> TraceTask:
     gpus = row.whole("num_gpu", 0, _MOST_GPUS)
     share = row.whole("gpu_milli", 1, WHOLE_GPU) if gpus else 0
     if gpus > 1 and share != WHOLE_GPU:
@@ -54,7 +56,7 @@ def _task(row: Row, notes: Notes) -> Task:
     waits = row.text("pod_phase") == "Pending" or started is None or ended is None
     if not waits and started is not None and ended is not None and ended < started:
         raise BadRow(f"deletion_time {ended:g} is before scheduled_time {started:g}")
-    task = Task(
+    task = TraceTask(
         name=row.text("name"),
         arrival=arrival,
         duration=None if waits or ended is None or started is None else ended - started,

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.offline.placing import Machine
+from kumulus.extras.lab.offline.placing import EmptyNode
 from kumulus.extras.lab.policies.nodes import WHOLE_GPU
-from kumulus.extras.lab.traces.reading import BadRow, Notes, Row, headings, made, rows
-from kumulus.extras.lab.traces.task import Format, Found, Task, exactly
+from kumulus.extras.lab.traces.reading import BadRow, TraceNotes, TraceRow, headings, made, rows
+from kumulus.extras.lab.traces.task import Format, TraceContents, TraceTask, exactly
 
 TASKS = (
     "job_name", "task_name", "inst_num", "status", "start_time", "end_time",
@@ -26,7 +26,7 @@ _MIB_OF_GB = 1024.0
 """A GB of the trace has 1,024 MiB: 29.296875 GB, its most common plan, is 30,000 MiB."""
 
 
-def read(files: Sequence[Path], notes: Notes, columns: Mapping[str, str]) -> Found:
+def read(files: Sequence[Path], notes: TraceNotes, columns: Mapping[str, str]) -> TraceContents:
     """A table of tasks, with or without one of machines; either may have a heading."""
     exactly(files, 1, 2, "pai_task_table.csv, with pai_machine_spec.csv or without")
     wide = [file for file in files if len(headings(file)) == len(TASKS)]
@@ -34,7 +34,7 @@ def read(files: Sequence[Path], notes: Notes, columns: Mapping[str, str]) -> Fou
     if len(wide) != 1 or len(wide) + len(narrow) != len(files):
         raise LabError(f"one of the files has to be pai_task_table.csv, of {len(TASKS)} columns, the other of machines")
     machines = [machine for file in narrow for machine in made(_table(file, MACHINES, notes), _machine, file, notes)]
-    return Found(machines, made(_table(wide[0], TASKS, notes), lambda row: _task(row, notes), wide[0], notes))
+    return TraceContents(machines, made(_table(wide[0], TASKS, notes), lambda row: _task(row, notes), wide[0], notes))
 
 
 FORMAT = Format(
@@ -43,16 +43,16 @@ FORMAT = Format(
 )  # fmt: skip
 
 
-def _table(file: Path, names: Sequence[str], notes: Notes) -> Iterator[tuple[int, Row]]:
+def _table(file: Path, names: Sequence[str], notes: TraceNotes) -> Iterator[tuple[int, TraceRow]]:
     return rows(file, notes, names, () if headings(file) == list(names) else names)
 
 
-def _machine(row: Row) -> Machine:
+def _machine(row: TraceRow) -> EmptyNode:
     cpu, memory = round(1000 * row.number("cap_cpu", 1)), round(row.number("cap_mem", 1) * _MIB_OF_GB)
-    return Machine(row.text("machine"), cpu, memory, row.whole("cap_gpu", 0, 64), row.text("gpu_type"))
+    return EmptyNode(row.text("machine"), cpu, memory, row.whole("cap_gpu", 0, 64), row.text("gpu_type"))
 
 
-def _task(row: Row, notes: Notes) -> Task:
+def _task(row: TraceRow, notes: TraceNotes) -> TraceTask:
     arrival, ended = row.time("start_time"), row.time("end_time", needed=False)
     assert arrival is not None
     if ended is None:
@@ -64,7 +64,7 @@ def _task(row: Row, notes: Notes) -> Task:
     if gpus > 1 and percent % 100:
         notes.left_out["asks for more than one GPU and a part of another: gets the next whole number"] += 1
     model = row.text("gpu_type")
-    return Task(
+    return TraceTask(
         name=f"{row.text('job_name')}/{row.text('task_name')}",
         arrival=arrival,
         duration=None if ended is None else ended - arrival,

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.offline.placing import Machine
+from kumulus.extras.lab.offline.placing import EmptyNode
 from kumulus.extras.lab.policies.nodes import WHOLE_GPU
-from kumulus.extras.lab.traces.reading import BadRow, Notes, Row, headings, made, opened, rows, seconds
-from kumulus.extras.lab.traces.task import Format, Found, Task, exactly, one_file
+from kumulus.extras.lab.traces.reading import BadRow, TraceNotes, TraceRow, headings, made, opened, rows, seconds
+from kumulus.extras.lab.traces.task import Format, TraceContents, TraceTask, exactly, one_file
 
 _PIECE = 1 << 16
 _LONGEST = 1 << 24
@@ -32,7 +32,7 @@ PER_MACHINE = 8
 """GPUs of a machine, where the trace does not say: the usual ones have eight."""
 
 
-def read(files: Sequence[Path], notes: Notes, columns: Mapping[str, str]) -> Found:
+def read(files: Sequence[Path], notes: TraceNotes, columns: Mapping[str, str]) -> TraceContents:
     """A job log, with or without a machine list."""
     exactly(files, 1, 2, "cluster_job_log, with cluster_machine_list or without")
     logs = [file for file in files if _is_json(file)]
@@ -40,7 +40,7 @@ def read(files: Sequence[Path], notes: Notes, columns: Mapping[str, str]) -> Fou
     if len(logs) != 1 or len(logs) + len(lists) != len(files):
         raise LabError("one of the files has to be cluster_job_log, a JSON array; the other cluster_machine_list")
     machines = [m for file in lists for m in made(rows(file, notes, _MACHINES), _machine, file, notes)]
-    return Found(machines, made(_items(logs[0], notes), lambda job: _task(job, notes), logs[0], notes))
+    return TraceContents(machines, made(_items(logs[0], notes), lambda job: _task(job, notes), logs[0], notes))
 
 
 FORMAT = Format(
@@ -54,12 +54,12 @@ def _is_json(file: Path) -> bool:
         return text.read(_PIECE).lstrip().startswith("[")
 
 
-def _machine(row: Row) -> Machine:
+def _machine(row: TraceRow) -> EmptyNode:
     model = row.text("single GPU mem").replace(" ", "")
-    return Machine(row.text("machineId"), _CPU, _MEMORY, row.whole("number of GPUs", 0, 64), model)
+    return EmptyNode(row.text("machineId"), _CPU, _MEMORY, row.whole("number of GPUs", 0, 64), model)
 
 
-def _items(file: Path, notes: Notes) -> Iterator[tuple[int, object]]:
+def _items(file: Path, notes: TraceNotes) -> Iterator[tuple[int, object]]:
     """The items of a JSON array with the line each starts on, with only one of them in memory at a time."""
     decoder, text, line = json.JSONDecoder(), "", 1
     with opened(file) as source:
@@ -84,10 +84,10 @@ def _items(file: Path, notes: Notes) -> Iterator[tuple[int, object]]:
             text = text[end:]
 
 
-def _task(job: object, notes: Notes) -> Task:
+def _task(job: object, notes: TraceNotes) -> TraceTask:
     if not isinstance(job, Mapping):
         raise BadRow("is no job")
-    arrival = Row(_texts(job)).time("submitted_time")
+    arrival = TraceRow(_texts(job)).time("submitted_time")
     attempts = [each for each in _list(job.get("attempts")) if isinstance(each, Mapping)]
     servers = next(filter(None, map(_servers, attempts)), [])
     if not servers:
@@ -100,7 +100,7 @@ def _task(job: object, notes: Notes) -> Task:
     if duration is None:
         notes.left_out["has a try without start or end: its duration is not known"] += 1
     assert arrival is not None
-    return Task(
+    return TraceTask(
         name=str(job.get("jobid", "")),
         arrival=arrival,
         duration=duration,
@@ -135,19 +135,19 @@ def _ran(attempts: Sequence[Mapping[Any, Any]]) -> float | None:
     return total
 
 
-def _csv_tasks(file: Path, notes: Notes) -> Iterator[Task]:
+def _csv_tasks(file: Path, notes: TraceNotes) -> Iterator[TraceTask]:
     return made(rows(file, notes, _COLUMNS), lambda row: _csv_task(row, notes), file, notes)
 
 
-def _csv_task(row: Row, notes: Notes) -> Task:
+def _csv_task(row: TraceRow, notes: TraceNotes) -> TraceTask:
     arrival = row.time("timestamp")
     assert arrival is not None
     workers, gpus, share = _workers_of(row.whole("num_gpus", 1), notes)
     duration, user = row.number("duration"), row.text("cluster")
-    return Task(f"job-{row.line}", arrival, duration, workers, gpus=gpus, gpu_milli=share, user=user)
+    return TraceTask(f"job-{row.line}", arrival, duration, workers, gpus=gpus, gpu_milli=share, user=user)
 
 
-def _workers_of(gpus: int, notes: Notes) -> tuple[int, int, int]:
+def _workers_of(gpus: int, notes: TraceNotes) -> tuple[int, int, int]:
     """How many workers a job of so many GPUs has, the GPUs of each, and the milli-GPU of each GPU.
 
     Args:

@@ -12,18 +12,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kumulus.extras.lab.policies.nodes import WHOLE_GPU
-from kumulus.extras.lab.traces.reading import Notes, Row, made, rows
-from kumulus.extras.lab.traces.task import Format, Task, one_file
+from kumulus.extras.lab.traces.reading import TraceNotes, TraceRow, made, rows
+from kumulus.extras.lab.traces.task import Format, TraceTask, one_file
 
 _NEEDED = ("job_id", "user", "gpu_num", "cpu_num", "node_num", "submit_time", "duration")
 _MIB_OF_GB = 1e9 / 2**20
 
 
-def _tasks(file: Path, notes: Notes) -> Iterator[Task]:
+def _tasks(file: Path, notes: TraceNotes) -> Iterator[TraceTask]:
     return made(rows(file, notes, _NEEDED), lambda row: _task(row, notes), file, notes)
 
 
-def _task(row: Row, notes: Notes) -> Task:
+def _task(row: TraceRow, notes: TraceNotes) -> TraceTask:
     arrival = row.time("submit_time")
     assert arrival is not None
     gpus, workers = row.whole("gpu_num"), row.whole("node_num", 1)
@@ -31,7 +31,7 @@ def _task(row: Row, notes: Notes) -> Task:
     if each * workers != gpus:
         notes.left_out["has GPUs that are no multiple of its nodes: each worker gets the larger part"] += 1
     memory = row.number("mem_per_pod_GB", missing=0.0) * _MIB_OF_GB
-    return Task(
+    return TraceTask(
         name=row.text("job_id"),
         arrival=arrival,
         duration=row.number("duration"),

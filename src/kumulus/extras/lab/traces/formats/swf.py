@@ -12,19 +12,19 @@ import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from kumulus.extras.lab.traces.reading import LATEST, BadRow, Notes, made, opened
-from kumulus.extras.lab.traces.task import Format, Task, one_file
+from kumulus.extras.lab.traces.reading import LATEST, BadRow, TraceNotes, made, opened
+from kumulus.extras.lab.traces.task import Format, TraceTask, one_file
 from kumulus.model.errors import shown
 
 _FIELDS = 18
 _NUMBER, _SUBMITTED, _RAN, _GOT, _ASKED, _MEMORY, _USER, _QUEUE = 0, 1, 3, 4, 7, 9, 11, 14
 
 
-def _tasks(file: Path, notes: Notes) -> Iterator[Task]:
+def _tasks(file: Path, notes: TraceNotes) -> Iterator[TraceTask]:
     return made(_lines(file, notes), lambda cells: _task(cells, notes), file, notes)
 
 
-def _lines(file: Path, notes: Notes) -> Iterator[tuple[int, list[str]]]:
+def _lines(file: Path, notes: TraceNotes) -> Iterator[tuple[int, list[str]]]:
     with opened(file) as text:
         for line, written in enumerate(text, start=1):
             cells = written.split()
@@ -33,7 +33,7 @@ def _lines(file: Path, notes: Notes) -> Iterator[tuple[int, list[str]]]:
                 yield line, cells
 
 
-def _task(cells: Sequence[str], notes: Notes) -> Task:
+def _task(cells: Sequence[str], notes: TraceNotes) -> TraceTask:
     if len(cells) != _FIELDS:
         raise BadRow(f"has {len(cells)} fields, not {_FIELDS}")
     values = [_number(cell) for cell in cells]
@@ -48,7 +48,7 @@ def _task(cells: Sequence[str], notes: Notes) -> Task:
     if processors > 1:
         notes.left_out["has several processors: a worker of one CPU for each"] += 1
     queue, user = int(values[_QUEUE]), int(values[_USER])
-    return Task(
+    return TraceTask(
         name=f"job-{int(values[_NUMBER])}",
         arrival=values[_SUBMITTED],
         duration=values[_RAN] if values[_RAN] >= 0 else None,
