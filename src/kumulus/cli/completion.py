@@ -13,8 +13,7 @@ from typing import NoReturn
 
 from kumulus.cli import project, which
 from kumulus.cli.errors import UserError
-from kumulus.cli.main import parser_of
-from kumulus.cli.registry import arguments, complete_by, offered, subcommands
+from kumulus.cli.registry import arguments, complete_by, offered, parser_of, subcommands
 from kumulus.host import installation
 from kumulus.toolchain import venv
 

@@ -2,50 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
 import difflib
 import importlib
 import io
 import os
-import re
 import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn, cast
 
 from kumulus.cli.entering import enter_venv, has_venv, with_venv
 from kumulus.cli.errors import UserError, os_message
-from kumulus.cli.registry import COMMANDS, GROUPS, Command, Module, offered, subcommands
+from kumulus.cli.registry import COMMANDS, GROUPS, Command, offered, parser_of, subcommands
 from kumulus.host import installation
 from kumulus.host.extras import BrokenExtra, Extra
 from kumulus.model.words import listed
-
-_SHORT = 160
-_ANSWER = 2
-
-
-class Parser(argparse.ArgumentParser):
-    """An argument parser that says what is wrong, and the usage only if that is short; so do its subparsers."""
-
-    def error(self, message: str) -> NoReturn:
-        """Print what is wrong and exit with code 2."""
-        message = re.sub(r"argument (\S+): invalid int value: '(.*)'", r"\1 is \2, not a whole number", message)
-        usage = " ".join(self.format_usage().split())
-        hint = usage if len(usage) <= _SHORT else f"`{self.prog} -h` lists the arguments"
-        self.exit(_ANSWER, f"error: {message}\n  {hint}\n")
-
-    def add_subparsers(self, **kwargs: Any) -> Any:
-        """As argparse does it, but each subcommand's help begins with its line from the parent's help."""
-        commands: Any = super().add_subparsers(**kwargs)
-        undescribed = commands.add_parser
-
-        def add_parser(name: str, **kwargs: Any) -> argparse.ArgumentParser:
-            help_text = kwargs.get("help")
-            about = {"description": f"{help_text[0].upper()}{help_text[1:]}."} if help_text else {}
-            return cast(argparse.ArgumentParser, undescribed(name, **{**about, **kwargs}))
-
-        commands.add_parser = add_parser
-        return commands
-
 
 _INTERRUPTED = 130
 
@@ -117,16 +86,6 @@ def _main(arguments: Sequence[str]) -> int:
 def _asks_for_help(arguments: Sequence[str]) -> bool:
     own = arguments[: arguments.index("--")] if "--" in arguments else arguments
     return "-h" in own or "--help" in own
-
-
-def parser_of(name: str, command: Command) -> tuple[Module, argparse.ArgumentParser]:
-    """A subcommand's module, and the parser of its arguments."""
-    module = cast(Module, importlib.import_module(command.module))
-    parser = Parser(
-        prog=f"kumulus {name}", description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    module.add_arguments(parser)
-    return module, parser
 
 
 def _run(name: str, command: Command, arguments: Sequence[str], extra: Extra | None) -> int:

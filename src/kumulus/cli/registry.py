@@ -7,9 +7,11 @@ Its docstring is the text of `kumulus <command> -h`. It raises `kumulus.cli.erro
 """
 
 import argparse
+import importlib
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, NoReturn, Protocol, cast
 
 from kumulus.host import extras, installation
 from kumulus.host.extras import Extra
@@ -25,6 +27,34 @@ class Module(Protocol):
 
     def run(self, args: argparse.Namespace) -> int:
         """Run the command; returns the exit code."""
+
+
+_SHORT = 160
+_ANSWER = 2
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that says what is wrong, and the usage only if that is short; so do its subparsers."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print what is wrong and exit with code 2."""
+        message = re.sub(r"argument (\S+): invalid int value: '(.*)'", r"\1 is \2, not a whole number", message)
+        usage = " ".join(self.format_usage().split())
+        hint = usage if len(usage) <= _SHORT else f"`{self.prog} -h` lists the arguments"
+        self.exit(_ANSWER, f"error: {message}\n  {hint}\n")
+
+    def add_subparsers(self, **kwargs: Any) -> Any:
+        """As argparse does it, but each subcommand's help begins with its line from the parent's help."""
+        commands: Any = super().add_subparsers(**kwargs)
+        undescribed = commands.add_parser
+
+        def add_parser(name: str, **kwargs: Any) -> argparse.ArgumentParser:
+            help_text = kwargs.get("help")
+            about = {"description": f"{help_text[0].upper()}{help_text[1:]}."} if help_text else {}
+            return cast(argparse.ArgumentParser, undescribed(name, **{**about, **kwargs}))
+
+        commands.add_parser = add_parser
+        return commands
 
 
 def arguments(parser: argparse.ArgumentParser) -> list[argparse.Action]:
@@ -121,3 +151,13 @@ def offered() -> dict[str, Offered]:
     for extra in extras.every():
         found |= {name: Offered(command, extra) for name, command in extra.commands.items() if name not in COMMANDS}
     return {name: each for name, each in found.items() if installation.checkout() or not each.command.checkout}
+
+
+def parser_of(name: str, command: Command) -> tuple[Module, argparse.ArgumentParser]:
+    """A subcommand's module, and the parser of its arguments."""
+    module = cast(Module, importlib.import_module(command.module))
+    parser = Parser(
+        prog=f"kumulus {name}", description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    module.add_arguments(parser)
+    return module, parser

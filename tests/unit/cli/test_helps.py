@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kumulus.cli.main import main, parser_of
-from kumulus.cli.registry import GROUPS, arguments, offered, subcommands
+from kumulus.cli.main import main
+from kumulus.cli.registry import GROUPS, arguments, offered, parser_of, subcommands
 
 TRACE = ("trace", "import", "csv", "jobs.csv", "--stack", "s.yaml", "--experiment", "e.yaml")
 

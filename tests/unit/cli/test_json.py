@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus.cli.main import main, parser_of
-from kumulus.cli.registry import arguments, offered, subcommands
+from kumulus.cli.main import main
+from kumulus.cli.registry import arguments, offered, parser_of, subcommands
 from kumulus.extras.capture.commands.fit import plain
 from kumulus.extras.capture.fit import FitAnswer, FitChange
 from kumulus.extras.capture.probe import Probe, ProbeVerdict

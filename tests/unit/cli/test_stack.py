@@ -13,8 +13,7 @@ import pytest
 
 from kumulus.cli import stack, up
 from kumulus.cli.errors import UserError
-from kumulus.cli.main import parser_of
-from kumulus.cli.registry import offered
+from kumulus.cli.registry import offered, parser_of
 from kumulus.extras.advise.commands import verify as advise_verify
 from kumulus.extras.capture.commands import clone
 from tests.support.processes import await_that

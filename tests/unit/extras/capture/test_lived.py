@@ -10,8 +10,7 @@ import pytest
 import yaml
 
 from kumulus.cli.errors import UserError
-from kumulus.cli.main import parser_of
-from kumulus.cli.registry import offered
+from kumulus.cli.registry import offered, parser_of
 from kumulus.extras.capture.lived import fitted, grouped
 from kumulus.model.distributions import Distribution, distribution_of, drawn
 from kumulus.stackfile.model import ClusterSpec
