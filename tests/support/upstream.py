@@ -62,7 +62,7 @@ _FOCUS = {
 _NODES = [{"availabilityZone": zone, "replicas": nodes} for zone, nodes in (("z1", 2), ("z2", 2), ("z3", 1))]
 _CAPACITY = {"cpu": "8", "memory": "32Gi", "pods": "110", "ephemeral-storage": "100Gi"}
 # The images that specs take for missing, which no emulated node can know.
-_MISSING = ["webserver:404", "localhost/some-image-that-doesnt-exist"]
+_MISSING = ["foo:non-existent", "webserver:404", "localhost/some-image-that-doesnt-exist"]
 STACK = {
     "name": "upstream",
     "kwok": {"events": "kubelet"},
