@@ -89,7 +89,7 @@ def test_what_has_to_be_known_says_so_down_to_its_items() -> None:
     assert [name for name, each in tenant.items() if each.get("secret")] == ["kubeconfig"]
 
 
-@pytest.mark.parametrize("resource", CLASSES, ids=lambda each: each.__name__)
+@pytest.mark.parametrize("resource", CLASSES, ids=lambda each: each.token)
 def test_what_it_says_is_replaced_is_replaced_by_the_resources_own_diff(resource: type[Resource]) -> None:
     inputs = SCHEMA["resources"][resource.token]["inputProperties"]
     said = {name for name, each in inputs.items() if each.get("willReplaceOnChanges")}
@@ -100,7 +100,7 @@ def test_what_it_says_is_replaced_is_replaced_by_the_resources_own_diff(resource
         for before, after in [VALUES.get(name, ("before", "after"))]
         if any(found.replaces for found in served.diff({**OLD, name: before}, {**OLD, name: after}))
     }
-    assert said == replaced == REPLACED[resource.__name__]
+    assert said == replaced == REPLACED[resource.token.rpartition(":")[2]]
 
 
 # Enough of a cluster for its diff to be asked.
