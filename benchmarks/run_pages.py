@@ -1,25 +1,22 @@
-"""Write the pages of recorded runs in docs/runs, and draw their pictures in a headless Chromium.
+"""Draw pictures of the pages of the runs in docs/runs, in a headless Chromium; the site has the pages.
 
-``python -m benchmarks.run_pages NAME RUN [RUN2]`` writes one again from runs' ``history-1.json.gz``;
-``python -m benchmarks.run_pages`` renews them all from what they hold themselves, after the page has changed.
+``python -m benchmarks.run_pages NAME RUN [RUN2]`` keeps runs' ``history-1.json.gz`` and draws their page;
+``python -m benchmarks.run_pages`` draws all again, after the page has changed.
 """
 
 import argparse
-import json
-import re
 import shutil
-from collections.abc import Sequence
+import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
 from playwright.sync_api import sync_playwright
 
 from kumulus.extras.watch.console import bundle
-from kumulus.extras.watch.history.document import History, history_from, load
+from kumulus.extras.watch.history.document import History, load, save
 
 _DOCS = Path(__file__).resolve().parents[1] / "docs"
-PAGES = _DOCS / "runs"
-_DATA = re.compile(r'<script type="application/json">(.*?)</script>', re.DOTALL)
+RUNS = _DOCS / "runs"
 
 
 class Picture(NamedTuple):
@@ -38,29 +35,24 @@ PICTURES = {
 }
 
 
-def histories(page: Path) -> list[History]:
-    """The runs that a page holds."""
-    found = _DATA.findall(page.read_text(encoding="utf-8"))
-    return [history_from(json.loads(each), str(page)) for each in found]
-
-
-def write(name: str, runs: Sequence[History]) -> None:
-    """Write a page."""
-    PAGES.mkdir(exist_ok=True)
-    (PAGES / f"{name}.html").write_text(bundle.page(runs), encoding="utf-8")
+def histories(name: str) -> list[History]:
+    """The runs of a page: one, or two to be shown side by side."""
+    return [load(each) for each in sorted(RUNS.glob(f"{name}-[12].json.gz"))]
 
 
 def draw(name: str, picture: Picture) -> None:
     """Draw a page's picture."""
     chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
-    with sync_playwright() as playwright:
+    with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, f"{name}.html")
+        file.write_text(bundle.page(histories(name)), encoding="utf-8")
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
         context = browser.new_context(
             viewport={"width": 1440, "height": 1020},
             color_scheme="dark" if picture.scheme == "dark" else "light",
         )
         page = context.new_page()
-        page.goto((PAGES / f"{name}.html").as_uri())
+        page.goto(file.as_uri())
         page.evaluate("at => kumulus.seek(at)", picture.at)
         if picture.job:
             page.evaluate("job => kumulus.choose(job)", picture.job)
@@ -71,16 +63,16 @@ def draw(name: str, picture: Picture) -> None:
 
 
 def main() -> None:
-    """Write and draw the page that the command line names, or all of them again."""
+    """Draw the page that the command line names, or all of them again."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run_pages", description=__doc__)
     parser.add_argument("name", nargs="?", choices=sorted(PICTURES))
     parser.add_argument("runs", nargs="*", type=Path, help="directories of runs")
     args = parser.parse_args()
-    for name in [args.name] if args.name else [each for each in PICTURES if (PAGES / f"{each}.html").exists()]:
-        runs = [load(run / "history-1.json.gz") for run in args.runs] or histories(PAGES / f"{name}.html")
-        write(name, runs)
+    for number, run in enumerate(args.runs, 1):
+        save(load(run / "history-1.json.gz"), RUNS / f"{args.name}-{number}.json.gz")
+    for name in [args.name] if args.name else PICTURES:
         draw(name, PICTURES[name])
-        print(f"wrote docs/runs/{name}.html and docs/pictures/run-{name}.png")
+        print(f"wrote docs/pictures/run-{name}.png")
 
 
 if __name__ == "__main__":

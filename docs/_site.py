@@ -1,17 +1,36 @@
-"""What the site does that the pages as files do not need: the repository, for links to what is not in it."""
+"""What the site does that the pages as files do not need: pages of recorded runs, and links to what is not in it."""
 
 import posixpath
 import re
+from pathlib import Path
 from typing import Any
 
+from mkdocs.structure.files import File
+
+from kumulus.extras.watch.console.bundle import page as page_of
+from kumulus.extras.watch.history.document import load
 from kumulus.host.version import REPOSITORY
 
 _LINK = re.compile(r"\]\((?P<path>[^)#:\s]+)(?P<anchor>#[^)\s]*)?\)")
+_RUN = re.compile(r"runs/(?P<name>.+)-(?P<number>[0-9])\.json\.gz")
 
 
 def on_config(config: Any) -> None:
     """MkDocs calls it with the settings of mkdocs.yml."""
     config.repo_url = REPOSITORY
+
+
+def on_files(files: Any, *, config: Any) -> None:
+    """MkDocs calls it with the files of the site: each run's page, or that of two runs, takes the place of its data."""
+    runs: dict[str, list[File]] = {}
+    for each in sorted(files, key=lambda file: str(file.src_uri)):
+        if found := _RUN.fullmatch(each.src_uri):
+            runs.setdefault(found["name"], []).append(each)
+    for name, recorded in runs.items():
+        for each in recorded:
+            files.remove(each)
+        made = page_of([load(Path(config.docs_dir, each.src_uri)) for each in recorded])
+        files.append(File.generated(config, f"runs/{name}.html", content=made))
 
 
 def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> str:
@@ -20,6 +39,8 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> st
 
     def absolute(link: re.Match[str]) -> str:
         path = posixpath.normpath(posixpath.join(folder, link["path"]))
+        if run := _RUN.fullmatch(path):
+            return f"](runs/{run['name']}.html)"
         there = files.get_file_from_path(path)
         if there is not None and not there.inclusion.is_excluded():
             return link[0]

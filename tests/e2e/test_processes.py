@@ -1,4 +1,4 @@
-"""Add-ons whose code runs on the runtime kwok: Kueue, JobSet and Volcano by their own charts; nothing is left."""
+"""Add-ons whose code runs on the runtime kwok: Kueue, JobSet, LWS and Volcano by their own charts; nothing is left."""
 
 import json
 import shutil
@@ -23,6 +23,7 @@ STAGING = "us-central1-docker.pkg.dev/k8s-staging-images"
 CHARTS = {
     "kueue": ("sigs.k8s.io/kueue", "charts/kueue", {f"{STAGING}/kueue/kueue": "kueue"}),
     "jobset": ("sigs.k8s.io/jobset", "charts/jobset", {f"{STAGING}/jobset/jobset": "jobset"}),
+    "lws": ("sigs.k8s.io/lws", "charts/lws", {"registry.k8s.io/lws/lws": "lws"}),
     "volcano": (
         "volcano.sh/volcano",
         "installer/helm/chart/volcano",
@@ -164,5 +165,35 @@ def test_volcano_by_its_chart_places_a_gang_of_its_job_whole_and_none_of_one_tha
         return running["fits"] == 3
 
     api.until(groups, placed)
+    project.destroy()
+    assert not project.cluster().exists()
+
+
+def test_lws_by_its_chart_makes_groups_of_a_leader_and_its_workers_and_refuses_a_group_of_nobody(
+    project: Project, install: Callable[..., Api]
+) -> None:
+    api = install("lws")
+    sets, pods = (
+        "/apis/leaderworkerset.x-k8s.io/v1/namespaces/default/leaderworkersets",
+        "/api/v1/namespaces/default/pods",
+    )
+    template = {"spec": {"containers": [{"name": "c", "image": "none"}]}}
+
+    def body(name: str, size: int) -> dict[str, Any]:
+        spec = {"replicas": 2, "leaderWorkerTemplate": {"size": size, "workerTemplate": template}}
+        return {
+            "apiVersion": "leaderworkerset.x-k8s.io/v1",
+            "kind": "LeaderWorkerSet",
+            "metadata": {"name": name},
+            "spec": spec,
+        }
+
+    with pytest.raises(Refused, match=r"admission webhook .* denied the request.*size"):
+        api.create(sets, body("wrong", 0))
+    api.create(sets, body("serving", 3))
+    names = ["serving-0", "serving-0-1", "serving-0-2", "serving-1", "serving-1-1", "serving-1-2"]
+    api.until(
+        pods, lambda found: [name for name, each in sorted(found.items()) if each["spec"].get("nodeName")] == names
+    )
     project.destroy()
     assert not project.cluster().exists()

@@ -104,11 +104,11 @@ def test_what_the_page_says_at_two_hundred_moments_is_what_the_events_say(browse
                     assert said[part] == read[part], (seed, at, part)
 
 
-@pytest.mark.parametrize("name", sorted(file.stem for file in run_pages.PAGES.glob("*.html")))
+@pytest.mark.parametrize("name", sorted(run_pages.PICTURES))
 def test_of_the_real_runs_in_the_docs_the_page_says_what_their_events_say(
     browser: Browser, tmp_path: Path, name: str
 ) -> None:
-    draw, runs = random.Random(name), run_pages.histories(run_pages.PAGES / f"{name}.html")
+    draw, runs = random.Random(name), run_pages.histories(name)
     with visiting(browser, tmp_path, runs) as page:
         for side, history in enumerate(runs):
             plain = history.to_plain()

@@ -123,6 +123,16 @@ def test_a_failed_test_shows_its_cluster_and_the_next_has_it_as_new(folder: Path
     assert standing(folder) == []
 
 
+def test_a_mistake_in_a_test_is_answered_with_the_message_and_the_tests_own_line(folder: Path) -> None:
+    (folder / "conftest.py").write_text("import pytest\n\n@pytest.fixture\ndef kumulus():\n    return None\n")
+    mistake = "from kumulus.testing import Cluster\n\ndef test_typo(kumulus):\n    Cluster(nodes={'a1oo': 3}).start()\n"
+    done = run(folder, mistake)
+    assert "test_mine.py:4: ClusterError" in done.stdout, done.stdout
+    assert "a1oo" in done.stdout
+    assert len(done.stdout.splitlines()) < 25, done.stdout
+    assert "kumulus/testing/" in run(folder, mistake, "--full-trace").stdout
+
+
 def test_pyproject_says_what_the_cluster_is_like_and_an_option_names_another_file(folder: Path) -> None:
     (folder / "pytest.ini").unlink()
     written = folder / "pyproject.toml"

@@ -119,7 +119,7 @@ def run(suite: str, kubeconfig: str, folder: Path) -> dict[str, Result]:
     options += [f"--focus={_FOCUS[suite]}"] if suite in _FOCUS else []
     options += [f"--skip={each}" for each in needing_containers()]
     about = ["--provider=skeleton", "--allowed-not-ready-nodes=-1", f"--kubeconfig={kubeconfig}"]
-    about += ["--disable-log-dump=true", f"--kubectl-path={shutil.which('kubectl')}"]
+    about += ["--disable-log-dump=true", f"--kubectl-path={toolchain.find('kubectl')}"]
     with (folder / f"{suite}.log").open("w") as log:
         command = ["ginkgo", *options, str(shutil.which("e2e.test")), "--", *about]
         subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, cwd=folder, check=False)

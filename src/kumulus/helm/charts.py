@@ -7,7 +7,7 @@ import os
 import re
 import tarfile
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from kumulus.toolchain import cache
 
 _EXACT = re.compile(r"v?[0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?")
 _SEPARATOR = re.compile(r"^---.*$", re.MULTILINE)
+_KEY = re.compile(r"\w+:")
 _SCHEMA = "values don't meet the specifications of the schema"
 # What Helm's schema library (santhosh-tekuri/jsonschema v6, kind.go) quotes: a text as Go does, and its single quotes
 # too; a number; and the reason why a text is not of a format, which may have it once more.
@@ -178,7 +179,7 @@ def _private(file: Path, content: object) -> str:
 def _by_name(text: str) -> dict[str, str]:
     """The CRD manifests in a text, each unchanged: another program's YAML is not re-serialised here."""
     found: dict[str, str] = {}
-    for part in _SEPARATOR.split(text):
+    for part in (each for between in _SEPARATOR.split(text) for each in _apart(between)):
         name = re.search(r"^  name: *[\"']?([a-z0-9.-]+)[\"']? *$", part, re.MULTILINE)
         kind = re.search(r"^kind: *[\"']?CustomResourceDefinition", part, re.MULTILINE)
         if name and kind:
@@ -186,6 +187,21 @@ def _by_name(text: str) -> dict[str, str]:
         elif part.strip():
             found |= _parsed(part)
     return found
+
+
+def _apart(text: str) -> Iterator[str]:
+    """The documents of files that Helm writes one after the other: one begins where a key is written again."""
+    keys: set[str] = set()
+    lines: list[str] = []
+    for line in text.splitlines(keepends=True):
+        key = _KEY.match(line)
+        if key and key[0] in keys:
+            yield "".join(lines)
+            keys, lines = set(), []
+        if key:
+            keys.add(key[0])
+        lines.append(line)
+    yield "".join(lines)
 
 
 def _parsed(part: str) -> dict[str, str]:

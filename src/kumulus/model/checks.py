@@ -14,6 +14,7 @@ from kumulus.model.errors import Problem, Where, path_text, shown
 from kumulus.model.names import (
     ValueMistake,
     annotation_key_mistake,
+    instead,
     is_own,
     label_key_mistake,
     label_value_mistake,
@@ -306,9 +307,7 @@ def _one_taint_problems(where: Where, taint: Mapping[str, object]) -> list[Probl
     elif value is not None and (mistake := label_value_mistake(value)):
         found.append(problem((*where, "value"), f"{shown(value)} {mistake.message}", mistake.remedy))
     if effect not in EFFECTS:
-        near = suggest(effect, EFFECTS) if isinstance(effect, str) else None
-        remedy = f"write {near}" if near else f"write one of {', '.join(EFFECTS)}"
-        found.append(problem((*where, "effect"), f"is {shown(effect)}", remedy))
+        found.append(problem((*where, "effect"), f"is {shown(effect)}", instead(effect, EFFECTS)))
     return found
 
 

@@ -9,7 +9,7 @@ from kumulus.model.consequences import ARROW, MINUS
 from kumulus.model.devices import extended_resource
 from kumulus.model.fault_effects import XID_ANNOTATION, NodeEffects, OfferEffects, PodEffects, lost
 from kumulus.model.names import node_name
-from kumulus.model.node_sets import NodeSet, ranges, size
+from kumulus.model.node_sets import NodeSet, ranges, size, without
 from kumulus.model.quantity import ZERO, Quantity, human, parse
 from kumulus.model.words import counted
 
@@ -54,7 +54,11 @@ def described_fault(
     place = f"on {_nodes(nodes)}" if nodes else "on every node"
     text = f"{kind or 'fault'} {place}"
     if before and before != nodes:
-        text = f"{kind or 'fault'} on {size(before):,} {ARROW} {_nodes(nodes)}"
+        left, new = without(before, nodes), without(nodes, before)
+        moves = f"moves from {_nodes(left)} to {_nodes(new)}, " if left and new else ""
+        text = f"{kind or 'fault'} {moves}on {size(before):,} {ARROW} {_nodes(nodes)}"
+        if moves and size(left) == size(before) and size(new) == size(nodes):
+            text = f"{kind or 'fault'} {moves[:-2]}"
     details = [*_amounts(MINUS, inputs.get("lost")), *_details(node), *([_ACTIONS[pods.action]] if pods else [])]
     text += f": {', '.join(details)}" if details else ""
     return text + _running(running, pods)

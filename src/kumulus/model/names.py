@@ -154,6 +154,19 @@ def suggest(key: str, known: Iterable[str], likeness: float = 0.6) -> str | None
     return next(iter(nearest(key, known, 1, likeness)), None)
 
 
+def instead(written: object, known: Iterable[str], *, most: int = 1, listed: int | None = None, also: str = "") -> str:
+    """What to write instead of what is none of the known names: what it may mean, or else what there is.
+
+    Args:
+        most: how many names it may mean.
+        listed: how many are listed at most.
+        also: what may be written besides them.
+    """
+    names = tuple(known)
+    near = nearest(written, names, most) if isinstance(written, str) else []
+    return f"write {' or '.join(near)}" if near else f"write one of {', '.join(names[:listed])}{also}"
+
+
 # So many letters are the beginning of a name rather than a misspelt one.
 _BEGINNING = 4
 

@@ -73,6 +73,12 @@ def common(one: NodeSet, other: NodeSet) -> dict[str, frozenset[int]]:
     return {pool: members for pool, members in both.items() if members}
 
 
+def without(one: NodeSet, other: NodeSet) -> dict[str, frozenset[int]]:
+    """The nodes that are in the first set only."""
+    rest = {pool: members - other.get(pool, frozenset()) for pool, members in one.items()}
+    return {pool: members for pool, members in rest.items() if members}
+
+
 _NAMED = 3
 
 

@@ -16,7 +16,7 @@ from kumulus.model.checks import problem
 from kumulus.model.errors import Notice, Problem, SpecError, Where, path_text, shown, under
 from kumulus.model.fields import Section, short_label, whole
 from kumulus.model.fields.validation import validated
-from kumulus.model.names import CLUSTER_NAME_LENGTH, default_cluster_name, suggest
+from kumulus.model.names import CLUSTER_NAME_LENGTH, default_cluster_name, instead
 from kumulus.stackfile.load import LoadedStack, load
 from kumulus.stackfile.secrets import Secrets
 from kumulus.stackfile.section import Joined, of_stacks
@@ -112,7 +112,7 @@ class _Reading:
         hub = str(self.values.get("hub") or "")
         names = [each.name for each in entries]
         if hub and hub not in names:
-            self._report(problem(("hub",), f"{shown(hub)} is none of the clusters", _one_of(hub, names)))
+            self._report(problem(("hub",), f"{shown(hub)} is none of the clusters", instead(hub, names, listed=10)))
         joined = self._joined(hub, entries)
         if not self.problems:
             self._report(*_shared(entries, found))
@@ -302,8 +302,3 @@ def _depth(path: str, written: object, prefix: Where = ()) -> int:
         if path == here or (path.startswith(here) and path[len(here)] in ".["):
             deepest = max(deepest, len(here), _depth(path, value, (*prefix, str(key))))
     return deepest
-
-
-def _one_of(name: str, names: list[str]) -> str:
-    near = suggest(name, names)
-    return f"write {near}" if near else f"write one of {', '.join(names[:10])}"

@@ -6,7 +6,7 @@ from typing import Any
 from kumulus.model.checks import mapping_problems, of_mapping, problem, quantity_problems, resource_name_problems
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.fault_effects import KUBELETS
-from kumulus.model.names import is_dns_subdomain, label_key_mistake, nearest
+from kumulus.model.names import instead, is_dns_subdomain, label_key_mistake, nearest
 from kumulus.model.node_sets import ordinals
 from kumulus.model.quantity import canonical
 from kumulus.nodes.catalog.faults import names
@@ -124,6 +124,4 @@ def kubelet_problems(where: Where, raw: object) -> list[Problem]:
     """Whether a value is a known state of a kubelet."""
     if isinstance(raw, str) and raw and raw in KUBELETS:
         return []
-    near = nearest(raw, KUBELETS[1:]) if isinstance(raw, str) else []
-    remedy = f"write {' or '.join(near)}" if near else f"write one of {', '.join(KUBELETS[1:])}"
-    return [problem(where, f"is {shown(raw)}", remedy)]
+    return [problem(where, f"is {shown(raw)}", instead(raw, KUBELETS[1:], most=3))]

@@ -13,7 +13,7 @@ from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.fault_consequences import loss, offered
 from kumulus.model.fault_effects import TAINT, Condition, NodeEffects, OfferEffects, PodEffects
-from kumulus.model.names import nearest
+from kumulus.model.names import instead, nearest
 from kumulus.model.node_sets import NodeSet, clashes
 from kumulus.model.nodes import owned_fields
 from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Pool
@@ -194,9 +194,7 @@ def _unknown(target: Target, pools: Sequence[Pool], where: Where) -> Iterator[Pr
     for key, names in known.items():
         value = getattr(target, key)
         if value is not None and names and value not in names:
-            near = nearest(value, names)
-            remedy = f"write {' or '.join(near)}" if near else f"write one of {', '.join(sorted(names))}"
-            yield problem((*where, key), f"{shown(value)} matches no node", remedy)
+            yield problem((*where, key), f"{shown(value)} matches no node", instead(value, sorted(names), most=3))
     sizes = {pool.name: pool.replicas for pool in pools}
     own = {node.name for pool in pools for node in pool.nodes}
     for index, (written, (pool, ordinals)) in enumerate(zip(target.names, _located(target, pools), strict=True)):
@@ -223,8 +221,8 @@ def _unknown(target: Target, pools: Sequence[Pool], where: Where) -> Iterator[Pr
                 f"{shown(place)} matches no node: no such group has a topology with it",
                 f"give the group's topology a {level}, or write labels",
             )
-        elif (instead := place_remedy(level, place, there)) is not None:
-            yield problem((*where, level), f"{shown(place)} matches no node", instead)
+        elif (other := place_remedy(level, place, there)) is not None:
+            yield problem((*where, level), f"{shown(place)} matches no node", other)
 
 
 def _mixture_problems(here: Where, fault: FaultSpec) -> Iterator[Problem]:

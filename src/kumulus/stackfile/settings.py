@@ -11,7 +11,7 @@ from typing import cast
 from kumulus.host import extras
 from kumulus.model.checks import unknown_key_problems
 from kumulus.model.errors import Problem, shown
-from kumulus.model.names import suggest
+from kumulus.model.names import instead
 from kumulus.runtimes import registry
 
 CONSENTS = ("moveHere", "allowReplace")
@@ -42,9 +42,7 @@ class StackSettings:
         problems += _sources(values)
         wanted = values.get("runtime")
         if wanted is not None and wanted not in registry.NAMES:
-            near = suggest(wanted, registry.NAMES) if isinstance(wanted, str) else None
-            remedy = f"write {near}" if near else f"write one of {', '.join(registry.NAMES)}"
-            problems.append(Problem("runtime", f"is {shown(wanted)}", remedy))
+            problems.append(Problem("runtime", f"is {shown(wanted)}", instead(wanted, registry.NAMES)))
             wanted = None
         skip = values.get("skipAddons")
         if not _is_switch(skip):

@@ -249,7 +249,9 @@ class AsyncCluster:
             await asyncio.sleep(pause)
             # A condition that reads thousands of pods should not keep the cluster busy.
             pause = min(_LOOK_RARELY, pause * 1.2)
-        events = "".join(f"\n  {each}" for each in (await self.events())[-_SHOWN:])
+        # Each node has one, which says nothing of what a test waits for.
+        shown = [each for each in await self.events() if each.reason != "RegisteredNode"][-_SHOWN:]
+        events = "".join(f"\n  {each}" for each in shown)
         named = what or getattr(condition, "__name__", "the condition")
         raise NotInTime(f"{named} was not true within {timeout:g} s{last}; the last events:{events or ' none'}")
 

@@ -6,10 +6,12 @@ pytest imports this for everybody who has Kumulus installed, so it imports nothi
 from __future__ import annotations
 
 import os
+import sysconfig
 import warnings
 from collections.abc import Generator, Iterator
 from contextlib import nullcontext
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -142,15 +144,21 @@ def kumulus_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add the cluster's events and its components' last lines to a failed test's report."""
+    """Add the cluster's events and its components' last lines to a failed test's report, unless Kumulus' error says it.
+
+    Of such an error, only the test's own lines are shown, but with `--full-trace`.
+    """
+    # Only a fixture that was set up is among these.
+    fixtures = getattr(item, "funcargs", {})
+    found = [fixtures[name] for name in _FIXTURES if name in fixtures]
+    answered = bool(found) and call.excinfo is not None and _is_answer(call.excinfo.value)
+    if answered and call.excinfo is not None and not item.config.getoption("fulltrace"):
+        _cut(call.excinfo.tb)
     report = yield
     if report.failed:
         item.stash[_FAILED] = True
-        # Only a fixture that was set up is among these.
-        found = getattr(item, "funcargs", {})
-        for name in _FIXTURES:
-            if report.when == "call" and name in found:
-                report.sections += list(_sections(found[name]))
+        if report.when == "call" and not answered:
+            report.sections += [each for cluster in found for each in _sections(cluster)]
     return report
 
 
@@ -232,11 +240,29 @@ def _nodes(words: list[str]) -> int | dict[str, int]:
         raise pytest.UsageError(f"kumulus_nodes is {' '.join(words)!r}; write 30, or h100=100 l4=20") from None
 
 
+def _is_answer(error: BaseException) -> bool:
+    from kumulus.testing import ClusterError
+
+    return isinstance(error, ClusterError)
+
+
+def _cut(traceback: TracebackType) -> None:
+    """End a traceback with the last line that is neither Kumulus' nor Python's."""
+    ours, pythons = str(Path(__file__).parents[1]), sysconfig.get_path("stdlib")
+    last, each = traceback, traceback.tb_next
+    while each is not None:
+        path = each.tb_frame.f_code.co_filename
+        if not path.startswith(ours) and (not path.startswith(pythons) or "site-packages" in path):
+            last = each
+        each = each.tb_next
+    last.tb_next = None
+
+
 def _sections(cluster: Cluster) -> Iterator[tuple[str, str]]:
     from kumulus.testing import ClusterError
 
     try:
-        events = cluster.events()[-_EVENTS:]
+        events = [each for each in cluster.events() if each.reason != "RegisteredNode"][-_EVENTS:]
         yield "the cluster's last events", "\n".join(map(str, events)) or "none"
     except ClusterError as error:
         yield "the cluster does not answer", str(error)

@@ -141,6 +141,12 @@ def test_crds_are_kept_as_they_are_written() -> None:
     assert "controller-gen.kubebuilder.io/version: v0.18.0\n" in found["ones.example.com"]
 
 
+def test_crds_of_files_without_separators_are_told_apart() -> None:
+    one, two = (f"apiVersion: v1\nkind: CustomResourceDefinition\nmetadata:\n  name: {each}.e\n" for each in "ab")
+    turned = "kind: CustomResourceDefinition\napiVersion: v1\nmetadata:\n  name: c.e\nspec:\n  text: |\n    kind: no\n"
+    assert charts._by_name(one + two + turned) == {"a.e": one, "b.e": two, "c.e": turned}
+
+
 PEM = "-----BEGIN PRIVATE KEY-----\nMIIEhunter2hunter2\n-----END PRIVATE KEY-----\n"
 
 

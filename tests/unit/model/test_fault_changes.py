@@ -127,6 +127,16 @@ def test_what_is_empty_is_not_in_the_plain_form_of_nodes_effects() -> None:
     assert node_effects_from({"labels": None, "taints": None}) == NodeEffects()
 
 
+def test_what_moves_is_said_and_not_what_stays() -> None:
+    def said(before: range, nodes: range) -> str:
+        return described_fault("xid", NodeEffects(), None, {"a": frozenset(before)}, {"a": frozenset(nodes)}, {}, None)
+
+    assert said(range(2), range(2, 4)) == "xid moves from 2 nodes (a-[0-1]) to 2 nodes (a-[2-3])"
+    partly = "xid moves from 1 node (a-0) to 2 nodes (a-[2-3]), on 2 → 3 nodes (a-[1-3])"
+    assert said(range(2), range(1, 4)) == partly
+    assert said(range(2), range(4)) == "xid on 2 → 4 nodes (a-[0-3])"
+
+
 def test_a_quota_is_said_and_comes_back() -> None:
     effects = OfferEffects(instance_types=("e2-*",), zones=("us-central1-*",), limits={"cpu": "64", "nodes": "10"})
     assert effects.described() == "at most 64 cpu, 10 nodes: e2-* in us-central1-*"

@@ -10,7 +10,9 @@ from urllib.parse import unquote
 
 import pytest
 
+from benchmarks import run_pages
 from benchmarks.pages import layers, needed, with_rooms
+from kumulus.extras.watch.console import bundle
 from tests.support.docs import pages, steps
 from tests.support.docs.pages import DOCS, README, ROOT
 
@@ -133,6 +135,10 @@ def test_the_site_is_built_without_a_warning_and_its_path_is_short(tmp_path: Pat
     built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
     assert (tmp_path / "start" / "index.html").exists()
+    runs = {each.stem: each.read_text() for each in (tmp_path / "runs").iterdir()}
+    assert runs == {name: bundle.page(run_pages.histories(name)) for name in run_pages.PICTURES}
+    experiments = (tmp_path / "experiments" / "index.html").read_text()
+    assert all(f'href="../runs/{name}.html"' in experiments for name in runs)
     navigation = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[2]
     path, internals, _ = navigation.partition("\n  - Internals:")
     assert internals

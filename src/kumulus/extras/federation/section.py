@@ -13,7 +13,7 @@ from kumulus.model.checks import problem
 from kumulus.model.durations import duration_problems, of, written
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.fields import checked, short_label, whole
-from kumulus.model.names import suggest
+from kumulus.model.names import instead
 from kumulus.model.pools import Pool
 from kumulus.model.quantity import ZERO, Quantity
 from kumulus.model.totals import totals
@@ -129,7 +129,7 @@ def _hub_problems(asked: FederationSpec, hub: str, every: Sequence[str]) -> Iter
     if not hub:
         yield problem(("hub",), "is missing, and the stack names no hub", "write the name of one of the clusters")
     elif asked.hub and hub not in every:
-        yield problem(("hub",), f"{shown(hub)} is none of the clusters", _one_of(hub, every))
+        yield problem(("hub",), f"{shown(hub)} is none of the clusters", instead(hub, every))
     elif not [name for name in every if name != hub]:
         yield problem((), "has no worker: the hub is the only cluster", "write more clusters")
 
@@ -141,14 +141,11 @@ def _worker_problems(asked: FederationSpec, hub: str, entries: Mapping[str, Sequ
         if name == hub:
             yield problem(where, f"{shown(name)} is the hub", "leave it out: a hub runs no Jobs of its queue")
         elif name not in entries and name not in every:
-            yield problem(where, f"{shown(name)} is none of the clusters", _one_of(name, [*entries, *every]))
+            yield problem(
+                where, f"{shown(name)} is none of the clusters", instead(name, dict.fromkeys([*entries, *every]))
+            )
 
 
 def _dispatcher_problems(asked: FederationSpec) -> Iterator[Problem]:
     if asked.stepSize is not None and asked.dispatcher == ALL_AT_ONCE:
         yield problem(("stepSize",), "has no effect where Jobs are offered to all at once", _STEPS)
-
-
-def _one_of(name: str, names: Sequence[str]) -> str:
-    near = suggest(name, names)
-    return f"write {near}" if near else f"write one of {', '.join(dict.fromkeys(names))}"

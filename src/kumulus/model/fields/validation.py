@@ -10,7 +10,7 @@ from pydantic.fields import FieldInfo
 from kumulus.model.checks import no_text, unknown_key_remedy
 from kumulus.model.errors import Problem, SpecError, path_text, shown, under
 from kumulus.model.fields import found
-from kumulus.model.names import suggest
+from kumulus.model.names import instead, suggest
 
 _EXPECTED = {
     "string_type": "a text",
@@ -162,8 +162,7 @@ def _example(where: tuple[int | str, ...], field: FieldInfo | None) -> str:
 
 def _choice(value: object, field: FieldInfo | None) -> str:
     choices = [str(choice) for choice in _literals(field.annotation)] if field else []
-    near = suggest(value, choices) if isinstance(value, str) else None
-    return f"write {near}" if near else f"write one of {', '.join(choices)}" if choices else ""
+    return instead(value, choices) if choices else ""
 
 
 def _literals(annotation: Any) -> list[object]:

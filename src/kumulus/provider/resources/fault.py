@@ -112,7 +112,7 @@ class FaultResource(InClusterResource[Properties]):
                         client,
                         record,
                         stop=op.stop,
-                        progress=_meter(op),
+                        progress=_meter(op, moved=old is not None and old.get("nodes") != inputs["nodes"]),
                         recorded=recorded_owner(old),
                         declared=self._declared_on(inputs["clusterIdentity"]),
                     )
@@ -178,9 +178,11 @@ def _wanted(record: Record) -> tuple[Any, ...]:
     return record.nodes, record.node, record.pods, record.offers
 
 
-def _meter(op: Operation) -> operations.Progress:
+def _meter(op: Operation, *, moved: bool = False) -> operations.Progress:
+    what = "old and new nodes" if moved else "nodes"
+
     def show(done: int, total: int) -> None:
         if done % 20 == 0 or done == total:
-            op.report.status(f"nodes {done:,}/{total:,}", last=done == total)
+            op.report.status(f"{what} {done:,}/{total:,}", last=done == total)
 
     return show

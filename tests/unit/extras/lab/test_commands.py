@@ -4,8 +4,10 @@ import asyncio
 import json
 import os
 import signal
+from argparse import Namespace
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +17,7 @@ from kumulus.extras.journal.undo import RUN_VARIABLE, end_commands
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.timeline import TimelineProgram
 from kumulus.extras.lab.run.commands import Commands
+from kumulus.extras.lab.run.repetition import Repetition
 from kumulus.host import processes
 from tests.support.processes import await_that
 
@@ -61,6 +64,7 @@ async def test_what_runs_in_the_background_is_not_waited_for_and_ends_with_the_r
     await commands.start(TimelineProgram(command="sleep 600", background=True), "ns")
     await asyncio.wait_for(commands.wait(lambda _: None), 10)
     assert commands.journal.changes.commands == ("sleep 600",)
+    assert commands.failed() == ""
     (verdict,) = await commands.end()
     assert (verdict.holds, verdict.found) == (True, "ran until the end")
     assert processes.with_variable(RUN_VARIABLE, commands.journal.changes.run) == []
@@ -74,11 +78,26 @@ async def test_a_check_that_is_cut_off_has_not_held(commands: Commands) -> None:
 
 
 async def test_an_operator_that_ends_by_itself_with_an_error_is_said(commands: Commands) -> None:
-    await commands.start(TimelineProgram(command="echo no such module; exit 1", background=True), "ns")
+    await commands.start(TimelineProgram(command="echo starting; echo no such module; exit 1", background=True), "ns")
     (operator,) = commands._started
     await asyncio.wait_for(operator.process.wait(), 10)
+    why = "echo starting; echo no such module; exit 1 ended with exit code 1; its last lines: starting / no such module"
+    assert commands.failed() == why
     (verdict,) = await commands.end()
     assert (verdict.holds, verdict.found) == (False, "1; its last words: no such module")
+
+
+async def test_an_operator_that_fails_ends_the_run_at_once(commands: Commands) -> None:
+    of_run: Any = Repetition.__new__(Repetition)
+    of_run.outcome = Namespace(records=Namespace(faulted=None), ended="", partial=False)
+    quiet, stop = Namespace(ended=lambda: ""), asyncio.Event()
+    experiment, client = Namespace(timeout=60), Namespace(patience=60)
+    of_run._bench = Namespace(experiment=experiment, stop=stop, switch=quiet, commands=commands, client=client)
+    of_run._listener, of_run._now, of_run._moments = Namespace(silence=lambda: (0, "")), lambda: 0.0, lambda _: None
+    await commands.start(TimelineProgram(command="exit 3", background=True), "ns")
+    under_way = asyncio.create_task(asyncio.sleep(60))
+    await asyncio.wait_for(of_run._wait([under_way], under_way, under_way), 10)
+    assert (of_run.outcome.ended, of_run.outcome.partial) == ("exit 3 ended with exit code 3", True)
 
 
 async def test_what_a_command_has_started_ends_too_even_if_it_ignores_that(commands: Commands) -> None:

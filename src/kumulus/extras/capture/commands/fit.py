@@ -6,8 +6,9 @@
     kumulus fit training.yaml --on capture/ --watch --context prod   # the clone follows prod; a line when it changes
 
 The file has a Pod, Deployment, ReplicaSet, StatefulSet or Job. The scheduler of the clone decides: pods are created
-and removed again, and none of them preempts. Your own cluster is never asked, only its clone. The exit code is 0 if all
-fit, else 1. More: docs/your-cluster.md.
+and removed again, and none of them preempts. Your own cluster is never asked, only its clone. Of a stack of your own,
+which `fit` refuses, write `kumulus capture -s dev --to dev-capture`, then --on dev-capture: it starts a second cluster
+of the same size. The exit code is 0 if all fit, else 1. More: docs/your-cluster.md.
 """
 
 from __future__ import annotations

@@ -3,13 +3,13 @@
 Like `kumulus.stackfile.rules`, they check the plain file, so that the user sees all problems at once.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from kumulus.extras.schedulers import NAMES, registry
 from kumulus.model import durations
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, shown
-from kumulus.model.names import suggest
+from kumulus.model.names import instead
 from kumulus.stackfile.plain import duplicates, items
 
 _MOMENTS = ("start", "created", "scheduled")
@@ -100,12 +100,11 @@ def _restored(raw: Mapping[str, object]) -> Iterator[Problem]:
         name = item.get("restore")
         if isinstance(name, str) and name not in struck:
             message = f"{shown(name)} is no worker that this timeline kills or partitions"
-            yield problem(("timeline", index, "restore"), message, _instead(name, list(dict.fromkeys(struck))))
+            yield problem(("timeline", index, "restore"), message, _instead(name, dict.fromkeys(struck)))
 
 
-def _instead(name: str, known: list[str]) -> str:
-    near = suggest(name, known)
-    return f"write {near}" if near else f"write one of {', '.join(known)}" if known else "leave it out"
+def _instead(name: str, known: Collection[str]) -> str:
+    return instead(name, known) if known else "leave it out"
 
 
 def _deleted(raw: Mapping[str, object]) -> Iterator[Problem]:

@@ -11,7 +11,7 @@ from kumulus.extras.lab.file.fields import MOST_JOBS, Name, Needed, Rate, Reques
 from kumulus.model.checks import problem, whole_problems
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.fields import FORM, Annotations, DurationField, Labels, LabelValue, Section, checked, found, whole
-from kumulus.model.names import label_key_mistake, suggest
+from kumulus.model.names import instead, label_key_mistake
 from kumulus.model.topology import LEVELS
 
 
@@ -149,8 +149,7 @@ DESCRIBING = (*GENERATED, "jobs", "arrival", "manifest", "replace", "schedulerNa
 def _place_problems(where: Where, raw: object) -> list[Problem]:
     if isinstance(raw, str) and (raw in PLACES or ("/" in raw and label_key_mistake(raw) is None)):
         return []
-    near = suggest(raw, PLACES) if isinstance(raw, str) else None
-    remedy = f"write {near}" if near else f"write one of {', '.join(PLACES)}, or the key of a label"
+    remedy = instead(raw, PLACES, also=", or the key of a label")
     return [problem(where, f"is {shown(raw)}, not a place", remedy)]
 
 

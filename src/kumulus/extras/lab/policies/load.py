@@ -22,7 +22,7 @@ import numpy.typing as npt
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.policies.fragmentation import Study
 from kumulus.extras.lab.policies.nodes import Flags, Nodes, Pod
-from kumulus.model.names import suggest
+from kumulus.model.names import instead
 
 PAPER: Mapping[str, str] = {
     "Random": "random",
@@ -139,9 +139,7 @@ def policy(name: str, directory: Path, limit: float) -> Policy:
         return Policy(name, importlib.import_module(_MODULES[name]), limit)
     path = directory / name
     if not name.endswith(".py"):
-        near = suggest(name, _MODULES)
-        remedy = f"write {near}" if near else f"write one of {', '.join(_MODULES)}, or the path of a Python file"
-        raise LabError(f"{name} is no policy\n  {remedy}")
+        raise LabError(f"{name} is no policy\n  {instead(name, _MODULES, also=', or the path of a Python file')}")
     if not path.is_file():
         raise LabError(f"the policy {path} is not there")
     spec = importlib.util.spec_from_file_location(f"kumulus_policy_{path.stem}", path)

@@ -16,6 +16,7 @@ from kumulus.extras.lab.measure.verdicts import ExpectationVerdict
 from kumulus.host.files import last_lines
 
 _PATIENCE = 5.0
+_LAST_LINES = 3
 
 
 @dataclass
@@ -104,6 +105,15 @@ class Commands:
         finally:
             for each in checks:
                 each.cancel()
+
+    def failed(self) -> str:
+        """How one in the background, which was to run until the end, has failed; empty while none has."""
+        for each in self._started:
+            if each.program.background and each.process.returncode:
+                lines = " / ".join(line.strip() for line in last_lines(each.log, _LAST_LINES).splitlines())
+                said = f"; its last lines: {lines}" if lines else ""
+                return f"{each.program.command} ended with exit code {each.process.returncode}{said}"
+        return ""
 
     async def end(self) -> list[ExpectationVerdict]:
         """End those that still run, by SIGTERM and after some seconds by SIGKILL; returns what came of each."""

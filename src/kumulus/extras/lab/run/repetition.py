@@ -277,7 +277,7 @@ class Repetition:
             self._moments(creating.done())
             if self._bench.stop.is_set():
                 outcome.ended, outcome.partial = "interrupted", True
-            elif why := self._bench.switch.ended():
+            elif why := self._bench.switch.ended() or self._bench.commands.failed():
                 outcome.ended, outcome.partial = why, True
             elif (silence := self._listener.silence())[0] > self._bench.client.patience:
                 outcome.ended, outcome.partial = silence[1], True
