@@ -18,7 +18,7 @@ from kumulus.model.pools import Pool
 from kumulus.model.slices import SlicePart, device_class_spec, device_uuid, parts_of, slice_manifest, slice_spec
 from kumulus.model.totals import totals
 from kumulus.nodes.catalog.instances import gpu_products
-from kumulus.runtimes.kwok.section import Options
+from kumulus.runtimes.kwok.section import KwokOptions
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.model import ClusterSpec
 from kumulus.stackfile.resource_slices import device_classes, extended_names
@@ -340,7 +340,7 @@ def test_how_devices_are_made_ready_reaches_kwok_as_the_file_says() -> None:
     bindings = {"gpu.nvidia.com": {"after": "1m30s", "failures": 0.25}, "gpu.acme.example": {"after": 0}}
     options = cluster(kwok={"deviceBindings": bindings}).kwok.options()
     # The plugin checks them once more.
-    assert Options.model_validate(options).options() == options
+    assert KwokOptions.model_validate(options).options() == options
     stages = {each["metadata"]["name"]: each["spec"] for each in claim_stages(options["deviceBindings"])}
     assert {name: each["weight"] for name, each in stages.items()} == {
         "device-ready-gpu.nvidia.com": 750,

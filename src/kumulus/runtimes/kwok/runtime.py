@@ -48,10 +48,10 @@ class KwokRuntime(Runtime):
         if not options:
             return {}
         # Imported here: most clusters have no options, and their previews need no pydantic.
-        from kumulus.runtimes.kwok.section import Options
+        from kumulus.runtimes.kwok.section import KwokOptions
         from kumulus.runtimes.section import option_problems
 
-        found = option_problems(Options, options)
+        found = option_problems(KwokOptions, options)
         added = [each for one in addition.every() for each in one.problems(options)]
         return found | {each.path: f"{each.message}; {each.remedy}" for each in added}
 

@@ -107,7 +107,7 @@ class KueueSpec(Section):
     stepSize: int | None = None
 
 
-class _Options(Kwok):
+class _KwokOptions(Kwok):
     """Options of the resource Cluster."""
 
     # Texts, too, as programs in other languages pass them: "true" and "false".
@@ -140,8 +140,8 @@ class _Options(Kwok):
 
 
 if TYPE_CHECKING:
-    Options = _Options
+    KwokOptions = _KwokOptions
 else:
     # What extras' sections of the stack's file hand over; what a program may write as well, their additions check.
     _HANDED = dict.fromkeys(extras.names("sections"), (dict[str, Any] | None, None))
-    Options = create_model("Options", __base__=_Options, __doc__=_Options.__doc__, **_HANDED)
+    KwokOptions = create_model("KwokOptions", __base__=_KwokOptions, __doc__=_KwokOptions.__doc__, **_HANDED)

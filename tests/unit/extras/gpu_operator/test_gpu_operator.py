@@ -13,7 +13,7 @@ from kumulus.model.errors import SpecError
 from kumulus.model.gfd import GPU_OPERATOR
 from kumulus.runtimes.kwok import configuration
 from kumulus.runtimes.kwok.layout import Layout
-from kumulus.runtimes.kwok.section import Options
+from kumulus.runtimes.kwok.section import KwokOptions
 from kumulus.runtimes.section import option_problems
 from kumulus.stackfile.kwok_options import local_options
 from kumulus.stackfile.load import load
@@ -34,7 +34,7 @@ def asked(base: Path, *groups: dict[str, Any], binaries: str = "bin") -> dict[st
         (base / "bin" / name).touch(mode=0o755)
     stack = {"gpuOperator": {"binaries": binaries}, "nodeGroups": groups or [group()]}
     options = local_options(load({"cluster": stack}, "dev", base))
-    assert option_problems(Options, options) == {}
+    assert option_problems(KwokOptions, options) == {}
     return dict(json.loads(json.dumps(options), parse_int=float))
 
 

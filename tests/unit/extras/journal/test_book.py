@@ -141,8 +141,8 @@ def test_a_journal_that_cannot_be_written_is_told_with_the_remedy(state: Path) -
 
 WRITING = """
 from kumulus.extras.journal.book import Journal
-from kumulus.extras.journal.changes import Changes
-made = Journal(Changes("one", "training", "5d4f", ""))
+from kumulus.extras.journal.changes import JournaledChanges
+made = Journal(JournaledChanges("one", "training", "5d4f", ""))
 number = 0
 while True:
     number += 1

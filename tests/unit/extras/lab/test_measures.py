@@ -20,13 +20,13 @@ from kumulus.extras.lab.measure.sampler import Sampler
 QUESTIONS = """
 import json
 from kumulus.extras.lab.file.measures import BETTER, MEANINGS, UNITS
-from kumulus.extras.lab.file.model import Experiment
+from kumulus.extras.lab.file.model import ExperimentSpec
 from kumulus.extras.lab.file.schema import experiment_schema
 from kumulus.extras.lab.measure.statistics import spread
 
 name = "timeToSchedule.p95"
 expect = [{"measure": name, "atMost": "5s"}]
-experiment = Experiment.checked({"name": "a", "workloads": [{"name": "w"}], "expect": expect})
+experiment = ExperimentSpec.checked({"name": "a", "workloads": [{"name": "w"}], "expect": expect})
 print(json.dumps({
     "named": [UNITS[name], BETTER[name], MEANINGS[name]],
     "schema": name in json.dumps(experiment_schema()),

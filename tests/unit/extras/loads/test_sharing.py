@@ -16,7 +16,7 @@ from kumulus.kwok.usage import SHARERS, resource_usage, selects
 from kumulus.model.lifecycles import PodSelection
 from kumulus.runtimes.kwok import configuration
 from kumulus.runtimes.kwok.layout import Layout
-from kumulus.runtimes.kwok.section import Options
+from kumulus.runtimes.kwok.section import KwokOptions
 from kumulus.runtimes.section import option_problems
 from kumulus.stackfile.kwok_options import cluster_options
 from kumulus.stackfile.model import ClusterSpec
@@ -30,7 +30,7 @@ WEB = {"name": "web", "selector": {"labels": {"app": "web"}}, "cpu": {"load": "2
 
 def options(*usages: dict[str, Any]) -> dict[str, Any]:
     found = cluster_options(ClusterSpec.checked({"podUsage": list(usages)}))
-    assert option_problems(Options, found) == {}
+    assert option_problems(KwokOptions, found) == {}
     return found
 
 

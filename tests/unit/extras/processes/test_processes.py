@@ -14,7 +14,7 @@ from kumulus.host.ports import Claims
 from kumulus.model.errors import SpecError
 from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes.kwok.layout import Layout
-from kumulus.runtimes.kwok.section import Options
+from kumulus.runtimes.kwok.section import KwokOptions
 from kumulus.runtimes.section import option_problems
 from kumulus.stackfile.model import ClusterSpec
 
@@ -97,7 +97,7 @@ def test_a_stacks_programs_are_relative_to_its_project_and_tools_are_named() -> 
     assert spec.kwok.options(Path("/project"))["processes"] == {"a/b": "/project/bin/x", "c": "kueue"}
     with pytest.raises(SpecError):
         ClusterSpec.checked({"kwok": {"processes": {"a/b:v1": "x"}}})
-    assert option_problems(Options, {"processes": {"a b": "x"}})
+    assert option_problems(KwokOptions, {"processes": {"a b": "x"}})
 
 
 def test_the_api_server_gets_the_way_to_the_pods_and_loses_it_again(tmp_path: Path) -> None:

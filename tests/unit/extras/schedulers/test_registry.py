@@ -20,8 +20,8 @@ import argparse, contextlib, io, json
 from pathlib import Path
 from kumulus.extras.lab.commands import experiment as command
 from kumulus.extras.lab.cluster.creating import _remedy
-from kumulus.extras.lab.file.load import Loaded
-from kumulus.extras.lab.file.model import Experiment
+from kumulus.extras.lab.file.load import LoadedExperiment
+from kumulus.extras.lab.file.model import ExperimentSpec
 from kumulus.extras.lab.file.schema import experiment_schema
 from kumulus.extras.lab.plan.plan import make
 from kumulus.extras.lab.plan.scheduling import has_queue_objects, queues
@@ -43,7 +43,7 @@ from tests.support.messages import pod_message
 
 def experiment(name):
     workload = {"name": "w", "workers": 2, "requests": {"cpu": "1"}, "gang": True}
-    return Experiment.checked({"name": "test", "workloads": [workload], "scheduler": {"name": name}})
+    return ExperimentSpec.checked({"name": "test", "workloads": [workload], "scheduler": {"name": name}})
 
 try:
     experiment("tpy")
@@ -61,14 +61,16 @@ pod = captured_pod({"metadata": metadata, "spec": {"containers": [{"name": "c"}]
 seen = pod_from(pod_message(metadata=metadata))
 band = {"apiVersion": API, "kind": "Band", "metadata": BAND, "spec": {"queue": "l", "more": 1}, "status": {"mood": "m"}}
 posted = putting.posted({"apiVersion": API, "kind": "Band", "metadata": BAND})
-request = requests.Request(0.0, "delete", "", "v1", "pods", "", "n", "p", user="a:toy-scheduler-1")
+request = requests.ApiRequest(0.0, "delete", "", "v1", "pods", "", "n", "p", user="a:toy-scheduler-1")
 print(json.dumps({
     "captured": captured("Band", band, API),
     "annotations": pod["annotations"],
     "role": "resources: [bands]" in kinds.cluster_role(),
     "put": [posted["spec"], putting.path_of("Band", band)],
     "known": is_known_key("toy.example.com/line"),
-    "replayed": [kept.GROUPS["toy.example.com", "bands"], (API, "Band") in recording.kinds(), kept.queue_of(band)],
+    "replayed": [
+        kept.GROUPS["toy.example.com", "bands"], (API, "Band") in recording.recorded_kinds(), kept.queue_of(band)
+    ],
     "policy": "{group: toy.example.com}" in replay.policy(),
     "preempts": requests.by_scheduler(request),
     "seen": [seen.queue, seen.job],
@@ -79,7 +81,7 @@ print(json.dumps({
     "stays": kwok_workloads.place_of(b"/registry/toy.example.com/lines/l", frozenset({"toy.example.com/lines"})),
     "schema": "toy" in json.dumps(experiment_schema()),
     "refused": refused,
-    "plan": [each["kind"] for each in make(Loaded(checked, Path()), {}).jobs[0].objects],
+    "plan": [each["kind"] for each in make(LoadedExperiment(checked, Path()), {}).jobs[0].objects],
     "makes queues": has_queue_objects("toy"),
     "queues": queues("toy", checked.workloads, set(), {"cpu": "9"}),
     "command": shown.getvalue(),

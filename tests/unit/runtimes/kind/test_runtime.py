@@ -650,11 +650,11 @@ async def test_what_a_killed_create_left_is_removed_by_the_next(bench: Bench) ->
     killed = f"""
 import asyncio
 from unittest.mock import Mock
-from kumulus.runtimes.base import Wanted
+from kumulus.runtimes.base import WantedControlPlane
 from kumulus.runtimes.kind import creating
 from kumulus.runtimes.kind.runtime import KindRuntime
 creating.executable = lambda: {bench.tools.kind!r}
-wanted = Wanted("dev", {ME!r}, {str(bench.home)!r}, "", {{}})
+wanted = WantedControlPlane("dev", {ME!r}, {str(bench.home)!r}, "", {{}})
 asyncio.run(KindRuntime().create(wanted, Mock(), asyncio.Event()))
 """
     bench.tools.answers("kind create", seconds=60)
