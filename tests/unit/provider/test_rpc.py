@@ -949,6 +949,17 @@ cluster_inputs = st.builds(
 )
 
 
+async def test_an_identity_that_is_no_text_is_previewed_without_a_defect() -> None:
+    inputs = {**INPUTS, "kubeconfig": "/nowhere/kubeconfig.yaml", "clusterIdentity": []}
+    old = struct({**INPUTS, "kubeconfig": "/nowhere/kubeconfig.yaml"})
+    async with serving(resources()) as plugin:
+        request = provider_pb2.UpdateRequest(
+            urn=POOL, id="x", olds=old, news=struct(inputs), old_inputs=old, preview=True
+        )
+        answer = await plugin.stub.Update(request)
+    assert "clusterIdentity" in answer.properties
+
+
 @settings(max_examples=80, deadline=None)
 @given(data=st.data())
 async def test_no_request_however_malformed_meets_a_defect(data: st.DataObject) -> None:

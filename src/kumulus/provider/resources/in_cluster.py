@@ -266,7 +266,8 @@ class InClusterResource(Resource, Generic[Wanted]):
         return dict(found).get(urn, found[-1][1]) if found else None
 
     def _whereabouts(self, properties: Properties) -> tuple[object, ...]:
-        return (properties.get("clusterIdentity"), *self.place_of(properties))
+        # As text, whatever a state that was edited by hand has there.
+        return (str(properties.get("clusterIdentity")), *self.place_of(properties))
 
     async def _put_right(self, op: Operation, resource_id: str, declared: Properties, outputs: Properties) -> None:
         op.report.info(f"{self.title(declared)} stays, as the stack still declares it")
