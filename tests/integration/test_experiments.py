@@ -129,6 +129,29 @@ async def test_a_program_of_ones_own_has_the_report_of_its_experiment(lab: Lab) 
     assert lab.left() == []
 
 
+async def test_pods_of_others_take_up_room_until_they_go(lab: Lab) -> None:
+    pods = "/api/v1/namespaces/default/pods"
+    container = {"name": "c", "image": "none", "resources": {"limits": REQUESTS}}
+    spec = {"containers": [container], "nodeSelector": {"lab": "here"}, "tolerations": TOLERATIONS}
+    others = [f"of-others-{number}" for number in range(2)]
+    for name in others:
+        lab.plane.api.create(pods, {"metadata": {"name": name}, "spec": spec})
+    lab.plane.api.until(pods, lambda found: all(found[name]["spec"].get("nodeName") for name in others))
+    shares = []
+
+    def go(outcome: RepetitionOutcome) -> None:
+        shares.append(outcome.records.allocation.share())
+        while others:
+            lab.plane.api.delete(f"{pods}/{others.pop()}?gracePeriodSeconds=0")
+
+    lab.on_sample = go
+    test = only(await lab.run(workloads=[lab.workload(jobs=8, workers=1)], until="running"))
+    assert test.details.ended == "all pods are running"
+    assert shares[0] >= 0.25
+    measures = test.details.measures
+    assert (measures["gpus.allocated"], measures["allocation.gpu"], measures["allocation.gpuEnd"]) == (64, 1, 1)
+
+
 async def test_zone_affinity_admits_jobs_in_part_while_gpus_are_free(lab: Lab) -> None:
     # Two jobs of three fill three nodes of each zone; the third finds one node in each, and may use one of them only.
     first = lab.workload(name="first", jobs=2, workers=3, affinity={"required": "zone"})

@@ -62,12 +62,13 @@ class Watched:
 
 
 @asynccontextmanager
-async def watching(cluster: Cluster) -> AsyncIterator[Watched]:
+async def watching(cluster: Cluster, others: bool = False) -> AsyncIterator[Watched]:
     """A listener that has seen what there is, after what was there before has been accounted for."""
     async with listening(cluster.handle) as address, Client(Connection(address, "test"), patience=2) as client:
         found, synced = Watched(client), asyncio.Event()
         await occupy(client, found.records)
-        task = asyncio.create_task(found.listener.pods(SPACE, synced))
+        watch = found.listener.others if others else found.listener.pods
+        task = asyncio.create_task(watch(SPACE, synced))
         try:
             async with asyncio.timeout(5):
                 await synced.wait()
@@ -86,6 +87,21 @@ async def test_a_pod_that_was_there_before_takes_its_place_once() -> None:
         cluster.pods.clear()
         cluster.lost.set()
         await until(lambda: not found.records.allocation.gpus)
+
+
+async def test_a_pod_of_others_takes_up_room_until_it_goes() -> None:
+    """Pods of a Job that was deleted just before a run were counted for as long as the run lasted."""
+    cluster = Cluster(pod("of-others", "o"), pod("stays", "s"))
+    async with watching(cluster, others=True) as found:
+        assert found.records.allocation.gpus == 2
+        cluster.pods = [pod("of-others", "o2"), pod("came", "c")]
+        cluster.lost.set()
+        await until(lambda: set(found.records._strangers) == {"o2", "c"})
+        assert found.records.allocation.gpus == 2
+        cluster.pods.clear()
+        cluster.lost.set()
+        await until(lambda: not found.records.allocation.gpus)
+        assert not found.records.pods
 
 
 async def test_a_pod_that_was_replaced_under_its_name_while_nothing_was_heard_has_ended() -> None:

@@ -102,6 +102,14 @@ class Listeners:
 
         await _all([watch(each) for each in (self._hub, *self._workers.values())], synced)
 
+    async def others(self, namespace: str, synced: asyncio.Event) -> None:
+        """Watch the pods of others on all workers; see :meth:`Listener.others`."""
+
+        def watch(listener: Listener) -> _Watch:
+            return lambda event: listener.others(namespace, event)
+
+        await _all([watch(each) for each in self._workers.values()], synced)
+
     async def nodes(self, product_label: str, prices: Prices, synced: asyncio.Event) -> None:
         """Watch the nodes of all workers; see :meth:`Listener.nodes`."""
 

@@ -117,6 +117,17 @@ class Listener:
         where = None if namespace else {"labelSelector": WORKLOAD_LABEL}
         await self._listen(follow(self._client, path, where, codec=MessageCodec("Pod")), self._pod, synced)
 
+    async def others(self, namespace: str, synced: asyncio.Event) -> None:
+        """Watch the pods of others that have a node, where they take up room until they go, until cancelled.
+
+        Args:
+            namespace: the experiment's, whose pods are those of :meth:`pods`; without one, all workloads' pods are.
+        """
+        bound = f"spec.nodeName!=,{UNFINISHED}"
+        where = {"fieldSelector": f"{bound},metadata.namespace!={namespace}"} if namespace else {"fieldSelector": bound}
+        where |= {} if namespace else {"labelSelector": f"!{WORKLOAD_LABEL}"}
+        await self._listen(follow(self._client, PODS, where, codec=MessageCodec("Pod")), self._other, synced)
+
     async def nodes(self, product_label: str, prices: Prices, synced: asyncio.Event) -> None:
         """Watch the nodes until cancelled; raises the same errors as :meth:`pods`."""
         taints: dict[str, tuple[tuple[str, str], ...]] = {}
@@ -229,6 +240,17 @@ class Listener:
         if self._placement is not None:
             self._placement.pod(event.key, event.item, event.kind == "DELETED", self._cluster)
 
+    def _other(self, event: WatchEvent[Any], now: float, since: float) -> None:
+        gone = event.kind == "DELETED" or event.item is None
+        pod = None if gone else pod_view(event.item, self._known)
+        if (before := self._uids.pop(event.key, "")) and (pod is None or before != pod.uid):
+            self._records.gone(before, now, since)
+        if pod is not None:
+            self._uids[event.key] = pod.uid
+            self._records.stranger(pod._replace(node=in_cluster(self._cluster, pod.node)))
+        if self._placement is not None:
+            self._placement.pod(event.key, event.item, gone, self._cluster)
+
     def _gone(self, uid: str, now: float, since: float) -> None:
         self._records.gone(uid, now, since)
         if self._on_pod is not None:
@@ -239,17 +261,16 @@ def _taints(message: Any) -> tuple[tuple[str, str], ...] | None:
     return None if message is None else tuple(sorted((each.key, each.effect) for each in message.spec.taints))
 
 
-async def occupy(
-    client: Client, records: ExperimentRecords, placement: PlacementRecorder | None = None, cluster: str = ""
-) -> None:
-    """Account for the pods that exist before the experiment; those outside its namespaces are assumed to stay."""
-    bound = {"fieldSelector": f"spec.nodeName!=,{UNFINISHED}"}
+async def occupy(client: Client, records: ExperimentRecords, cluster: str = "") -> None:
+    """Account for pods of workloads that exist before the experiment, as `setup` may have made: they are not its own.
+
+    All other pods are those of :meth:`Listener.others`.
+    """
+    bound = {"fieldSelector": f"spec.nodeName!=,{UNFINISHED}", "labelSelector": WORKLOAD_LABEL}
     async for page in client.listed(PODS, MessageCodec("Pod"), bound):
         for each in page:
             pod = pod_view(each)
             records.stranger(pod._replace(node=in_cluster(cluster, pod.node)))
-            if placement is not None:
-                placement.pod(f"{each.metadata.namespace}/{each.metadata.name}", each, gone=False, cluster=cluster)
 
 
 class PricedNodes:

@@ -64,7 +64,7 @@ class FederatedRepetition:
         title, stop = bench.experiment.name, bench.stop
         await self._session.enter(bench.client, self._name, title, bench.owner, self._plan.setup, self._now, stop)
         for each in self._session.members:
-            await occupy(each.client, self._outcome.records, self._outcome.placement, each.name)
+            await occupy(each.client, self._outcome.records, each.name)
 
     def begin(self) -> None:
         """Begin the measurement: earlier changes of the hub's connections to workers only prepared it."""

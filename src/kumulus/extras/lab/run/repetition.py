@@ -128,7 +128,7 @@ class Repetition:
             if self._federated is not None:
                 await self._federated.enter()
             else:
-                await occupy(bench.client, self.outcome.records, self.outcome.placement)
+                await occupy(bench.client, self.outcome.records)
             await self._measured()
         finally:
             await self._undo()
@@ -173,13 +173,14 @@ class Repetition:
         await self._creator.remove_outside()
 
     async def _measured(self) -> None:
-        synced = [asyncio.Event() for _ in range(5)]
+        synced = [asyncio.Event() for _ in range(6)]
         namespace = "" if self._replayers else self._name
         product_label, known = self._bench.experiment.productLabel, self._bench.prices
         listening = [
             asyncio.create_task(self._listener.pods(namespace, synced[0])),
             asyncio.create_task(self._listener.nodes(product_label, known, synced[1])),
             asyncio.create_task(self._listener.slices(synced[2])),
+            asyncio.create_task(self._others(namespace, synced[1], synced[5])),
         ]
         arriving = self._bench.arriving
         if isinstance(self._listener, Listener) and arriving is not None and arriving.claims is not None:
@@ -209,6 +210,11 @@ class Repetition:
                 used = await self._bench.arriving.used(complete=created)
                 if used is not None:
                     self.outcome.policy = used.model_copy(update={"cpu": time.process_time() - before})
+
+    async def _others(self, namespace: str, nodes: asyncio.Event, synced: asyncio.Event) -> None:
+        # A history has a pod's node without its place if the pod is heard of first.
+        await nodes.wait()
+        await self._listener.others(namespace, synced)
 
     async def _go(self, listening: Sequence[asyncio.Task[None]]) -> None:
         outcome, sampler = self.outcome, self.outcome.sampler
