@@ -240,6 +240,9 @@ class Details(Part):
     """What a repetition came to."""
 
     ended: str = Field(description="why it ended")
+    speed: float = Field(
+        default=1.0, description="how many times faster than recorded its traces were played; 1 if not all alike"
+    )
     measures: dict[str, float] = Field(description="by the names of docs/experiments.md")
     not_measured: dict[str, tuple[float, float | None]] = Field(
         default_factory=dict,
