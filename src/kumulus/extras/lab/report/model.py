@@ -54,6 +54,7 @@ class SchedulerUsed(Part):
     name: str
     settings: dict[str, str] = Field(description="its version and flags, its limits of requests among them")
     config: str = Field(default="", description="the name of the user's own configuration or program; empty for none")
+    why: bool = Field(default=False, description="whether it logged how it decides, which makes it slower")
 
 
 class Metadata(Part):
