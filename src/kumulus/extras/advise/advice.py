@@ -19,6 +19,7 @@ from kumulus.extras.advise.demand import ORDERS, PodShape, Unadvisable, Workload
 from kumulus.extras.advise.offers import MachineOffers, Offer, useful, without
 from kumulus.extras.advise.programme import Programme
 from kumulus.kube import yaml_writing
+from kumulus.model.gfd import GPU_PRODUCT_LABEL, GPU_RESOURCE
 from kumulus.model.names import dns_safe
 from kumulus.model.pools import REGION_LABEL
 from kumulus.model.words import counted, listed
@@ -240,6 +241,9 @@ def lines(advice: Advice) -> Iterator[str]:
     nodes = sum(number for _, number in advice.nodes)
     kinds = counted(len({offer.kind for offer, _ in advice.nodes}), "type")
     yield f"# {counted(advice.pods, 'pod')} on {counted(nodes, 'node')} of {kinds}"
+    for offer, number in advice.nodes:
+        if product := offer.labels.get(GPU_PRODUCT_LABEL):
+            yield f"# {number:,} × {offer.kind}, each {offer.has.get(GPU_RESOURCE, 0)} × {product}"
     yield f"# price        ${advice.hourly:,.2f}/h"
     yield f"# lower bound  ${advice.bound:,.2f}/h: no fleet of these types costs less"
     yield f"# gap          {advice.gap:.1%}".replace("%", " %")

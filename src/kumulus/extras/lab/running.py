@@ -307,6 +307,7 @@ class Run:
                 name=experiment.scheduler.name,
                 settings=dict(switch.settings),
                 config=Path(experiment.scheduler.config or experiment.scheduler.binary).name,
+                why=experiment.why,
             ),
             client_settings=components.settings(),
             creator={"connections": str(self._client.connections), "qps": "unlimited"},

@@ -229,6 +229,15 @@ def test_the_answer_is_the_node_groups_of_a_stack_file() -> None:
     assert "# 7 pods on 7 nodes of 1 type" in text
     assert "# price        $0.94/h" in text
     assert "&id" not in text
+    assert " × " not in text, "without GPUs there is nothing to name"
+
+
+def test_a_type_with_gpus_is_named_with_its_gpus() -> None:
+    container = {"resources": {"requests": {"nvidia.com/gpu": "8"}}}
+    pods = made([Pods("train", {"containers": [container]}, {}, 3)])
+    zones = ["us-central1-a", "us-central1-b"]
+    text = list(lines(advise(pods, of_catalog(("g2-standard-96",), zones, catalog()), seconds=SECONDS)))
+    assert text[1] == "# 3 × g2-standard-96, each 8 × NVIDIA-L4"
 
 
 def in_region(region: str) -> PodShape:

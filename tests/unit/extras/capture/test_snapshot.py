@@ -290,7 +290,7 @@ def test_the_command_captures_from_it(tmp_path: Path, capsys: pytest.CaptureFixt
     file = written(tmp_path, bolt.file(bolt.history(values())))
     sum_ = hashlib.sha256(file.read_bytes()).digest()
     assert main(["capture", "--from", str(file), "--to", str(tmp_path / "out")]) == 0
-    assert "captured 2 nodes in 1 groups and 1 pods of 1 shapes" in capsys.readouterr().out
+    assert "captured 2 nodes in 1 group and 1 pod of 1 shape into" in capsys.readouterr().out
     assert "ClusterQueue" in (tmp_path / "out" / "workload.yaml").read_text()
     assert hashlib.sha256(file.read_bytes()).digest() == sum_
     file.write_bytes(file.read_bytes()[:9000])

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from kumulus.extras.lab.file.load import loaded_from
+from kumulus.extras.lab.file.load import LoadedExperiment, loaded_from
 from kumulus.extras.lab.plan.plan import make
 from kumulus.extras.lab.report.fidelity import concerning
 from kumulus.extras.lab.report.junit import junit
+from kumulus.extras.lab.report.making import speed_of
 from kumulus.extras.lab.report.text import lines
 from tests.support.reports import report
 
@@ -56,15 +57,31 @@ def test_a_replay_that_is_faster_than_was_exact_is_warned_about(speed: int, word
     (tmp_path / "jobs.csv").write_text("arrival,gpus,duration\n1,1,60\n")
     columns = {name: name for name in ("arrival", "gpus", "duration")}
 
+    def played(*speeds: int) -> LoadedExperiment:
+        traces = [{"file": "jobs.csv", "columns": {**columns, "size": ""}, "speed": speed} for speed in speeds]
+        workloads = [
+            {"name": f"w{number}", "requests": {"cpu": "1"}, "arrival": {"trace": trace}}
+            for number, trace in enumerate(traces)
+        ]
+        return loaded_from({"name": "x", "workloads": workloads}, tmp_path, "x", "")
+
     def of(speed: int) -> list[str]:
-        trace = {"file": "jobs.csv", "columns": {**columns, "size": ""}, "speed": speed}
-        workload = {"name": "w", "requests": {"cpu": "1"}, "arrival": {"trace": trace}}
-        loaded = loaded_from({"name": "x", "workloads": [workload]}, tmp_path, "x", "")
-        return concerning(loaded.experiment, make(loaded, {}))
+        return concerning(played(speed).experiment, make(played(speed), {}))
 
     assert of(1) == []
+    assert [speed_of(played(*each).experiment) for each in ((speed,), (speed, speed), (speed, 3))] == [speed, speed, 1]
     (line,) = of(speed)
     assert line.startswith(f"speed {speed}: a replay at {words}, with jobs of ")
+
+
+def test_what_a_faster_replay_cost_and_waited_is_said_in_the_traces_own_time_too() -> None:
+    made = report(measures=[{"cost.total": 0.5, "gpuHours.used": 2.0, "timeToSchedule.p99": 0.25, "makespan": 9.0}])
+    plain = list(lines(made))
+    assert not any("trace's time" in line for line in plain)
+    made.results.tests[0].details.speed = 180.0
+    [said] = set(lines(made)) - set(plain)
+    assert said.split("× ")[0].strip() == "in the trace's time"
+    assert said.endswith("× 180: about cost.total $90.00, gpuHours.used 360 GPU-h, timeToSchedule.p99 45.00 s")
 
 
 def test_the_text_and_junit_say_what_a_run_is_not_to_be_trusted_for_and_what_is_assumed() -> None:

@@ -1,6 +1,7 @@
 """The fragmentation of a run from the events of its report, and the command that shows it."""
 
 import json
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -142,6 +143,20 @@ def test_a_moment_of_a_run_is_drawn_with_what_came_of_it(tmp_path: Path, capsys:
     said = capsys.readouterr().out
     assert said.startswith(f"wrote {target}: 31 % of the GPUs allocated at 5.0 s, 2 of 5 pods had a node, 0 of 1 job")
     assert target.read_bytes().startswith(b"\x89PNG")
+    history = recorded().history
+    history.about["unheard"] = [
+        "the client stood still for 0.13 s",
+        "its watches were interrupted 7 times",
+        "a time is not known of 9 pods",
+    ]
+    save(history, Path(file))
+    target = target.with_suffix(".svg")
+    assert main.main(["experiment", "show", file, file, "--picture", str(target)]) == 0
+    texts = re.findall("<text[^>]*>([^<]*)</text>", target.read_text(encoding="utf-8"))
+    at = texts.index(
+        "not all was heard in time: the client stood still for 0.13 s; its watches were interrupted 7 times; a"
+    )
+    assert texts[at + 1] == "time is not known of 9 pods"
     for wrong, words in (
         (["--picture", "run.jpg"], "run.jpg does not say what picture"),
         (["--picture", str(target), "--at", "x"], "--at is x; write a time"),

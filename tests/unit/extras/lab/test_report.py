@@ -316,6 +316,16 @@ def test_a_comparison_is_unfair_when_more_than_the_scheduler_differs() -> None:
     assert list(compare.unfair([one, ended])) == ["20261121-160000-def456 did not come to its end: interrupted"]
 
 
+def test_a_comparison_is_unfair_when_only_one_scheduler_logged_how_it_decides() -> None:
+    one, slow = report(), report("20261121-160000-def456")
+    slow.metadata.scheduler.why = True
+    assert list(compare.unfair([one, slow])) == [
+        "logs of how the scheduler decides differ: none in 20261121-150000-abc123, --why in 20261121-160000-def456"
+    ]
+    one.metadata.scheduler.why = True
+    assert list(compare.unfair([one, slow])) == []
+
+
 def test_only_what_differs_is_named() -> None:
     clusters = [
         ReportedCluster(name="s", version="v1.35.4", nodes=30, gpus={"a100 z1": 64, "h100 z1": 8, **more}, local=True)

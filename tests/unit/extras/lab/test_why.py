@@ -49,6 +49,16 @@ def test_of_a_pod_it_says_what_refused_nodes_and_what_scored_them() -> None:
     ]
 
 
+def test_next_to_a_drawn_node_is_said_to_be_the_best_of_the_lower_ones() -> None:
+    lower = ScoredNode("b", 150, {"NodeResourcesFit": 50})
+    (said,) = (line for line in explained(Decision("n/a", "x", 9, 9, CHOSEN, 4, lower)) if "decided" in line)
+    assert said.endswith(
+        "one of 4 nodes with the highest score, drawn by kube-scheduler; next to it the best of the lower ones"
+    )
+    (said,) = (line for line in explained(Decision("n/a", "x", 9, 9, CHOSEN, 4, CHOSEN)) if "decided" in line)
+    assert said.endswith("drawn by kube-scheduler")
+
+
 def test_where_the_filters_are_not_known_it_says_why() -> None:
     unknown = Decision("n/a", "x", 10, 6, CHOSEN, 1, passed=6, unknown="an attempt came between")
     assert "  refused by      not known: an attempt came between" in explained(unknown)

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.cli import which
 from kumulus.cli.errors import UserError, refuse_others, taken
+from kumulus.model.words import counted
 
 if TYPE_CHECKING:
     from kumulus.extras.capture.spool import Spool
@@ -126,8 +127,8 @@ def _tell(args: argparse.Namespace, written: WrittenCapture, table: Path) -> Non
         print(json.dumps({**about, "leftOut": written.missing, **words}, indent=2))
         return
     print(
-        f"captured {counts['Node']:,} nodes in {written.groups:,} groups and {counts['Pod']:,} pods of "
-        f"{written.shapes:,} shapes into {args.to}"
+        f"captured {counted(counts['Node'], 'node')} in {counted(written.groups, 'group')} and "
+        f"{counted(counts['Pod'], 'pod')} of {counted(written.shapes, 'shape')} into {args.to}"
     )
     for kind, why in sorted(written.missing.items()):
         print(f"  left out: {kind}: {why}")

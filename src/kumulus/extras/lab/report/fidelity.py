@@ -46,7 +46,7 @@ def concerning(experiment: ExperimentSpec, plan: RepetitionPlan) -> list[str]:
     there = {sign for sign, shows in _SIGNS.items() if any(map(shows, specs))}
     lines = sorted((rule for rule in rules() if rule.concerns in there), key=lambda rule: -rule.weight)
     found = [f"this run is not to be trusted where it {rule.consequence} (docs/fidelity.md)" for rule in lines]
-    return [*found, *(line for speed in sorted(_speeds(experiment)) for line in _hurried(speed))]
+    return [*found, *(line for speed in sorted(speeds(experiment)) for line in _hurried(speed))]
 
 
 def _specs(made: Mapping[str, Any]) -> Iterator[Spec]:
@@ -78,7 +78,7 @@ CONCERNS = tuple(_SIGNS)
 """What a line may concern."""
 
 
-def _speeds(experiment: ExperimentSpec) -> set[float]:
+def speeds(experiment: ExperimentSpec) -> set[float]:
     """The factors by which its workloads are replayed faster than they were recorded."""
     played = [each.replay or each.arrival.trace for each in experiment.workloads]
     return {each.speed for each in played if each is not None}

@@ -18,6 +18,7 @@ from kumulus.extras.lab.measure.summary import by_reason, measures
 from kumulus.extras.lab.measure.verdicts import verdicts
 from kumulus.extras.lab.plan.asked import users_planned
 from kumulus.extras.lab.plan.plan import RepetitionPlan
+from kumulus.extras.lab.report.fidelity import speeds
 from kumulus.extras.lab.report.model import (
     ByCluster,
     ByUser,
@@ -65,6 +66,7 @@ def test_of(
     first = sampler.counted[0].counted if sampler.counted else 0
     details = Details(
         ended=outcome.ended,
+        speed=speed_of(experiment),
         measures={name: _rounded(name, value) for name, value in only_known(measured).items()},
         not_measured={
             name: (_rounded(name, each.least), None if math.isinf(each.most) else _rounded(name, each.most))
@@ -92,6 +94,12 @@ def test_of(
         thresholds=[Judged(expected=each.what, holds=each.holds, found=each.found) for each in judged],
         details=details,
     )
+
+
+def speed_of(experiment: ExperimentSpec) -> float:
+    """How many times faster than recorded its traces and recordings are played; 1 if not all alike."""
+    found = speeds(experiment)
+    return found.pop() if len(found) == 1 else 1.0
 
 
 def _rounded(name: str, value: float) -> float:

@@ -54,6 +54,7 @@ class SchedulerUsed(Part):
     name: str
     settings: dict[str, str] = Field(description="its version and flags, its limits of requests among them")
     config: str = Field(default="", description="the name of the user's own configuration or program; empty for none")
+    why: bool = Field(default=False, description="whether it logged how it decides, which makes it slower")
 
 
 class Metadata(Part):
@@ -240,6 +241,9 @@ class Details(Part):
     """What a repetition came to."""
 
     ended: str = Field(description="why it ended")
+    speed: float = Field(
+        default=1.0, description="how many times faster than recorded its traces were played; 1 if not all alike"
+    )
     measures: dict[str, float] = Field(description="by the names of docs/experiments.md")
     not_measured: dict[str, tuple[float, float | None]] = Field(
         default_factory=dict,

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
+from textwrap import wrap
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -23,6 +24,8 @@ _ILL: dict[State, str] = {"cordoned": COLOURS[6], "faulted": COLOURS[1], "not re
 _SHADES = LinearSegmentedColormap.from_list("allocated", [_FREE, _FULL])
 # Nodes next to each other for each one below another: a panel is that much wider than it is high.
 _WIDER = 2.2
+# So many letters of a heading are as wide as a panel.
+_LETTERS = 104
 
 
 def write(histories: Sequence[History], at: int | None, file: Path) -> None:
@@ -42,6 +45,11 @@ def write(histories: Sequence[History], at: int | None, file: Path) -> None:
 
 def result(history: History) -> str:
     """What came of a run, in a line: what was so when the most pods had a node, and how much ever was placed."""
+    return "; ".join(_result(history))
+
+
+def _result(history: History) -> list[str]:
+    """What came of a run and, if not all of it was heard, what was not."""
     when = fullest(history)
     then, last = moment(history, when), moment(history, history.end)
     gpus = then.allocatable.gpus
@@ -50,8 +58,9 @@ def result(history: History) -> str:
     whole = sum(job.whole >= 0 for job in last.jobs.values())
     jobs = f", {whole:,} of {counted(len(history.jobs), 'job')} whole" if history.jobs else ""
     unheard = history.about.get("unheard") or []
-    lacks = "; not all was heard in time: " + "; ".join([unheard] if isinstance(unheard, str) else unheard)
-    return f"{share}{len(placed):,} of {counted(len(history.pods), 'pod')} had a node{jobs}{lacks if unheard else ''}"
+    lacks = "not all was heard in time: " + "; ".join([unheard] if isinstance(unheard, str) else unheard)
+    came = f"{share}{len(placed):,} of {counted(len(history.pods), 'pod')} had a node{jobs}"
+    return [came, lacks] if unheard else [came]
 
 
 def _map(axes: Axes, history: History, then: HistoryMoment, when: int) -> None:
@@ -74,8 +83,9 @@ def _map(axes: Axes, history: History, then: HistoryMoment, when: int) -> None:
     axes.spines[:].set_visible(False)
     gpus = then.allocatable.gpus
     share = f", {then.taken.gpus:,} of {gpus:,} GPUs allocated" if gpus else ""
-    lines = (str(history.about.get("title", ""))[:80], result(history), f"at {when / 1000:,.1f} s{share}")
-    axes.set_title("\n".join(lines), fontsize=8, loc="left")
+    lines = (str(history.about.get("title", ""))[:80], *_result(history), f"at {when / 1000:,.1f} s{share}")
+    wrapped = [each for line in lines for each in wrap(line, _LETTERS)]
+    axes.set_title("\n".join(wrapped), fontsize=8, loc="left")
     states = [(state, _ILL[state]) for state in STATES if state in _ILL and then.states[state]]
     known = [("nothing allocated", _FREE), ("all", _FULL), *states]
     patches = [Patch(color=colour, label=name) for name, colour in known]

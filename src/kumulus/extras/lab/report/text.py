@@ -25,6 +25,9 @@ _ALWAYS = (
 )  # fmt: skip
 
 _IF_ANY = ("work.lost",)
+# What grows with the time that a run takes, and is said in a trace's own time, too.
+_PLAYED = ("cost.total", "gpuHours.used", "timeToSchedule.p50", "timeToSchedule.p99")
+_TRACE = "in the trace's time"
 _SHOWN = (50, 90, 95, 100, 110, 120, 130)
 _UNHEARD = ("client.stall", "client.interruptions", "pods.untimed")
 MEASURES = (*_UNHEARD, "pods.assumed")
@@ -76,6 +79,9 @@ def _test(test: Test) -> Iterator[str]:
     yield f"  {'pods scheduled':<{width}} {scheduled} of {created}, {pending} pending, in {lasted}"
     for name in names:
         yield f"  {name:<{width}} {value(test, name)}{_meanwhile(test, name)}"
+    if played := [name for name in _PLAYED if name in details.measures and details.speed != 1]:
+        long = [f"{name} {shown(UNITS[name], details.measures[name] * details.speed)}" for name in played]
+        yield f"  {_TRACE:<{width}} × {details.speed:g}: about {', '.join(long)}"
     for what in unheard([test]):
         yield f"  {'not heard':<{width}} {what}"
     for what in assumed([test]):

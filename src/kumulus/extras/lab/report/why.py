@@ -110,7 +110,9 @@ def _lines(decision: Decision) -> Iterator[str]:
 
 def _decided(decision: Decision) -> str:
     if decision.equal > 1:
-        return f"one of {decision.equal} nodes with the highest score, drawn by kube-scheduler"
+        lower = decision.chosen and decision.next and decision.next.total < decision.chosen.total
+        then = "; next to it the best of the lower ones" if lower else ""
+        return f"one of {decision.equal} nodes with the highest score, drawn by kube-scheduler{then}"
     return _way(decision)
 
 
