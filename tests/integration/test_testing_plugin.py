@@ -133,6 +133,13 @@ def test_a_mistake_in_a_test_is_answered_with_the_message_and_the_tests_own_line
     assert "kumulus/testing/" in run(folder, mistake, "--full-trace").stdout
 
 
+def test_a_mistake_in_a_mark_is_answered_with_the_message_and_the_tests_line(folder: Path) -> None:
+    mark = "import pytest\n\n@pytest.mark.kumulus(nodes={'h1000': 5})\n"
+    done = run(folder, f"{mark}def test_typo(kumulus_cluster):\n    pass\n")
+    assert "write h100\n\ntest_mine.py:3: ClusterError" in done.stdout, done.stdout
+    assert len(done.stdout.splitlines()) < 25, done.stdout
+
+
 def test_pyproject_says_what_the_cluster_is_like_and_an_option_names_another_file(folder: Path) -> None:
     (folder / "pytest.ini").unlink()
     written = folder / "pyproject.toml"

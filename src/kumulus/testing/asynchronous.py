@@ -81,6 +81,7 @@ class AsyncCluster:
         self._points: Points | None = None
         self._kept = False
         self._faults = 0
+        self._programs: list[programs.Program] = []
 
     async def __aenter__(self) -> Self:
         return await self.start()
@@ -202,9 +203,10 @@ class AsyncCluster:
             command: its name or path, and its arguments.
 
         Raises:
-            ClusterError: there is no such program.
+            ClusterError: there is no such program; or at the end of a block that has no error itself, the program has
+                ended by itself with another exit code than 0.
         """
-        return programs.running(command, {**os.environ, **self.env})
+        return programs.running(command, {**os.environ, **self.env}, self._programs)
 
     async def apply(self, manifests: Manifests, *, namespace: str = "") -> list[dict[str, Any]]:
         """Apply manifests on the server's side, in their order; returns the objects as they are stored.
@@ -234,8 +236,10 @@ class AsyncCluster:
 
         Raises:
             NotInTime: it was not true in time; the message has the last assertion and the cluster's last events.
+            ClusterError: it was not true, and a program of `run` has ended by itself with an error.
         """
         ends, last, pause = time.monotonic() + timeout, "", _LOOK_EVERY
+        named = what or getattr(condition, "__name__", "the condition")
         while True:
             try:
                 answer = condition()
@@ -244,6 +248,8 @@ class AsyncCluster:
                     return found
             except AssertionError as error:
                 last = f": {error}" if str(error) else ""
+            for program in list(self._programs):
+                program.require(f", while {named} was waited for")
             if time.monotonic() > ends:
                 break
             await asyncio.sleep(pause)
@@ -252,7 +258,6 @@ class AsyncCluster:
         # Each node has one, which says nothing of what a test waits for.
         shown = [each for each in await self.events() if each.reason != "RegisteredNode"][-_SHOWN:]
         events = "".join(f"\n  {each}" for each in shown)
-        named = what or getattr(condition, "__name__", "the condition")
         raise NotInTime(f"{named} was not true within {timeout:g} s{last}; the last events:{events or ' none'}")
 
     async def nodes(self, selector: str = "") -> list[Node]:

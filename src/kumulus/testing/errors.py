@@ -9,4 +9,8 @@ class NotInTime(ClusterError, TimeoutError):
     """What was waited for did not come about; the message has the cluster's last events."""
 
 
+class ProgramEnded(ClusterError):
+    """A program that was to run alongside a test ended by itself with an error; the message has its last lines."""
+
+
 NOT_UP = "the cluster is not up; use it in a `with` block, or call start() first"

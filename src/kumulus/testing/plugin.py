@@ -151,10 +151,16 @@ def pytest_runtest_makereport(
     # Only a fixture that was set up is among these.
     fixtures = getattr(item, "funcargs", {})
     found = [fixtures[name] for name in _FIXTURES if name in fixtures]
-    answered = bool(found) and call.excinfo is not None and _is_answer(call.excinfo.value)
-    if answered and call.excinfo is not None and not item.config.getoption("fulltrace"):
+    asked = bool(found) or any(name in _FIXTURES for name in getattr(item, "fixturenames", []))
+    answered = asked and call.excinfo is not None and _is_answer(call.excinfo.value)
+    short = answered and not item.config.getoption("fulltrace")
+    if short and call.excinfo is not None:
         _cut(call.excinfo.tb)
     report = yield
+    if short and call.excinfo is not None and not found:
+        # No line of the test's own is in it: its cluster is made before the test begins.
+        path, line, _ = item.location
+        report.longrepr = f"E   {call.excinfo.value}\n\n{path}:{(line or 0) + 1}: {call.excinfo.typename}"
     if report.failed:
         item.stash[_FAILED] = True
         if report.when == "call" and not answered:

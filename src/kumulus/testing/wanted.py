@@ -8,6 +8,7 @@ from typing import Any
 from kumulus.cli import needs
 from kumulus.host import pulumi_project
 from kumulus.model.errors import SpecError
+from kumulus.model.names import suggest
 from kumulus.model.pools import Pool
 from kumulus.model.words import listed
 from kumulus.nodes.catalog.instances import InstanceType, instance_types, types_with_gpu
@@ -150,6 +151,9 @@ def _machine(name: str) -> InstanceType:
     fitting = types_with_gpu(name)
     if not fitting:
         gpus = sorted({each.product for each in known.values() if each.product})
+        words = {word.lower() for gpu in gpus for word in gpu.replace("_", "-").split("-")}
+        if near := suggest(name, {*known, *(word for word in words if types_with_gpu(word))}, likeness=0.8):
+            raise ClusterError(f"nodes: {name} is no instance type, and no GPU of the catalog; write {near}")
         raise ClusterError(
             f"nodes: {name} is no instance type, and no GPU of the catalog; write an instance type such as "
             f"a3-highgpu-8g, or a part of one of {', '.join(gpus)}"

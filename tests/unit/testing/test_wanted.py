@@ -56,7 +56,8 @@ def test_a_stack_files_section_is_what_the_file_says(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spec", "more", "message"),
     [
-        (None, {"nodes": {"h1000": 3}}, "h1000 is no instance type, and no GPU of the catalog; write an instance type"),
+        (None, {"nodes": {"h1000": 3}}, "h1000 is no instance type, and no GPU of the catalog; write h100$"),
+        (None, {"nodes": {"abacus": 3}}, "abacus is no instance type, and no GPU .*; write an instance type"),
         (None, {"nodes": "30"}, r"nodes is '30'; write a number"),
         (None, {"nodes": True}, r"nodes is True; write a number"),
         (None, {"nodes": -1}, r"replicas"),

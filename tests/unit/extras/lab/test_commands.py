@@ -87,6 +87,14 @@ async def test_an_operator_that_ends_by_itself_with_an_error_is_said(commands: C
     assert (verdict.holds, verdict.found) == (False, "1; its last words: no such module")
 
 
+async def test_an_operator_that_ends_by_itself_with_0_is_said_to_have_ended_early(commands: Commands) -> None:
+    await commands.start(TimelineProgram(command="exit 0", background=True), "ns")
+    (operator,) = commands._started
+    await asyncio.wait_for(operator.process.wait(), 10)
+    (verdict,) = await commands.end()
+    assert (verdict.holds, verdict.found[:12], verdict.found[-2:]) == (True, "ended after ", " s")
+
+
 async def test_an_operator_that_fails_ends_the_run_at_once(commands: Commands) -> None:
     of_run: Any = Repetition.__new__(Repetition)
     of_run.outcome = Namespace(records=Namespace(faulted=None), ended="", partial=False)

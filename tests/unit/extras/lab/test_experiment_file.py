@@ -78,6 +78,8 @@ expect: [{nodes: {fault: rack}, cordoned: true, within: 10s}]
 expect: [{nodes: {fault: rack}, cordoned: true}]
   → expect[0]: is about nodes, with cordoned; write nodes:, cordoned:, within: and no other
 expect: [{nodes: {faults: rack}}] → expect[0].nodes: write nodes: [NAME, …], or nodes: {fault
+expect: [{workload: work, onFaultedNodes: 0, within: 10}]
+  → expect[0].within: is 10, which has no unit; write 10s for the nodes of a fault, 10% of baseline for a measure
 expect: [{workload: work, onFaultedNodes: 0, within: 10 s}] → expect[0].within: is "10 s"; write a duration such as 10s
 expect: [{workload: work, onFaultedNodes: 0, within: 10s}]
   → expect[0].onFaultedNodes: the timeline has no fault; write one, as in {fault: {name: rack1

@@ -74,6 +74,13 @@ def _nodes_problems(where: Where, raw: object) -> list[Problem]:
     return [] if right else [problem(where, f"is {shown(raw)}", remedy)]
 
 
+def _within_problems(where: Where, raw: object) -> list[Problem]:
+    if not isinstance(raw, int | float) or isinstance(raw, bool):
+        return []
+    remedy = f"write {shown(raw)}s for the nodes of a fault, {shown(raw)}% of baseline for a measure"
+    return [problem(where, f"is {shown(raw)}, which has no unit", remedy)]
+
+
 def _nodes(raw: list[str] | dict[str, str]) -> list[str] | OfFault:
     return raw if isinstance(raw, list) else OfFault(raw["fault"])
 
@@ -106,7 +113,9 @@ class Expectation(Section):
     """The least that the measure may be, written as for `atMost`."""
     equals: str | int | float | None = Field(default=None, examples=["0"])
     """What the measure must be, written as for `atMost`."""
-    within: str | None = Field(default=None, examples=["10% of baseline"])
+    within: Annotated[str, checked(_within_problems, form={"type": "string"})] | None = Field(
+        default=None, examples=["10% of baseline"]
+    )
     """How much worse the measure may be than in the experiment's `baseline`: a part of it, points of a share (`1pt of
     baseline`), or an amount in its unit (`2s of baseline`). Better is never too far; where neither is better, it may be
     so far on both sides. Of a fault, the time that it may take, such as `10s`; the experiment does not end before

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -29,8 +30,18 @@ class Started:
     """Its shell, which leads a process group."""
     log: Path
     """Where its output goes."""
+    begun: float = field(default_factory=time.monotonic)
+    took: float = 0.0
+    """Seconds that it ran, once it has ended."""
     ended_by_run: bool = False
     """Whether the run has ended it."""
+
+    watch: asyncio.Task[None] | None = None
+
+    async def watched(self) -> None:
+        """Note when it ends."""
+        await self.process.wait()
+        self.took = time.monotonic() - self.begun
 
     def verdict(self) -> ExpectationVerdict:
         """Whether it came to a good end: by itself with 0, or in the background until the end of the run."""
@@ -38,6 +49,8 @@ class Started:
         if self.ended_by_run:
             stayed = self.program.background
             return ExpectationVerdict(what, stayed, "ran until the end" if stayed else "had not ended when the run did")
+        if self.program.background and code == 0:
+            return ExpectationVerdict(what, True, f"ended after {self.took:.1f} s")
         tail = last_lines(self.log, 1).strip()
         return ExpectationVerdict(
             what, code == 0, f"{code}" if code == 0 or not tail else f"{code}; its last words: {tail}"
@@ -83,7 +96,9 @@ class Commands:
                 )
         except OSError as error:
             raise LabError(f"the timeline's command {program.command} cannot be run: {error.strerror}") from None
-        self._started.append(Started(program, process, log))
+        started = Started(program, process, log)
+        self._started.append(started)
+        started.watch = asyncio.create_task(started.watched())
         return f"started {program.command}"
 
     async def wait(self, note: Callable[[str], None]) -> None:
