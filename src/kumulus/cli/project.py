@@ -75,6 +75,8 @@ def require_stack(stack: str) -> str:
     # As after `eval "$(kumulus env quickstart)"`, in a shell that went to another project since.
     named = os.environ.get("PULUMI_STACK", "").rpartition("/")[2] == stack
     why = f"\n  PULUMI_STACK is {stack} in this shell: name another by -s, or unset PULUMI_STACK" if named else ""
+    if not known and not project.describes_clusters:
+        why = f"\n  To make it: pulumi stack init {stack}"
     raise UserError(f"there is no {file}{hint}; the stacks are: {', '.join(known) or 'none'}{why}")
 
 

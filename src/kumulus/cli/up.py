@@ -4,7 +4,8 @@ import argparse
 import os
 import re
 
-from kumulus.cli import beforehand, project, stack, stack_file
+from kumulus.cli import beforehand, project, stack, stack_file, which
+from kumulus.cli.errors import UserError
 from kumulus.cli.registry import offered
 from kumulus.host import installation
 from kumulus.model.lifecycles import PodSelection
@@ -35,17 +36,28 @@ def run(args: argparse.Namespace) -> int:
 def _next(name: str) -> list[str]:
     """What to do with a stack that is up: three commands, and an experiment if the project has one for it."""
     command, experiment = installation.command(), _experiment(name) if _there("experiment") else ""
-    look = f"{command} ui -s {name}"
+    options = _options(name)
+    words = options.removeprefix("-s ")
+    look = f"{command} ui {options}"
     if not _there("ui"):
         # What a program of the user's own declares is in no stack file, from which the topology is drawn.
-        look = f"{command} topology -s {name}" if project.current().describes_clusters else "kubectl get nodes"
+        look = f"{command} topology {options}" if project.current().describes_clusters else "kubectl get nodes"
     rows = [
-        (f'eval "$({command} env {name})"', "pulumi, kubectl and kumulus for this stack"),
+        (f'eval "$({command} env {words})"', "pulumi, kubectl and kumulus for this stack"),
         (look, "look at it"),
-        (f"{command} fault inject broken -s {name} --kind unreachable --count 1 --for 5m", "a node fails"),
-        *([(f"{command} experiment run {experiment} -s {name}", "measure its scheduler")] if experiment else []),
+        (f"{command} fault inject broken {options} --kind unreachable --count 1 --for 5m", "a node fails"),
+        *([(f"{command} experiment run {experiment} {options}", "measure its scheduler")] if experiment else []),
     ]
     return [f"\n{name} is up. Next:", *(f"  {line}" for line in aligned([(a, f"# {b}") for a, b in rows]).splitlines())]
+
+
+def _options(name: str) -> str:
+    """The options that name a stack, and one of its clusters where it has several and none is meant otherwise."""
+    try:
+        which.chosen(name)
+    except UserError:
+        return which.every(name)[0].options
+    return f"-s {name}"
 
 
 def _there(command: str) -> bool:

@@ -9,8 +9,11 @@ from pathlib import Path
 from kumulus.cli import project, stack_file
 from kumulus.cli.entering import enter_venv
 from kumulus.cli.errors import UserError
+from kumulus.host import pulumi_project
+from kumulus.host.pulumi_project import PulumiProject
 from kumulus.model.names import default_cluster_name
 from kumulus.model.words import listed
+from kumulus.runtimes.place import Place, stack_and_program
 
 _SHOWN = 12
 # A `name:` that is not the first key of a list item, as the name of a group or an add-on usually is.
@@ -24,7 +27,7 @@ class Which:
     stack: str
     """The stack's name."""
     cluster: str
-    """What its file calls the cluster among several; empty for the only one."""
+    """What its file, or a program of the user's own, calls the cluster among several; empty for the only one."""
     folder: str
     """The name of the cluster's directory, which is its own name."""
 
@@ -71,12 +74,17 @@ def chosen(stack: str, cluster: str | None = None) -> Which:
         cluster: what its file calls the cluster; None if the command names none.
     """
     found = {each.cluster: each for each in every(stack)}
-    if "" in found:
-        if cluster:
-            raise UserError(f"{stack} has one cluster, and --cluster is for stacks with several; leave it out")
-        return found[""]
-    if cluster is None and (hub := stack_file.hub(stack)) in found:
-        return found[hub]
+    own = default_cluster_name(stack)
+    if only := found.get(""):
+        if cluster and cluster != only.folder:
+            called = "" if only.folder == own else f", {only.folder}"
+            raise UserError(f"{stack} has one cluster{called}, and --cluster is for stacks with several; leave it out")
+        return only
+    if cluster is None:
+        # Of those of a program of the user's own, the one that is called like the stack.
+        hub = own if own in {each.folder for each in found.values()} else stack_file.hub(stack)
+        if hub in found:
+            return found[hub]
     choices = listed(list(found), _SHOWN)
     if cluster is None:
         first = next(iter(found))
@@ -92,11 +100,15 @@ def chosen(stack: str, cluster: str | None = None) -> Which:
 
 
 def every(stack: str) -> list[Which]:
-    """The clusters of a stack, by its file; if that names none, the only one, with the stack's name."""
+    """The clusters of a stack: by its file, or as a program of the user's own made them; else one called like it."""
     here = project.found()
-    file = here.stack_file(stack) if here else None
     name = default_cluster_name(stack)
-    if file is None or not _names_some(file):
+    if here is None:
+        return [Which(stack, "", name)]
+    text = _text(here.stack_file(stack))
+    if not here.describes_clusters and "kumulus:cluster" not in text and (made := _made(here, stack)):
+        return [Which(stack, each if len(made) > 1 else "", each) for each in made]
+    if "kumulus:clusters" not in text and _NAME.search(text) is None:
         return [Which(stack, "", name)]
     # Reading a file needs the packages in .venv; most stacks of one cluster never get here.
     enter_venv()
@@ -106,10 +118,21 @@ def every(stack: str) -> list[Which]:
     ]
 
 
-def _names_some(file: Path) -> bool:
-    """Whether a file may have several clusters, or name its only one, so that it has to be parsed."""
+def _text(file: Path) -> str:
     try:
-        text = file.read_text(encoding="utf-8", errors="replace")
+        return file.read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return False
-    return "kumulus:clusters" in text or _NAME.search(text) is not None
+        return ""
+
+
+def _made(here: PulumiProject, stack: str) -> list[str]:
+    """The names of the clusters that are there and have notes of a stack of the project as their owner."""
+    found, known = [], project.clusters_directory()
+    for place in map(Place, sorted(known.iterdir()) if known.is_dir() else []):
+        of, program = stack_and_program(place.note().get("owner", ""))
+        if of != stack.rpartition("/")[2] or not program or place.removed():
+            continue
+        theirs = pulumi_project.find(Path(program))
+        if theirs is not None and theirs.root.resolve() == here.root.resolve():
+            found.append(place.name)
+    return found

@@ -83,7 +83,15 @@ def problems_explained(source: str, names: Mapping[str, str]) -> Iterator[None]:
     try:
         yield
     except SpecError as error:
-        problems = [replace(each, path=renamed(each.path, names)) for each in error.problems]
+        problems = [
+            replace(
+                each,
+                path=renamed(each.path, names),
+                # A spec in a program's argument is as in a stack file.
+                remedy=each.remedy if "" in names else each.remedy.replace("nodeTemplate.", ""),
+            )
+            for each in error.problems
+        ]
         raise user_error(SpecError(problems, source)) from None
 
 

@@ -245,6 +245,17 @@ def test_a_stack_of_another_project_that_the_shell_still_has_is_said_to_be_from_
         project.require_stack("other")
 
 
+def test_a_stack_that_a_project_with_a_program_of_ones_own_has_no_more_is_said_how_to_make(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main(["new", "team", "--program"])
+    monkeypatch.chdir(folder / "team")
+    monkeypatch.setenv("PULUMI_STACK", "dev")
+    Path("Pulumi.dev.yaml").unlink()
+    with pytest.raises(UserError, match=r"stacks are: none\n  To make it: pulumi stack init dev$"):
+        project.require_stack("dev")
+
+
 def test_a_stack_is_named_as_for_pulumi_or_as_a_word_and_only_once(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

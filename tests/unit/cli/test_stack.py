@@ -99,6 +99,17 @@ def test_what_comes_next_is_commands_that_there_are(project: Path) -> None:
     assert "experiment run experiments/dev.yaml -s dev" in up._next("dev")[-1]
 
 
+def test_what_comes_next_names_a_cluster_where_a_stack_has_several_and_none_is_meant_otherwise(project: Path) -> None:
+    for clusters, said in (
+        ("kumulus:clusters: [{name: a}, {name: b}]", "dev --cluster a"),
+        ("kumulus:clusters: [{name: a}, {name: b}], kumulus:hub: b", "dev"),
+    ):
+        (project / "Pulumi.dev.yaml").write_text(f"config: {{{clusters}}}\n")
+        env, *others = (line.split("#")[0].strip() for line in up._next("dev")[1:])
+        assert env.endswith(f'env {said})"')
+        assert all(f" -s {said}" in f"{line} " for line in others)
+
+
 def test_without_the_extra_watch_a_look_is_the_topology_or_for_a_program_of_ones_own_kubectls(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,6 +17,7 @@ from kumulus.extras.lab.run.bench import RunOptions
 from kumulus.extras.snapshots import file
 from kumulus.extras.snapshots.commands import snapshot
 from kumulus.kube import Client, Unreachable
+from kumulus.runtimes import place
 
 KUBECONFIG = """\
 current-context: x
@@ -182,6 +183,75 @@ def test_a_cluster_is_where_its_own_name_says(stacks: Path, written: str, folder
     (stacks / "stacks" / "Pulumi.Team_A.yaml").write_text(f"config: {written}\n")
     (found,) = which.every("Team_A")
     assert found.folder == folder
+
+
+@pytest.fixture
+def own(stacks: Path) -> Path:
+    """A project whose program is the user's own, with clusters of other stacks and projects in the same directory."""
+    (stacks / "__main__.py").write_text("import kumulus\n")
+    (stacks / "stacks" / "Pulumi.dev.yaml").write_text("encryptionsalt: v1\n")
+    (stacks / "inside").mkdir()
+    (stacks / "inside" / "Pulumi.yaml").write_text("name: other\nruntime: python\n")
+    made(stacks, "test", "test")
+    made(stacks, "inside", "dev", stacks / "inside")
+    made(stacks, "gone", "dev").mark_removed()
+    (stacks / "home" / "clusters" / "no-note").mkdir()
+    return stacks
+
+
+def made(root: Path, name: str, stack: str, program: Path | None = None) -> place.Place:
+    """A cluster that a program has made."""
+    found = place.Place.of(str(root / "home"), name)
+    found.directory.mkdir(parents=True)
+    found.kubeconfig.write_text(KUBECONFIG)
+    found.write_note({"owner": place.owner(stack, f"urn:pulumi:{stack}::x", str(program or root), "0a")})
+    return found
+
+
+def test_the_one_cluster_of_a_program_of_ones_own_is_found_whatever_its_name(own: Path) -> None:
+    assert which.chosen("dev").folder == "dev"
+    made(own, "team", "dev")
+    found = which.chosen("dev")
+    assert (found.label, found.options, found.folder) == ("dev", "-s dev", "team")
+    assert which.chosen("organization/sample/dev", "team").require_up() == found.require_up()
+    with pytest.raises(UserError, match="dev has one cluster, team, and --cluster is for stacks with several"):
+        which.chosen("dev", "inside")
+    assert which.chosen("test").folder == "test"
+    # The program's directory may be below the project's.
+    made(own, "below", "deep", own / "program")
+    assert which.chosen("deep").folder == "below"
+
+
+@pytest.mark.parametrize(
+    ("program", "config"),
+    [("from kumulus import program\n", "{}"), ("import kumulus\n", '{"kumulus:cluster": {}}')],
+)
+def test_where_a_stack_file_declares_the_cluster_notes_are_not_asked(own: Path, program: str, config: str) -> None:
+    made(own, "team", "dev")
+    (own / "__main__.py").write_text(program)
+    (own / "stacks" / "Pulumi.dev.yaml").write_text(f"config: {config}\n")
+    assert which.chosen("dev").folder == "dev"
+
+
+def test_of_several_clusters_of_a_program_of_ones_own_one_is_named_or_is_called_like_the_stack(
+    own: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made(own, "team", "dev")
+    west = made(own, "west", "dev")
+    with pytest.raises(
+        UserError, match="which cluster of dev\\? There are team, west\n  To choose one: --cluster team"
+    ):
+        which.chosen("dev")
+    with pytest.raises(UserError, match=r"dev has no cluster wset \(did you mean west\?\); there are team, west"):
+        which.chosen("dev", "wset")
+    assert main(["env", "dev", "--cluster", "west"]) == 0
+    assert f"export KUBECONFIG={west.kubeconfig}\n" in capsys.readouterr().out
+    assert main(["fault", "list", "-s", "dev", "--cluster", "west"]) == 1
+    assert "http://127.0.0.1:1 is not reachable" in capsys.readouterr().err
+    assert completion.clusters(argparse.Namespace(stack="dev")) == ["team", "west"]
+    like_it = made(own, "dev", "dev")
+    assert which.chosen("dev").require_up() == like_it.kubeconfig
+    assert which.chosen("dev", "west").require_up() == west.kubeconfig
 
 
 def test_the_shell_completes_the_names_of_the_stack_on_the_line(stacks: Path) -> None:

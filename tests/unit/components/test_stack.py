@@ -429,6 +429,14 @@ def test_a_program_of_ones_own_declares_a_cluster_and_node_groups() -> None:
     assert pools["gpu-a"].deleted_with == f"{CLUSTER}::mine-control-plane"
 
 
+def test_an_instance_type_that_is_none_is_refused_with_the_argument_that_a_program_has_for_a_shape() -> None:
+    def program() -> None:
+        KwokNodeGroup("a", cluster=KwokCluster("dev"), zones={"z": 1}, instance_type="quantum-9000")
+
+    with pytest.raises(pulumi.RunError, match=r"leave it out and write the shape as capacity$"):
+        run(program)
+
+
 def test_a_group_of_ones_own_takes_its_shape_from_the_catalog_and_knows_its_racks() -> None:
     def program() -> None:
         KwokNodeGroup(
