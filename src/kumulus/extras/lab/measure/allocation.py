@@ -125,11 +125,13 @@ class Allocation(ClusterPart):
 
     def put_node(self, node: NodeView) -> None:
         """Add or update a node."""
+        if not self._counting:
+            return
         if node.name in self._nodes:
             self._account(node.name, -1)
             self.kinds[self._nodes[node.name].kind] -= 1
         else:
-            self.nodes_came += self._counting
+            self.nodes_came += 1
         self.kinds[node.kind] += 1
         self._nodes[node.name] = self.every[node.name] = node
         self.nodes_peak = max(self.nodes_peak, len(self._nodes))
@@ -138,11 +140,11 @@ class Allocation(ClusterPart):
 
     def remove_node(self, name: str) -> None:
         """Remove a node; its pods are reported separately."""
-        if name in self._nodes:
+        if name in self._nodes and self._counting:
             self._account(name, -1)
             node = self._nodes.pop(name)
             self.kinds[node.kind] -= 1
-            self.nodes_gone += self._counting
+            self.nodes_gone += 1
             self.meter.take(name)
             self.hours.take(name)
             self._note(node.cluster)
@@ -159,7 +161,7 @@ class Allocation(ClusterPart):
         self.hours.begin()
 
     def end(self) -> None:
-        """End the sums over time now."""
+        """End the sums over time now; all stays as it is, whatever the clean-up then puts back or removes."""
         self._counting = False
         self.meter.end()
         self.hours.end()
@@ -188,6 +190,8 @@ class Allocation(ClusterPart):
         return {product: milli / WHOLE_GPU for product, milli in free.items()}
 
     def _change(self, node: str, wants: Amounts, share: int, sign: int) -> None:
+        if not self._counting:
+            return
         known = node in self._nodes
         if known:
             self._account(node, -1)
@@ -199,8 +203,6 @@ class Allocation(ClusterPart):
 
     def _note(self, cluster: str) -> None:
         """Raise the peaks, of all nodes and of one cluster's, after a change is complete."""
-        if not self._counting:
-            return
         self.note()
         if cluster:
             self.parts[cluster].note()
