@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 PODS = "/api/v1/pods"
 UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"
 """The field selector of pods that have not ended."""
+BOUND = f"spec.nodeName!=,{UNFINISHED}"
+"""That of pods that have a node and have not ended."""
 
 # Up to this many nodes are asked for one by one (the server indexes pods by node); beyond it all pods are paged.
 _ASK_SINGLY = 40

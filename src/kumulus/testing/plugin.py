@@ -152,18 +152,18 @@ def pytest_runtest_makereport(
     fixtures = getattr(item, "funcargs", {})
     found = [fixtures[name] for name in _FIXTURES if name in fixtures]
     asked = bool(found) or any(name in _FIXTURES for name in getattr(item, "fixturenames", []))
-    answered = asked and call.excinfo is not None and _is_answer(call.excinfo.value)
-    short = answered and not item.config.getoption("fulltrace")
-    if short and call.excinfo is not None:
-        _cut(call.excinfo.tb)
+    answer = call.excinfo if asked and call.excinfo is not None and _is_answer(call.excinfo.value) else None
+    short = answer if not item.config.getoption("fulltrace") else None
+    if short is not None:
+        _cut(short.tb)
     report = yield
-    if short and call.excinfo is not None and not found:
+    if short is not None and not found:
         # No line of the test's own is in it: its cluster is made before the test begins.
         path, line, _ = item.location
-        report.longrepr = f"E   {call.excinfo.value}\n\n{path}:{(line or 0) + 1}: {call.excinfo.typename}"
+        report.longrepr = f"E   {short.value}\n\n{path}:{(line or 0) + 1}: {short.typename}"
     if report.failed:
         item.stash[_FAILED] = True
-        if report.when == "call" and not answered:
+        if report.when == "call" and answer is None:
             report.sections += [each for cluster in found for each in _sections(cluster)]
     return report
 

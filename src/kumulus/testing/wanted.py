@@ -152,10 +152,7 @@ def _machine(name: str) -> InstanceType:
     if not fitting:
         gpus = sorted({each.product for each in known.values() if each.product})
         words = {word.lower() for gpu in gpus for word in gpu.replace("_", "-").split("-")}
-        if near := suggest(name, {*known, *(word for word in words if types_with_gpu(word))}, likeness=0.8):
-            raise ClusterError(f"nodes: {name} is no instance type, and no GPU of the catalog; write {near}")
-        raise ClusterError(
-            f"nodes: {name} is no instance type, and no GPU of the catalog; write an instance type such as "
-            f"a3-highgpu-8g, or a part of one of {', '.join(gpus)}"
-        )
+        near = suggest(name, {*known, *(word for word in words if types_with_gpu(word))}, likeness=0.8)
+        other = f"an instance type such as a3-highgpu-8g, or a part of one of {', '.join(gpus)}"
+        raise ClusterError(f"nodes: {name} is no instance type, and no GPU of the catalog; write {near or other}")
     return fitting[0]

@@ -10,7 +10,7 @@ from kumulus.kube.bulk import Interrupted, for_all, for_each
 from kumulus.kube.errors import tolerating
 from kumulus.kube.media import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from kumulus.kube.objects import remove
-from kumulus.kube.pods import PODS, UNFINISHED, each_bound, path_of
+from kumulus.kube.pods import BOUND, PODS, each_bound, path_of
 from kumulus.model.durations import micro_timestamp, timestamp
 from kumulus.model.fault_effects import PodEffects
 from kumulus.model.node_sets import NodeSet
@@ -34,7 +34,7 @@ async def on(client: Client, nodes: Collection[str]) -> list[dict[str, Any]]:
 
 async def selected(client: Client, effects: PodEffects) -> list[dict[str, Any]]:
     """The unfinished pods, bound to any node, that a fault of pods selects."""
-    query = {"fieldSelector": f"spec.nodeName!=,{UNFINISHED}"}
+    query = {"fieldSelector": BOUND}
     if effects.labels:
         query["labelSelector"] = ",".join(f"{key}={value}" for key, value in sorted(effects.labels.items()))
     return [

@@ -16,7 +16,7 @@ from kumulus.kube import ApiError, Unreachable, objects
 from kumulus.kube.bulk import for_each
 from kumulus.kube.media import METADATA_ONLY
 from kumulus.kube.objects import NODES
-from kumulus.kube.pods import PODS, UNFINISHED
+from kumulus.kube.pods import BOUND, PODS
 from kumulus.nodes.faults import leases, pods
 from kumulus.nodes.faults.new_pods import BEHIND_S
 
@@ -64,10 +64,7 @@ async def resume(client: Client, *, everything: bool = False) -> None:
         pause = min(1.0, pause * 2)
     await asyncio.sleep(BEHIND_S)
     waiting = [
-        pod
-        async for page in client.pages(PODS, {"fieldSelector": f"spec.nodeName!=,{UNFINISHED}"})
-        for pod in page
-        if everything or _waits(pod)
+        pod async for page in client.pages(PODS, {"fieldSelector": BOUND}) for pod in page if everything or _waits(pod)
     ]
     # A deleted pod may have ended, and not be removed yet.
     waiting += [

@@ -32,7 +32,7 @@ from kumulus.extras.watch.live.fleet import SLICES, follow_when_there
 from kumulus.kube.errors import tolerating
 from kumulus.kube.messages import MessageCodec
 from kumulus.kube.objects import NODES, identity
-from kumulus.kube.pods import PODS, UNFINISHED
+from kumulus.kube.pods import BOUND, PODS
 from kumulus.kube.watch import Events, News, Resumed, Synced, WatchEvent, WatchInterrupted, follow
 from kumulus.model.fault_effects import OfferEffects
 from kumulus.model.pools import INSTANCE_TYPE_LABEL
@@ -123,9 +123,9 @@ class Listener:
         Args:
             namespace: the experiment's, whose pods are those of :meth:`pods`; without one, all workloads' pods are.
         """
-        bound = f"spec.nodeName!=,{UNFINISHED}"
-        where = {"fieldSelector": f"{bound},metadata.namespace!={namespace}"} if namespace else {"fieldSelector": bound}
-        where |= {} if namespace else {"labelSelector": f"!{WORKLOAD_LABEL}"}
+        where = {"fieldSelector": BOUND, "labelSelector": f"!{WORKLOAD_LABEL}"}
+        if namespace:
+            where = {"fieldSelector": f"{BOUND},metadata.namespace!={namespace}"}
         await self._listen(follow(self._client, PODS, where, codec=MessageCodec("Pod")), self._other, synced)
 
     async def nodes(self, product_label: str, prices: Prices, synced: asyncio.Event) -> None:
@@ -266,8 +266,8 @@ async def occupy(client: Client, records: ExperimentRecords, cluster: str = "") 
 
     All other pods are those of :meth:`Listener.others`.
     """
-    bound = {"fieldSelector": f"spec.nodeName!=,{UNFINISHED}", "labelSelector": WORKLOAD_LABEL}
-    async for page in client.listed(PODS, MessageCodec("Pod"), bound):
+    where = {"fieldSelector": BOUND, "labelSelector": WORKLOAD_LABEL}
+    async for page in client.listed(PODS, MessageCodec("Pod"), where):
         for each in page:
             pod = pod_view(each)
             records.stranger(pod._replace(node=in_cluster(cluster, pod.node)))

@@ -31,12 +31,13 @@ class Started:
     log: Path
     """Where its output goes."""
     begun: float = field(default_factory=time.monotonic)
+    """When it was started, on this machine's own clock."""
     took: float = 0.0
     """Seconds that it ran, once it has ended."""
     ended_by_run: bool = False
     """Whether the run has ended it."""
-
     watch: asyncio.Task[None] | None = None
+    """What waits for its end; kept, as a task that nobody has may be collected."""
 
     async def watched(self) -> None:
         """Note when it ends."""
