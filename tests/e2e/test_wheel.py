@@ -22,6 +22,9 @@ COMMON_NAMES = ("spec", "kube", "cli", "components", "lab", "host", "provider", 
 WITH_TENANT = "from kumulus import Tenant\n\nTenant('team', cluster=cluster)\n"
 WITH_ITS_PROVIDER = "print(cluster.kubernetes)\n"
 WITH_A_MISTAKE = "pulumi.CustomResource('kumulus:index:NodePool', 'wrong', {'replicas': -1})\n"
+WITH_MISTAKES = "".join(
+    f"KwokNodeGroup('{name}', cluster=cluster, zones={{'a': 1}}, instance_type='none')\n" for name in ("one", "two")
+)
 FOREIGN = "raise ImportError('this is somebody else\\'s package')\n"
 
 
@@ -115,12 +118,13 @@ def test_a_program_of_ones_own_from_an_empty_folder(environment: Environment, us
     assert not list(user.home.glob(".pulumi/plugins/resource-kubernetes*"))
     # A mistake is said in one line, and by nothing else: the engine interrupts programs when a resource has failed.
     asks = (WITH_ITS_PROVIDER, "kumulus tools --with pulumi-resource-kubernetes")
-    for more, told in (asks, (WITH_A_MISTAKE, "replicas")):
+    wrong = (WITH_MISTAKES, "KwokNodeGroup one", "KwokNodeGroup two")
+    for more, *told in (asks, (WITH_A_MISTAKE, "replicas"), wrong):
         program.write_text(f"{good}\n{more}")
         failed = user.run(["kumulus", "preview"], project, shell)
         said = failed.stdout + failed.stderr
         assert failed.returncode != 0
-        assert told in said
+        assert all(each in said for each in told)
         assert "Traceback" not in said
     program.write_text(good)
     down = user.run(["kumulus", "down"], project, shell)

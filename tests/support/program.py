@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import pulumi
 from pulumi.runtime import mocks, rpc, set_mocks, settings
 from pulumi.runtime import stack as pulumi_stack
 from pulumi.runtime.settings import set_root_resource
@@ -159,6 +160,9 @@ def run(program: Callable[[], object], *, preview: bool = False) -> Program:
             # The root resource that the mocks made has no program, so it would not register the program's exports.
             set_root_resource(None)  # type: ignore[arg-type]
             loop.run_until_complete(pulumi_stack.run_in_stack(lambda: (program(), None)[1]))
+        except pulumi.RunError as error:
+            error.add_note(" ".join(each.name for each in monitor.program.resources))
+            raise
         finally:
             # A failed program leaves tasks behind, which would be awaited together with the next program's.
             for task in asyncio.all_tasks(loop):

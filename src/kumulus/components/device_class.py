@@ -8,6 +8,7 @@ import pulumi
 
 from kumulus.components.arguments import check
 from kumulus.components.inputs import CheckedInputs
+from kumulus.components.mistakes import collected
 from kumulus.components.resources import ClusterLike, KubernetesObject, depended_on
 from kumulus.model.slices import RESOURCE_API, device_class_expression, device_class_spec
 from kumulus.stackfile.resource_slices import ResourceSlices
@@ -32,6 +33,7 @@ class DeviceClass(pulumi.ComponentResource):
     name: pulumi.Output[str]
     """The class's name, which ResourceClaims have as ``deviceClassName``."""
 
+    @collected
     def __init__(
         self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[DeviceClassArgs]
     ) -> None:

@@ -16,6 +16,7 @@ from kumulus.components.fault import Fault
 from kumulus.components.inputs import problems_explained
 from kumulus.components.kwok_node_group import KwokNodeGroup
 from kumulus.components.kwok_plan import KwokPlan
+from kumulus.components.mistakes import collected
 from kumulus.components.required_plugins import require_command_plugin
 from kumulus.components.resources import ClusterLike, DeclaredCluster, InCluster, of_plugin
 from kumulus.model.names import default_cluster_name
@@ -84,6 +85,7 @@ class EmulatedCluster(pulumi.ComponentResource):
         self, resource_name: str, *, loaded: LoadedStack, base: Path, opts: pulumi.ResourceOptions | None = None
     ) -> None: ...
 
+    @collected
     def __init__(
         self,
         resource_name: str,

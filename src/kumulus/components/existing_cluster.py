@@ -12,6 +12,7 @@ from kumulus.components.arguments import check
 from kumulus.components.control_plane import ControlPlane, ControlPlaneArgs
 from kumulus.components.inputs import CheckedInputs, refused
 from kumulus.components.kwok_plan import KwokPlan
+from kumulus.components.mistakes import collected
 from kumulus.model import needs
 from kumulus.model.errors import shown
 from kumulus.runtimes.existing.section import Existing
@@ -38,6 +39,7 @@ class ExistingCluster(ControlPlane):
 
     runtime = "existing"
 
+    @collected
     def __init__(
         self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[ExistingClusterArgs]
     ) -> None:

@@ -10,6 +10,7 @@ import pulumi
 from kumulus.components.arguments import SectionOf, check, fields
 from kumulus.components.inputs import problems_explained, within
 from kumulus.components.kwok_node_group import KwokNodeGroup
+from kumulus.components.mistakes import collected
 from kumulus.components.resources import ClusterLike, InCluster
 from kumulus.model.errors import SpecError
 from kumulus.model.fields.validation import validated
@@ -90,6 +91,7 @@ class Fault(InCluster):
         fault: the fault, with its nodes.
     """
 
+    @collected
     def __init__(
         self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[FaultArgs]
     ) -> None:
@@ -99,7 +101,7 @@ class Fault(InCluster):
         groups = args.get("node_groups") or cluster.groups
         with problems_explained(source, _NAMES):
             found = resolved_arguments(
-                resource_name, args, [pool for group in groups for pool in group.pools], cluster.faults
+                resource_name, args, (pool for group in groups for pool in group.pools), cluster.faults
             )
         self._declare(found, cluster, groups, opts)
         cluster.faults.append(self)
@@ -140,7 +142,7 @@ class Fault(InCluster):
 
 
 def resolved_arguments(
-    name: str, args: Mapping[str, Any], pools: Sequence[Pool], before: Sequence[Fault] = ()
+    name: str, args: Mapping[str, Any], pools: Iterable[Pool], before: Sequence[Fault] = ()
 ) -> ResolvedFault:
     """A fault with its nodes.
 
@@ -153,7 +155,7 @@ def resolved_arguments(
     """
     declared = {field: value for key, field in _FIELDS.items() if (value := args.get(key)) is not None}
     fault = validated(faults.FaultSpec, {"name": name, **declared}, "")
-    found, problems = resolve([fault], pools, [each.fault for each in before])
+    found, problems = resolve([fault], list(pools), [each.fault for each in before])
     if problems:
         raise SpecError(within(problems, "faults[0]"))
     return found[0]

@@ -11,6 +11,7 @@ import pulumi
 from kumulus.components.arguments import SectionOf, check, fields
 from kumulus.components.helm_release import HelmRelease
 from kumulus.components.inputs import CheckedInputs, marked, refused
+from kumulus.components.mistakes import collected
 from kumulus.components.resources import ClusterLike, InCluster, depended_on
 from kumulus.model.errors import Where, path_text
 from kumulus.stackfile.addons import Addon, chart_kind, missing_chart
@@ -97,17 +98,18 @@ class HelmAddon(pulumi.ComponentResource):
     status: pulumi.Output[Mapping[str, Any]]
     """The release's: its revision, app version, namespace and state."""
 
+    @collected
     def __init__(
         self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[HelmAddonArgs]
     ) -> None:
         source = f"HelmAddon {resource_name}"
         check(args, HelmAddonArgs, source)
-        super().__init__("kumulus:index:HelmAddon", resource_name, None, opts)
         values = {field: args.get(name) for name, field in _FIELDS.items()}
         addon = CheckedInputs(Addon, source, {**values, "name": args.get("release_name") or resource_name}, _NAMES)
         base = Path(args.get("base") or "").absolute()
         cluster, chart = args["cluster"], addon.plain.chart
         _look_for(chart, args, base, source)
+        super().__init__("kumulus:index:HelmAddon", resource_name, None, opts)
         pulumi.Output.from_input(addon["valuesObject"]).apply(self._warn_of_nulls)
         release = HelmRelease(addon, base)
         # Deleted with the lifetime, not the cluster: see docs/decisions/deleted-with.md.

@@ -11,6 +11,7 @@ import pulumi
 from kumulus.components.arguments import check
 from kumulus.components.control_plane import ControlPlane, ControlPlaneArgs
 from kumulus.components.inputs import CheckedInputs
+from kumulus.components.mistakes import collected
 from kumulus.stackfile.model import ClusterSpec
 
 _KIND = {"node_image": "nodeImage", "provider": "provider", "wait": "wait", "adopt": "adopt"}
@@ -46,6 +47,7 @@ class KindCluster(ControlPlane):
 
     runtime = "kind"
 
+    @collected
     def __init__(
         self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[KindClusterArgs]
     ) -> None:

@@ -15,6 +15,7 @@ from kumulus.components import helm_addon
 from kumulus.components.arguments import check, fields
 from kumulus.components.helm_addon import HelmAddon
 from kumulus.components.inputs import CheckedInputs
+from kumulus.components.mistakes import collected
 from kumulus.components.resources import ClusterLike, InCluster, depended_on, marked
 from kumulus.kwok import node_metrics
 from kumulus.kwok.controllers import NAMESPACE, Controllers, release_name, stage_manifests
@@ -91,6 +92,7 @@ class KwokCharts(pulumi.ComponentResource):
     controllers: pulumi.Output[int]
     """How many kwok-controllers there are: the ``shards`` of the cluster's node groups."""
 
+    @collected
     def __init__(
         self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[KwokChartsArgs]
     ) -> None:

@@ -10,6 +10,7 @@ import pulumi
 from kumulus.components.arguments import SectionOf, check, fields
 from kumulus.components.control_plane import ControlPlane, ControlPlaneArgs
 from kumulus.components.inputs import CheckedInputs
+from kumulus.components.mistakes import collected
 from kumulus.stackfile.model import ClusterSpec
 
 
@@ -60,6 +61,7 @@ class KwokCluster(ControlPlane):
 
     runtime = "kwok"
 
+    @collected
     def __init__(
         self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[KwokClusterArgs]
     ) -> None:

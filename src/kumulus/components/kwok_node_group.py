@@ -11,6 +11,7 @@ import pulumi
 
 from kumulus.components.arguments import SectionOf, check
 from kumulus.components.inputs import CheckedInputs, problems_explained, refused
+from kumulus.components.mistakes import collected
 from kumulus.components.resources import ClusterLike, InCluster, depended_on
 from kumulus.model.errors import path_text
 from kumulus.model.pool_form import pool_to_properties
@@ -98,10 +99,13 @@ class KwokNodeGroup(pulumi.ComponentResource):
     nodes: pulumi.Output[int]
     """How many nodes there are."""
 
+    @collected
     def __init__(
         self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[KwokNodeGroupArgs]
     ) -> None:
         source = f"KwokNodeGroup {resource_name}"
+        # First of all: of a fault, nothing is to say that a group with a mistake is not there.
+        getattr(args.get("cluster"), "groups", []).append(self)
         check(args, KwokNodeGroupArgs, source)
         metadata = CheckedInputs(MetadataSpec, source, {key: args.get(key) for key in _METADATA}, {})
         group = _group(resource_name, args, metadata.plain, source)
@@ -110,7 +114,6 @@ class KwokNodeGroup(pulumi.ComponentResource):
         found = [replace(pool, shards=args.get("shards") or 1) for pool in expanded]
         further = {pool.name: _known_later(metadata, pool, source) for pool in found}
         self._declare(resource_name, args["cluster"], found, opts, depended_on(opts), further)
-        args["cluster"].groups.append(self)
 
     @classmethod
     def of_pools(
@@ -140,8 +143,9 @@ class KwokNodeGroup(pulumi.ComponentResource):
         depends_on: Sequence[Any],
         further: Mapping[str, Mapping[str, Any]],
     ) -> None:
-        super().__init__("kumulus:index:KwokNodeGroup", resource_name, None, opts)
+        # First, as faults are checked by them even if nothing can be declared.
         self.pools = list(pools)
+        super().__init__("kumulus:index:KwokNodeGroup", resource_name, None, opts)
         self.resources = {
             pool.name: InCluster(
                 "kumulus:index:NodePool",

@@ -10,6 +10,7 @@ import pulumi
 
 from kumulus.components.arguments import SectionOf, check, fields
 from kumulus.components.inputs import CheckedInputs, problems_explained, within
+from kumulus.components.mistakes import collected
 from kumulus.components.resources import ClusterLike, InCluster, KubernetesObject, depended_on
 from kumulus.model.errors import SpecError
 from kumulus.model.identity import POD_SECURITY_LABEL, TENANT_LABEL
@@ -68,6 +69,7 @@ class Tenant(pulumi.ComponentResource):
     kubeconfig: pulumi.Output[str]
     """A kubeconfig that is good for its namespace and no more, a secret."""
 
+    @collected
     def __init__(
         self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[TenantArgs]
     ) -> None:

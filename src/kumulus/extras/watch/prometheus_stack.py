@@ -12,6 +12,7 @@ from kumulus.components.arguments import SectionOf, check, fields
 from kumulus.components.emulated_cluster import EmulatedCluster
 from kumulus.components.helm_addon import HelmAddon, HelmAddonArgs
 from kumulus.components.inputs import CheckedInputs, marked
+from kumulus.components.mistakes import collected
 from kumulus.components.resources import ClusterLike, InCluster, depended_on
 from kumulus.extras.watch import dashboards, section
 from kumulus.extras.watch.observability import Observability, as_bytes
@@ -92,6 +93,7 @@ class PrometheusStack(pulumi.ComponentResource):
     namespace: pulumi.Output[str]
     """Where it runs."""
 
+    @collected
     def __init__(
         self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[PrometheusStackArgs]
     ) -> None:

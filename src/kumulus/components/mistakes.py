@@ -1,0 +1,133 @@
+"""Mistakes in a program's components: it goes on after one, and fails with those of all components.
+
+From the first mistake on, components check their arguments and nothing is declared; what is asked of them is unknown.
+When the program has run to its end, or needs what is not there, it fails with all that was found.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, NoReturn, ParamSpec
+from weakref import WeakKeyDictionary
+
+import pulumi
+from pulumi.runtime.settings import get_root_resource
+from pulumi.runtime.stack import Stack
+
+from kumulus.components.arguments import outputs
+from kumulus.components.engine import UserMistake
+from kumulus.model.names import default_cluster_name
+
+P = ParamSpec("P")
+
+
+class Mistakes(pulumi.RunError):
+    """What is wrong with a program so far; what is found later is in its text, too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[UserMistake] = []
+        self.ended_by = ""
+        self.within = False
+        self.task = asyncio.current_task()
+
+    def __str__(self) -> str:
+        rest = f"What follows {self.ended_by} in the program has not been looked at." if self.ended_by else ""
+        return "\n".join(filter(None, [*map(str, self.found), rest]))
+
+    def refuse(self, asked: pulumi.ResourceTransformationArgs) -> None:
+        """Let nothing be declared after a mistake; only previews show what other providers would make.
+
+        Raises:
+            Mistakes: there is one.
+        """
+        if self.found and (asked.type_.startswith("kumulus:") or not pulumi.runtime.is_dry_run()):
+            self.ended_by = f"{asked.type_} {asked.name}"
+            raise self
+
+    async def _raised(self) -> NoReturn:
+        raise self
+
+    def add(self, mistake: UserMistake) -> None:
+        """Have the program fail with it when it has run to its end, whatever else ends it."""
+        if not self.found:
+            pulumi.Output.from_input(self._raised())
+        self.found.append(mistake)
+
+
+# By the program: a process may run several, by the Automation API.
+_programs: WeakKeyDictionary[Stack, Mistakes] = WeakKeyDictionary()
+
+
+def _of_program() -> Mistakes | None:
+    """The mistakes of the program that Pulumi runs; None of a component that another program declares."""
+    program = get_root_resource()
+    if not isinstance(program, Stack):
+        return None
+    if program not in _programs:
+        _programs[program] = Mistakes()
+        # Before anything is declared: resources have the transformations that their parents had.
+        pulumi.runtime.register_stack_transformation(_programs[program].refuse)
+    return _programs[program]
+
+
+def collected(construct: Callable[P, None]) -> Callable[P, None]:
+    """A component's ``__init__``, after whose mistakes the program goes on."""
+
+    @wraps(construct)
+    def constructed(*args: P.args, **kwargs: P.kwargs) -> None:
+        mistakes = _of_program()
+        if mistakes is None or mistakes.within:
+            construct(*args, **kwargs)
+            return
+        mistakes.within = True
+        try:
+            construct(*args, **kwargs)
+        except UserMistake as mistake:
+            mistakes.add(mistake)
+            _leave_out(mistakes, args, kwargs)
+        except Mistakes:
+            mistakes.ended_by = ""
+            _leave_out(mistakes, args, kwargs)
+        finally:
+            mistakes.within = False
+
+    return constructed
+
+
+def _leave_out(mistakes: Mistakes, args: tuple[Any, ...], arguments: Mapping[str, Any]) -> None:
+    """Make a component one of which nothing is known but what later ones need to check their arguments."""
+    component, resource_name = args[0], args[1] if args[1:] else arguments["resource_name"]
+    kind: Any = type(component)
+    component.__dict__ |= {each.name: _unknown() for each in outputs(kind)}
+    component.__dict__["_left_out"] = mistakes, f"{kind.__name__} {resource_name}"
+    if "cluster" not in arguments:
+        known = {"cluster_name": default_cluster_name(str(resource_name)), "groups": [], "faults": [], "prefix": ""}
+        component.__dict__ |= {**known, **component.__dict__}
+    component.__class__ = _left_out(kind)
+
+
+def _left_out(kind: type) -> type:
+    def ask(self: Any, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        mistakes, component = self.__dict__["_left_out"]
+        # Pulumi's own tasks ask resources, too.
+        if asyncio.current_task() is mistakes.task:
+            mistakes.ended_by = f"the first use of {component}"
+        raise mistakes
+
+    return type(kind.__name__, (kind,), {"__getattr__": ask, "__module__": kind.__module__})
+
+
+def _unknown() -> pulumi.Output[Any]:
+    loop = asyncio.get_event_loop()
+
+    def settled(result: Any) -> asyncio.Future[Any]:
+        future: asyncio.Future[Any] = loop.create_future()
+        future.set_result(result)
+        return future
+
+    return pulumi.Output(set(), settled(None), settled(False), settled(False))
