@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from kumulus import toolchain
 from kumulus.model.names import SYSTEM_GROUP
 from kumulus.model.pools import ARCH_LABEL, INSTANCE_TYPE_LABEL, OS_LABEL, NodeInfo, Pool
 from kumulus.model.scale import shards_for
@@ -29,6 +30,13 @@ def pools(spec: ClusterSpec, cluster_name: str, flavour: Flavour = "kumulus", ku
         return made
     shards = shards_for(sum(pool.replicas for pool in made), spec.kwokCharts.shards)
     return [replace(pool, shards=shards) for pool in made]
+
+
+def kubelet(spec: ClusterSpec) -> str:
+    """The version of the cluster, which is that of its nodes; empty where the stack does not decide it."""
+    if spec.kubernetesVersion or not spec.runtime_descriptor.local:
+        return spec.kubernetesVersion or ""
+    return f"v{toolchain.kubernetes_versions()[0]}"
 
 
 def _of_version(pool: Pool, kubelet: str) -> Pool:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from kumulus import toolchain
 from kumulus.model.errors import Notice, Problem, SpecError, Where, path_text
 from kumulus.model.names import default_cluster_name
 from kumulus.model.pools import Pool
@@ -17,7 +16,7 @@ from kumulus.runtimes.existing.section import content_problems
 from kumulus.runtimes.kind.kind_config import node_ranges, real_nodes, with_room
 from kumulus.stackfile import host_commands
 from kumulus.stackfile.addons import Addon, chart_kind, in_order, missing_chart
-from kumulus.stackfile.expand import pools, system_pool
+from kumulus.stackfile.expand import kubelet, pools, system_pool
 from kumulus.stackfile.groups import Flavour
 from kumulus.stackfile.model import ClusterSpec
 from kumulus.stackfile.secrets import Secrets, hidden
@@ -206,13 +205,6 @@ def _loaded(
     if problems:
         raise SpecError(problems, source)
     return replace(loaded, handed=handed)
-
-
-def kubelet(spec: ClusterSpec) -> str:
-    """The version of the cluster, which is that of its nodes; empty where the stack does not decide it."""
-    if spec.kubernetesVersion or not spec.runtime_descriptor.local:
-        return spec.kubernetesVersion or ""
-    return f"v{toolchain.kubernetes_versions()[0]}"
 
 
 def _without_range(spec: ClusterSpec, expanded: Sequence[Pool], prefix: Where) -> Notice | None:

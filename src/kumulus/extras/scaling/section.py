@@ -150,7 +150,7 @@ class AutoscalerSpec(ClusterSection):
         """See :meth:`ClusterSection.handed`: its machines or node groups, with their prices."""
         # Imported here, so that other stacks do not have to load the catalog and its prices.
         from kumulus.extras.scaling import machines
-        from kumulus.stackfile.load import kubelet
+        from kumulus.stackfile.expand import kubelet
 
         prices, cluster = loaded.known_prices(), loaded.cluster_name
         if self.binary:
