@@ -83,10 +83,12 @@ class ControlPlane(pulumi.ComponentResource):
         groups: the node groups that are declared in it so far.
         faults: likewise.
         prefix: what names in the stack of what is declared in it begin with.
+        kubelet: the version of its nodes; empty where it is not known.
     """
 
     runtime: str
     prefix: str = ""
+    kubelet: str = ""
 
     kubeconfig: pulumi.Output[str]
     """Path of the cluster's kubeconfig file, known in previews."""

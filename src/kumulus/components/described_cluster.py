@@ -14,6 +14,7 @@ from kumulus.components.kwok_cluster import KwokCluster
 from kumulus.components.kwok_plan import KwokPlan
 from kumulus.model.contents import contents
 from kumulus.runtimes import registry
+from kumulus.stackfile.expand import kubelet
 from kumulus.stackfile.kwok_options import local_options
 from kumulus.stackfile.load import LoadedStack
 
@@ -27,7 +28,7 @@ def control_plane(
 ) -> ControlPlane:
     """Declare the cluster."""
     runtime = loaded.spec.runtime
-    return _COMPONENTS.get(runtime, ControlPlane).declared(
+    made = _COMPONENTS.get(runtime, ControlPlane).declared(
         resource_name,
         runtime,
         _options(loaded, base, plan),
@@ -37,6 +38,8 @@ def control_plane(
         opts=pulumi.ResourceOptions(parent=parent, aliases=_other_runtimes(runtime)),
         prefix=f"{loaded.member}." if loaded.member else "",
     )
+    made.kubelet = kubelet(loaded.spec)
+    return made
 
 
 def _other_runtimes(runtime: str) -> list[pulumi.Alias]:

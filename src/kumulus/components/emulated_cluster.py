@@ -64,7 +64,10 @@ class EmulatedCluster(pulumi.ComponentResource):
         base: the directory that relative paths in the file refer to.
         kwok: its :class:`KwokCharts`; None if KWOK runs locally, or is there already.
         prefix: what names in the stack of what is declared in it begin with.
+        kubelet: as of its :class:`ControlPlane`.
     """
+
+    kubelet: str = ""
 
     kubeconfig: pulumi.Output[str]
     """Path of the cluster's kubeconfig file, known in previews."""
@@ -121,7 +124,7 @@ class EmulatedCluster(pulumi.ComponentResource):
         self.loaded, self.plan = loaded, KwokPlan.of(loaded, base)
         plan = self.plan
         self.cluster = control_plane(resource_name, loaded, base, plan, self)
-        self.prefix = self.cluster.prefix
+        self.prefix, self.kubelet = self.cluster.prefix, self.cluster.kubelet
         self.kubeconfig, self.identity = self.cluster.kubeconfig, self.cluster.identity
         self.server, self.stack_id = self.cluster.server, self.cluster.stack_id
         before_addons = self._host_commands(loaded, "beforeAddons")

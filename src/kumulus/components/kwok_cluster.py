@@ -11,6 +11,7 @@ from kumulus.components.arguments import SectionOf, check, fields
 from kumulus.components.control_plane import ControlPlane, ControlPlaneArgs
 from kumulus.components.inputs import CheckedInputs
 from kumulus.components.mistakes import collected
+from kumulus.stackfile.expand import kubelet
 from kumulus.stackfile.model import ClusterSpec
 
 
@@ -74,6 +75,7 @@ class KwokCluster(ControlPlane):
             "observability": args.get("observability"),
         }
         found = CheckedInputs(ClusterSpec, source, values, _NAMES)
+        self.kubelet = "" if found.is_later("kubernetesVersion") else kubelet(found.plain)
         options = found.plain.kwok.options()
         if args.get("stage_objects"):
             options["stageObjects"] = True

@@ -110,10 +110,12 @@ class KwokNodeGroup(pulumi.ComponentResource):
         metadata = CheckedInputs(MetadataSpec, source, {key: args.get(key) for key in _METADATA}, {})
         group = _group(resource_name, args, metadata.plain, source)
         with problems_explained(source, _names(args["zones"])):
-            expanded = expand(ClusterSpec.checked({"nodeGroups": [group]}), args["cluster"].cluster_name)
+            cluster = args["cluster"]
+            spec = ClusterSpec.checked({"nodeGroups": [group]})
+            expanded = expand(spec, cluster.cluster_name, kubelet=cluster.kubelet)
         found = [replace(pool, shards=args.get("shards") or 1) for pool in expanded]
         further = {pool.name: _known_later(metadata, pool, source) for pool in found}
-        self._declare(resource_name, args["cluster"], found, opts, depended_on(opts), further)
+        self._declare(resource_name, cluster, found, opts, depended_on(opts), further)
 
     @classmethod
     def of_pools(

@@ -104,7 +104,7 @@ def _leave_out(mistakes: Mistakes, args: tuple[Any, ...], arguments: Mapping[str
     component.__dict__ |= {each.name: _unknown() for each in outputs(kind)}
     component.__dict__["_left_out"] = mistakes, f"{kind.__name__} {resource_name}"
     if "cluster" not in arguments:
-        known = {"cluster_name": default_cluster_name(str(resource_name)), "groups": [], "faults": [], "prefix": ""}
+        known = {"cluster_name": default_cluster_name(str(resource_name)), "groups": [], "faults": []}
         component.__dict__ |= {**known, **component.__dict__}
     component.__class__ = _left_out(kind)
 

@@ -99,6 +99,8 @@ class ClusterLike(Protocol):
     """Those that are declared in it so far: faults are on their nodes."""
     faults: list[Fault]
     """Likewise: a fault is compared with those before it."""
+    kubelet: str
+    """The version of its nodes, such as v1.37.2; empty where the program does not decide it, or by an output."""
     prefix: str
     """What names in the stack of what is declared in it begin with: ``worker-0.`` where its stack file has several
     clusters, empty otherwise. No cluster's name has a dot."""

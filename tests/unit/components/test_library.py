@@ -20,6 +20,7 @@ from kumulus import (
     KwokNodeGroup,
     PrometheusStack,
     Tenant,
+    toolchain,
 )
 from kumulus.model.contents import is_preview
 from tests.support.program import CLUSTER, KUBECONFIG, STACK_ID, Program, run
@@ -536,3 +537,25 @@ def test_what_a_program_made_without_addons_does_not_pay_for_the_kubernetes_prov
     program: Program = run(lambda: KwokNodeGroup("g", cluster=mine(), zones={"a": 1}, capacity=CAPACITY))
     assert program.of_type(PROVIDER) == {}
     assert json.dumps(sorted(program.of_type(POOL))) == '["g-a"]'
+
+
+def test_nodes_have_the_version_of_their_cluster() -> None:
+    def program() -> None:
+        group: dict[str, Any] = {"capacity": CAPACITY}
+        KwokNodeGroup("pinned", cluster=KwokCluster("a"), zones={"a": 1}, **group)
+        of_ours = KwokCluster("b", kubernetes_version="1.35.4")
+        KwokNodeGroup("own", cluster=of_ours, zones={"a": 1}, **group)
+        KwokNodeGroup("other", cluster=of_ours, zones={"a": 1}, node_info={"kubeletVersion": "v1.34.0"}, **group)
+        emulated = EmulatedCluster("c", spec={"kubernetesVersion": "v1.36.3"})
+        KwokNodeGroup("within", cluster=emulated, zones={"a": 1}, **group)
+        later_known = KwokCluster("d", kubernetes_version=later("1.35.4"))
+        KwokNodeGroup("later", cluster=later_known, zones={"a": 1}, **group)
+
+    versions = {name: pool.inputs["nodeInfo"]["kubeletVersion"] for name, pool in run(program).of_type(POOL).items()}
+    assert versions == {
+        "pinned-a": f"v{toolchain.kubernetes_versions()[0]}",
+        "own-a": "v1.35.4",
+        "other-a": "v1.34.0",
+        "within-a": "v1.36.3",
+        "later-a": "fake",
+    }

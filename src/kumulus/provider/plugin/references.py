@@ -19,6 +19,7 @@ from kumulus.model.pool_form import pool_within
 from kumulus.model.pools import Pool
 from kumulus.model.unknown import UNKNOWN
 from kumulus.provider.values import from_struct
+from kumulus.runtimes import registry
 
 if TYPE_CHECKING:
     import pulumi_kubernetes as kubernetes
@@ -90,6 +91,12 @@ class RemoteCluster:
     def end(self) -> Any:
         """What the plugin's resources in it are deleted with."""
         return None if self.outlives_stack else self.resource
+
+    @property
+    def kubelet(self) -> str:
+        """The version of its nodes: a local cluster's, unless a preview does not know it."""
+        version = self.outputs.get("kubernetesVersion")
+        return version if isinstance(version, str) and self.outputs.get("runtime") == registry.DEFAULT else ""
 
     @property
     def kubeconfig(self) -> pulumi.Output[str]:
