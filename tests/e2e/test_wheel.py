@@ -109,6 +109,11 @@ def test_a_program_of_ones_own_from_an_empty_folder(environment: Environment, us
     up = user.run(["kumulus", "up"], project, shell)
     assert up.returncode == 0, up.stdout + up.stderr
     assert len(Api(project / ".kumulus" / "clusters" / "dev" / "kubeconfig.yaml").list(NODES)) == 30
+    # What no file says is shown as it is up.
+    cost = user.run(["kumulus", "price"], project, shell)
+    assert cost.stdout.startswith("dev as it is up: 30 nodes, $"), cost.stderr
+    shown = json.loads(user.run(["kumulus", "topology", "--json"], project, shell).stdout)
+    assert (shown["source"], sum(pool["nodes"] for pool in shown["pools"])) == ("cluster", 30)
     # A tenant needs no other plugin.
     program = project / "__main__.py"
     good = program.read_text()

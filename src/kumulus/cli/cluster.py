@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kumulus.cli import project, stack, which
+from kumulus.cli import project, stack, stack_file, which
 from kumulus.cli.errors import UserError
 from kumulus.host import installation
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
+    from kumulus.model.pools import Pool
+    from kumulus.nodes.catalog.prices import Prices
 
 _PATIENCE = 5.0
+
+AS_UP = " as it is up"
+"""What follows the name of a cluster of which no file says what it has."""
+SOURCE = {"source": "cluster"}
+"""The same, for programs."""
 
 # The scheme of each component's health check.
 _HEALTH = {"kube-scheduler": "https", "kube-controller-manager": "https", "kwok-controller": "http"}
@@ -67,6 +76,43 @@ def client(found: NamedCluster) -> Client:
 
     # A user is waiting for the first screen, so a cluster that does not answer is reported quickly.
     return Client(load_kubeconfig(found.kubeconfig, found.context), patience=_PATIENCE)
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """The nodes of a cluster."""
+
+    pools: Sequence[Pool]
+    """Those that are declared."""
+    prices: Prices
+    """What machines cost."""
+    up: bool = False
+    """Whether they are as they are up: a program of the user's own declares them, and no file says what it does."""
+
+
+def fleet(found: which.Which) -> Fleet:
+    """The nodes of a cluster: by its stack's file, or as they are up where that does not declare them."""
+    if not stack_file.by_own_program(found.stack):
+        loaded = stack_file.load_one(found.stack, found.cluster)
+        return Fleet(loaded.pools, loaded.known_prices())
+    if not found.kubeconfig.exists():
+        raise UserError(f"{found.not_up()}\n  Its nodes are declared by your own program, and known while it is up")
+    from kumulus.kube import ApiError, KubeconfigError, Unreachable
+    from kumulus.model.names import SYSTEM_GROUP
+    from kumulus.nodes.catalog import prices
+    from kumulus.nodes.faults import records
+
+    async def recorded() -> records.ClusterRecords:
+        async with client(NamedCluster(found.label, found.kubeconfig)) as asked:
+            return await records.read(asked)
+
+    try:
+        known = asyncio.run(recorded())
+    except (ApiError, KubeconfigError, Unreachable) as error:
+        raise remedy(found.stack, error) from None
+    own = stack_file.prices(found.stack)
+    pools = [pool for pool in known.pools.values() if pool.group != SYSTEM_GROUP]
+    return Fleet(pools, prices.with_own(own) if own else prices.catalog(), up=True)
 
 
 def remedy(stack: str, error: Exception) -> UserError:

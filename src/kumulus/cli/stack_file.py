@@ -100,12 +100,18 @@ def hub(stack: str) -> str:
 def load(stack: str) -> Stack:
     """What a stack is to become."""
     found = read(project.require_stack(stack))
-    if not found.ours and not found.declares and (project.root() / "__main__.py").is_file():
+    if by_own_program(stack):
         raise UserError(
             f"what {stack} has is declared by your own program, and not in {found.shown}\n"
-            f"  While it is up: {installation.command()} watch -s {stack}"
+            f"  While it is up: {installation.command()} topology -s {stack}"
         )
     return found.loaded
+
+
+def by_own_program(stack: str) -> bool:
+    """Whether a program of the user's own declares what a stack has, and not its file."""
+    found = read(project.require_stack(stack))
+    return not found.ours and not found.declares and (project.root() / "__main__.py").is_file()
 
 
 def load_one(stack: str, cluster: str) -> LoadedStack:

@@ -103,10 +103,14 @@ def test_a_new_project_may_have_a_program_of_its_own(
     assert set(yaml.safe_load((made / "Pulumi.dev.yaml").read_text())) == {"encryptionsalt"}
     assert "from kumulus import KwokCluster, KwokNodeGroup\n" in (made / "__main__.py").read_text()
     monkeypatch.chdir(made)
-    for command in ("topology", "plan", "price"):
+    assert main(["plan", "-s", "dev"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("error: what dev has is declared by your own program, and not in Pulumi.dev.yaml\n")
+    for command in ("topology", "price"):
         assert main([command, "-s", "dev"]) == 1
         said = capsys.readouterr().err
-        assert said.startswith("error: what dev has is declared by your own program, and not in Pulumi.dev.yaml\n")
+        assert said.startswith("error: dev has no local cluster that is up\n")
+        assert said.endswith("\n  Its nodes are declared by your own program, and known while it is up\n")
 
 
 def test_its_program_is_the_checkouts_own(folder: Path) -> None:

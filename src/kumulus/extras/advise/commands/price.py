@@ -3,8 +3,8 @@
     kumulus price -s dev            # as text
     kumulus price -s dev --json     # for programs
 
-It needs only the stack file: no cluster has to be up. Prices are the catalog's or those of kumulus:prices
-(docs/prices.md). Nodes without a known price are counted and cost nothing.
+It needs only the stack file: no cluster has to be up, but that of a program of your own. Prices are the catalog's or
+those of kumulus:prices (docs/prices.md). Nodes without a known price are counted and cost nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from kumulus.cli import project, stack, stack_file, which
+from kumulus.cli import cluster, project, stack, which
 
 if TYPE_CHECKING:
     from kumulus.nodes.catalog.costs import Cost, FleetCost
@@ -35,12 +35,12 @@ def run(args: argparse.Namespace) -> int:
     from kumulus.nodes.catalog.costs import fleet_cost
 
     found = which.chosen(project.require_stack(project.chosen(args.stack)), args.cluster)
-    loaded = stack_file.load_one(found.stack, found.cluster)
-    cost = fleet_cost(loaded.pools, loaded.known_prices())
+    fleet = cluster.fleet(found)
+    cost = fleet_cost(fleet.pools, fleet.prices)
     if args.json:
-        print(json.dumps(_plain(found.label, cost), indent=2))
+        print(json.dumps(_plain(found.label, cost) | (cluster.SOURCE if fleet.up else {}), indent=2))
     else:
-        print("\n".join(lines(found.label, cost)))
+        print("\n".join(lines(f"{found.label}{cluster.AS_UP if fleet.up else ''}", cost)))
     return 0
 
 

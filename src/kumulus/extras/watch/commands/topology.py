@@ -3,7 +3,7 @@
     kumulus topology -s racks                  # a tree; similar nodes are counted, not repeated
     kumulus topology -s racks --svg racks.svg  # a picture; - writes it to the standard output
 
-Both need only the stack file: no cluster has to be up.
+Both need only the stack file: no cluster has to be up, but that of a program of your own.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-from kumulus.cli import project, stack, stack_file, which
+from kumulus.cli import cluster, project, stack, which
 from kumulus.cli.errors import UserError
 from kumulus.model.pools import INSTANCE_TYPE_LABEL, Pool
 from kumulus.model.topology import Level
@@ -38,15 +38,16 @@ def run(args: argparse.Namespace) -> int:
     from kumulus.nodes.catalog.costs import fleet_cost
 
     found = which.chosen(project.require_stack(project.chosen(args.stack)), args.cluster)
-    loaded = stack_file.load_one(found.stack, found.cluster)
-    name, pools = found.label, loaded.pools
+    fleet = cluster.fleet(found)
+    name, pools = found.label, fleet.pools
     if args.json:
-        cost = fleet_cost(pools, loaded.known_prices()).total
-        print(json.dumps({"stack": name, **cost.to_plain(), "pools": [_plain(pool) for pool in pools]}, indent=2))
+        cost = fleet_cost(pools, fleet.prices).total
+        source = cluster.SOURCE if fleet.up else {}
+        print(json.dumps({"stack": name, **source, **cost.to_plain(), "pools": list(map(_plain, pools))}, indent=2))
         return 0
     if args.svg is None:
-        print(tree(name, pools))
-        print(f"cost: {price.short(fleet_cost(pools, loaded.known_prices()))}")
+        print(tree(f"{name}{cluster.AS_UP if fleet.up else ''}", pools))
+        print(f"cost: {price.short(fleet_cost(pools, fleet.prices))}")
         return 0
     picture = topology_svg.picture(name, pools)
     if args.svg == "-":
