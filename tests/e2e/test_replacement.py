@@ -4,7 +4,7 @@ import pytest
 
 from tests.e2e.conftest import Fleet
 from tests.support import versions
-from tests.support.pods import is_ready
+from tests.support.pods import PODS, is_ready, pod
 from tests.support.project import NODES
 
 pytestmark = pytest.mark.e2e
@@ -21,10 +21,20 @@ def test_another_control_plane_is_previewed_as_a_replacement_and_gets_all_pools(
     fleet.cluster["kubernetesVersion"] = EARLIER
     fleet.write()
 
-    steps = project.foresee().by_name
+    api = project.api()
+    api.create("/api/v1/namespaces", {"metadata": {"name": "mine"}})
+    for name in ("a", "b"):
+        api.create(PODS, pod(name))
+
+    foreseen = project.foresee()
+    steps = foreseen.by_name
     assert {name for name, step in steps.items() if step.op != "replace"} == set()
     assert len(steps) == 10, "the cluster and its nine pools"
     assert steps["quickstart-control-plane"].changed.keys() == {"kubernetesVersion"}
+    assert (
+        "in addition to what the stack declares; it has 2 pods and 1 namespace"
+        in foreseen.messages["quickstart-control-plane"]
+    )
     # Its preview is not what the user of another command has seen.
     running, kept = project.processes(), {each["urn"] for each in project.state()["resources"]}
     refused = project.pulumi("up", "--yes", "--skip-preview")

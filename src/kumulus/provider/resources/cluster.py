@@ -50,7 +50,7 @@ class ClusterResource(Resource):
         self._places = RecordedPlaces(runtimes, settings)
         # The directories of clusters that the stack has and keeps, by URN, and of those that are made again.
         self._kept: dict[str, str] = {}
-        self._remade: set[str] = set()
+        self._remade: dict[str, Observed] = {}
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> CheckResult:
         # An import and a refresh pass on the status that check has filled in; the name is checked with the rest.
@@ -76,7 +76,7 @@ class ClusterResource(Resource):
         if seen := await self._there(directory, inputs):
             require_no_run(seen.identity)
             self._places.require_consent_anew(directory, inputs)
-            self._remade.add(directory)
+            self._remade[directory] = seen
 
     async def _there(self, directory: str, inputs: Properties) -> Observed | None:
         """A directory's cluster, if it is whole and the stack's own; None of what an interrupted run has left."""
@@ -182,8 +182,9 @@ class ClusterResource(Resource):
         """Refuse what others already have in a cluster that is there; returns the outputs as far as they are known."""
         outputs: Properties = dict.fromkeys((*_UNKNOWN_AT_FIRST, "owner", "kubeconfig"), UNKNOWN)
         if not contains_unknown(inputs):
-            if _directory(inputs) in self._remade:
-                op.report.warn(f"cluster {known(inputs, 'name')} is there and is made again, {LOST}")
+            if seen := self._remade.get(_directory(inputs)):
+                lost = await removals.what_is_in(self._connections, seen.kubeconfig, seen.identity)
+                op.report.warn(f"cluster {known(inputs, 'name')} is there and is made again, {LOST}{lost}")
             runtime, wanted = self._runtime(inputs), self._wanted(inputs, _owner(op, inputs))
             path = outputs["kubeconfig"] = runtime.kubeconfig_path(wanted)
             if there := await runtime.examine(wanted, None, op.report):

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from kumulus.kube.media import METADATA_ONLY
 from kumulus.model.contents import FAULTS, POOLS, PREVIEW, removed, renamed
+from kumulus.model.words import counted
 from kumulus.nodes.reporter import Reporter
-from kumulus.provider.connections import GONE, SILENT, Connections
+from kumulus.provider.connections import GONE, SILENT, UNASKED, Connections
 from kumulus.provider.resources.base import Properties
 from kumulus.provider.resources.in_cluster import LOOK_PATIENCE
 from kumulus.provider.values import contains_unknown
@@ -52,6 +54,32 @@ async def preview(
         return
     for path, meaning in meanings.items():
         reporters(_sibling(urn, path)).info(meaning)
+
+
+_BUILT_IN = {"default", "kube-node-lease", "kube-public", "kube-system"}
+
+
+async def what_is_in(connections: Connections, kubeconfig: str, identity: str) -> str:
+    """How much there is in a cluster, as the end of a sentence; empty if it is empty or does not say."""
+    try:
+        counts = await _counts(await connections.client(kubeconfig, identity, LOOK_PATIENCE))
+    except UNASKED:
+        return ""
+    held = [counted(number, what) for what, number in counts.items() if number]
+    return f"; it has {' and '.join(filter(None, [', '.join(held[:-1]), held[-1]]))}" if held else ""
+
+
+async def _counts(client: Client) -> dict[str, int]:
+    """How many pods, Jobs and namespaces there are, of the last without those of every cluster."""
+    from kumulus.kube.namespaces import NAMESPACES
+    from kumulus.kube.pods import PODS
+
+    found = {}
+    for what, path in (("pod", PODS), ("Job", "/apis/batch/v1/jobs"), ("namespace", NAMESPACES)):
+        found[what] = 0
+        async for page in client.pages(path, patience=LOOK_PATIENCE, accept=METADATA_ONLY):
+            found[what] += sum(what != "namespace" or each["metadata"]["name"] not in _BUILT_IN for each in page)
+    return found
 
 
 async def _meanings(
