@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -43,9 +42,7 @@ def how(tools: list[Tool]) -> str:
     building = [tool for tool in tools if tool.buildable and (mode == "build" or tool.release is None)]
     steps = [f"download, about {sum(files.values()):,} MB"] if files else []
     if building and mode != "download":
-        seconds = [tool.cpu for tool in building if tool.cpu is not None]
-        minutes = max(sum(seconds) / 60 / (os.cpu_count() or 1), 1)
-        steps.append(f"build, about {minutes:.0f} min" if len(seconds) == len(building) else "build")
+        steps.append(f"build{supply.duration(building)}")
     if any(tool.unpinned for tool in tools):
         steps.append("download, once its digest is accepted: tools --accept-digest")
     return "; ".join(steps) or "is unavailable with KUMULUS_TOOLS=" + mode

@@ -116,6 +116,7 @@ def _build(known: Pins, to_build: Sequence[Tool], scratch: Path) -> None:
         return
     _check_disk(known.gigabytes_to_build(to_build), scratch)
     (scratch / "work").mkdir(parents=True, exist_ok=True)
+    say(f"building {len(to_build)} tool{'s' if to_build[1:] else ''}{duration(to_build)}")
     builder = build.Builder(golang.obtain(known.go_minimum, scratch, say), scratch, cache.root() / "logs")
     for number, tool in enumerate(to_build, start=1):
         step = ToolLine(f"[{number}/{len(to_build)}] {tool.name} v{tool.version}")
@@ -143,6 +144,12 @@ def _check_disk(total: float, scratch: Path) -> None:
             f" needed for a while: {needed:.1f} GB"
             "\n  Make room, or set XDG_CACHE_HOME to a directory with more; about 0.7 GB stay in use."
         )
+
+
+def duration(tools: Sequence[Tool]) -> str:
+    """About how long building tools takes here: `, about 8 min`; empty if that was not measured of each."""
+    seconds = [tool.cpu for tool in tools if tool.cpu is not None]
+    return f", about {max(sum(seconds) / 60 / (os.cpu_count() or 1), 1):.0f} min" if len(seconds) == len(tools) else ""
 
 
 def size(path: Path) -> int:

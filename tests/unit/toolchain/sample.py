@@ -78,6 +78,7 @@ class Sample:
                 name = "alpha"
                 version = "{alpha}"
                 purpose = "the first"
+                cpu = 9
                 module = "alpha"
                 package = "."
                 probe = {{args = ["--version"], pattern = 'tool (v\\S+)'}}
@@ -86,6 +87,7 @@ class Sample:
                 name = "beta"
                 version = "{beta}"
                 purpose = "the second"
+                cpu = 9
                 module = "beta"
                 package = "."
                 probe = {{args = ["--version"], pattern = 'tool (v\\S+)'}}

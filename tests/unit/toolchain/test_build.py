@@ -68,6 +68,7 @@ def test_missing_tools_are_built_at_their_version_and_nothing_of_the_compiler_is
         "alpha": "tool v1.2.3",
         "beta": "tool v2.0.0",
     }
+    assert "building 2 tools, about 1 min\n" in said
     assert "[1/2] alpha v1.2.3 … built in" in said
     assert "[2/2] beta v2.0.0 … built in" in said
     assert not (sample.cache / "scratch").exists()
