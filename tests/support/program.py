@@ -161,7 +161,7 @@ def run(program: Callable[[], object], *, preview: bool = False) -> Program:
             set_root_resource(None)  # type: ignore[arg-type]
             loop.run_until_complete(pulumi_stack.run_in_stack(lambda: (program(), None)[1]))
         except pulumi.RunError as error:
-            error.add_note(" ".join(each.name for each in monitor.program.resources))
+            error.declared = [each.name for each in monitor.program.resources]  # type: ignore[attr-defined]
             raise
         finally:
             # A failed program leaves tasks behind, which would be awaited together with the next program's.

@@ -6,18 +6,42 @@ kumulus completion fish > ~/.config/fish/completions/kumulus.fish
 """
 
 import argparse
-import importlib
 import os
-from importlib.util import find_spec
+import shlex
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import NoReturn
 
 from kumulus.cli import project, which
 from kumulus.cli.errors import UserError
 from kumulus.cli.registry import arguments, complete_by, offered, parser_of, subcommands
-from kumulus.host import installation
-from kumulus.toolchain import venv
 
-SHELLS = ("bash", "zsh", "fish")
+# What follows the word is not passed on: a shell completes at the cursor. Where nothing fits, files are completed.
+_SCRIPTS = {
+    "bash": """\
+_kumulus_complete() {
+    local IFS=$'\\n'
+    COMPREPLY=($(_KUMULUS_LINE="${COMP_LINE:0:COMP_POINT}" _KUMULUS_COMPLETE=bash "$1" 2>/dev/null </dev/null))
+}
+complete -o bashdefault -o default -F _kumulus_complete kumulus""",
+    "zsh": """\
+_kumulus_complete() {
+    local line="${(j: :)words[1,CURRENT-1]} $PREFIX"
+    local -a found=("${(@f)$(_KUMULUS_LINE="$line" _KUMULUS_COMPLETE=zsh "$words[1]" 2>/dev/null </dev/null)}")
+    if [[ -n "$found" ]]; then compadd -- "$found[@]"; else _files; fi
+}
+compdef _kumulus_complete kumulus""",
+    "fish": """\
+function __kumulus_complete
+    env _KUMULUS_LINE=(commandline -cp) _KUMULUS_COMPLETE=fish (commandline -po)[1] 2>/dev/null </dev/null
+end
+complete -c kumulus -f -a '(__kumulus_complete)'""",
+}
+SHELLS = tuple(_SCRIPTS)
+ASKED = "_KUMULUS_COMPLETE"
+"""The variable by which those scripts ask for completions; it names the shell."""
+# Where bash begins a new word.
+_BREAKS = "=:"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,16 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print it."""
-    checkout = installation.checkout()
-    if find_spec("argcomplete") is None and checkout is not None:
-        venv.ensure(checkout, ["completion"])
-        importlib.invalidate_caches()
-    if find_spec("argcomplete") is None:
-        way = installation.way_to_add("completion")
-        raise UserError(f"completion needs the package argcomplete\n  To get it: {way}")
-    from argcomplete.shell_integration import shellcode
-
-    print(shellcode(["kumulus"], shell=args.shell))
+    print(_SCRIPTS[args.shell])
     return 0
 
 
@@ -44,11 +59,74 @@ _STACKS = ("stack", "named")
 
 
 def complete() -> NoReturn:
-    """Print the possible completions of the line for the shell, and exit."""
-    import argcomplete
+    """Print the possible completions of the line for the shell, one a line, and exit."""
+    line = os.environ.get("_KUMULUS_LINE", "")
+    word = _words(line)[-1]
+    cut = max(map(word.rfind, _BREAKS)) + 1 if os.environ[ASKED] == "bash" else 0
+    # What completes some words needs packages, which a fresh checkout has not.
+    with suppress(ImportError):
+        print("\n".join(each[cut:] for each in completions(line)), flush=True)
+    os._exit(0)
 
-    argcomplete.autocomplete(parser(os.environ.get("COMP_LINE", "")), always_complete_options="long")
-    os._exit(1)
+
+def completions(line: str) -> list[str]:
+    """What the last word of a line may become."""
+    *before, word = _words(line)
+    its, places, given = parser(line), [], argparse.Namespace()
+    waiting: argparse.Action | None = None
+
+    def enter(into: argparse.ArgumentParser) -> list[argparse.Action]:
+        for action in arguments(into):
+            vars(given).setdefault(action.dest, action.default)
+        return [action for action in arguments(into) if not action.option_strings]
+
+    places = enter(its)
+    for each in before[1:]:
+        option, _, value = each.partition("=")
+        if waiting is not None:
+            setattr(given, waiting.dest, each)
+            waiting = None
+        elif each.startswith("-"):
+            found = _option(its, option)
+            if found is not None and found.nargs != 0:
+                waiting = None if value else found
+                setattr(given, found.dest, value or found.default)
+        elif places and isinstance(places[0].choices, dict):
+            if each not in places[0].choices:
+                return []
+            its = places[0].choices[each]
+            places = enter(its)
+        elif places:
+            setattr(given, places[0].dest, each)
+            places = places if places[0].nargs in ("*", "+") else places[1:]
+    option, equals, value = word.partition("=")
+    if waiting is None and equals and (waiting := _option(its, option)) is not None:
+        return [f"{option}={each}" for each in _values(waiting, given) if each.startswith(value)]
+    found_by = _values(waiting or places[0], given) if waiting or (places and not word.startswith("-")) else _long(its)
+    return sorted({each for each in found_by if each.startswith(word)})
+
+
+def _words(line: str) -> list[str]:
+    """The words of a line; the last one is empty after a space."""
+    try:
+        words = shlex.split(line)
+    except ValueError:
+        words = line.split()
+    return [*words, ""] if not words or line[-1:].isspace() else words
+
+
+def _option(of: argparse.ArgumentParser, name: str) -> argparse.Action | None:
+    return next((action for action in arguments(of) if name in action.option_strings), None)
+
+
+def _long(of: argparse.ArgumentParser) -> Iterable[str]:
+    return (name for action in arguments(of) for name in action.option_strings if name.startswith("--"))
+
+
+def _values(action: argparse.Action, given: argparse.Namespace) -> Iterable[str]:
+    """What an argument may be, as far as that is known."""
+    completer = getattr(action, "completer", None)
+    return completer(parsed_args=given) if completer else map(str, action.choices or ())
 
 
 def parser(line: str) -> argparse.ArgumentParser:

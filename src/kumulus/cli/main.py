@@ -58,8 +58,9 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _main(arguments: Sequence[str]) -> int:
-    if "_ARGCOMPLETE" in os.environ and has_venv():
-        with_venv()
+    if "_KUMULUS_COMPLETE" in os.environ:
+        if has_venv():
+            with_venv()
         from kumulus.cli.completion import complete
 
         complete()

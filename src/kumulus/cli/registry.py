@@ -70,7 +70,7 @@ def subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentP
 
 def complete_by(argument: argparse.Action, completer: Callable[..., Iterable[str]]) -> None:
     """Have the shell complete an argument by what a function returns."""
-    argument.completer = completer  # type: ignore[attr-defined]  # of argcomplete
+    argument.completer = completer  # type: ignore[attr-defined]  # of completion.py
 
 
 PROJECT, STACK, YOURS, MACHINE = "On a project", "On a stack", "On your own cluster", "On files and machines"
@@ -103,7 +103,7 @@ class Command:
 _CORE: dict[str, dict[str, Command]] = {
     PROJECT: {
         "new": Command("", "create a project: a stack of 30 nodes, and a program of five lines", venv=True),
-        "completion": Command("", "print a script that completes commands and stacks in a shell", venv=True),
+        "completion": Command("", "print a script that completes commands and stacks in a shell"),
         "docs": Command("", "print a page of the documentation, with its address"),
     },
     STACK: {

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,7 +21,6 @@ from kumulus.cli.registry import arguments, offered, subcommands
 from kumulus.extras.policy import command as policy
 from kumulus.host import installation, pulumi_project
 from kumulus.host.version import REPOSITORY, VERSION
-from kumulus.toolchain import venv
 
 
 @pytest.fixture
@@ -318,11 +318,10 @@ def completions(line: str) -> set[str]:
     """What the shell is offered after a line."""
     checkout = installation.checkout()
     assert checkout is not None
-    variables = {"_ARGCOMPLETE": "1", "COMP_LINE": line, "COMP_POINT": str(len(line)), "_ARGCOMPLETE_IFS": "\n"}
-    # File descriptor 8 is the shell's, as its functions have it.
-    command = ["bash", "-c", 'exec "$0" "$1" 8>&1 9>&2 >/dev/null', sys.executable, str(checkout / "kumulus")]
-    done = subprocess.run(command, env={**os.environ, **variables}, capture_output=True, text=True, check=False)
-    return {word.strip() for word in done.stdout.splitlines()}
+    variables = {completion.ASKED: "zsh", "_KUMULUS_LINE": line}
+    command = [sys.executable, str(checkout / "kumulus")]
+    done = subprocess.run(command, env={**os.environ, **variables}, capture_output=True, text=True, check=True)
+    return set(done.stdout.splitlines())
 
 
 def test_commands_options_and_stacks_are_completed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -354,29 +353,45 @@ def test_of_the_commands_only_the_one_on_the_line_is_imported() -> None:
     assert options["watch"] == {"help"}
 
 
+def test_completion_goes_by_what_the_line_has_so_far(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    main(["new", "fleet"])
+    monkeypatch.chdir(folder / "fleet")
+    assert "xid-79" in completion.completions("kumulus fault inject x --kind ")
+    assert completion.completions("kumulus fault inject x --kind=xid-79") == ["--kind=xid-79"]
+    assert completion.completions("kumulus fault inject --json") == []
+    assert completion.completions("kumulus fault none ") == []
+    assert completion.completions("kumulus topology --svg x.svg --js") == ["--json"]
+    assert completion.completions("kumulus completion f") == ["fish"]
+    assert completion.completions("kumulus watch 'unended") == []
+
+
+# What a shell offers after a line, by its own means.
+ASKING = {
+    "bash": 'COMP_LINE="$0"; COMP_POINT=${#COMP_LINE}; _kumulus_complete kumulus; printf "%s\\n" "${COMPREPLY[@]}"',
+    "zsh": """compadd() { shift; print -l -- "$@"; }
+words=("${(@s: :)0}"); CURRENT=$#words; PREFIX=$words[-1]; _kumulus_complete""",
+    "fish": 'complete -C "$argv[1]"',
+}
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_code_for_a_shell_names_the_command(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["completion", shell]) == 0
-    said = capsys.readouterr().out
-    assert "_ARGCOMPLETE" in said
-    assert "kumulus" in said
-    if shell == "bash":
-        subprocess.run(["bash", "-n"], input=said, text=True, check=True)
-
-
-def test_a_checkout_gets_the_package_for_completion_by_itself(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_the_script_for_a_shell_completes_in_it(
+    shell: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # As after `make up`, whose environment has the packages of the core alone.
-    monkeypatch.setitem(sys.modules, "argcomplete", None)
-    asked: list[object] = []
-    monkeypatch.setattr(venv, "ensure", lambda *given: asked.append(given))
-    assert main(["completion", "bash"]) == 1
-    assert asked == [(installation.checkout(), ["completion"])]
-    assert capsys.readouterr().err.startswith("error: completion needs the package argcomplete\n  To get it: ")
-    monkeypatch.setattr(venv, "ensure", lambda *_: monkeypatch.delitem(sys.modules, "argcomplete"))
-    assert main(["completion", "bash"]) == 0
-    assert "_ARGCOMPLETE" in capsys.readouterr().out
+    checkout = installation.checkout()
+    assert checkout is not None
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    assert "kumulus" in script
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not here")
+    (tmp_path / "kumulus").write_text(f'#!/bin/sh\nexec "{sys.executable}" "{checkout}/kumulus" "$@"\n')
+    (tmp_path / "kumulus").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    before = "compdef() { :; }\n" if shell == "zsh" else ""
+    command = [shell, "-c", f"{before}{script}\n{ASKING[shell]}", "kumulus completion fi"]
+    asked = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert (asked.stdout.splitlines(), asked.stderr) == (["fish"], "")
 
 
 def test_a_stack_file_is_read_once_for_all_who_ask_and_anew_once_it_is_written(

@@ -30,7 +30,8 @@ def said(program: Callable[[], object], *, preview: bool = True, made: str = "de
     """What is said of a program, which has declared no pools and only components of these names."""
     with pytest.raises(pulumi.RunError) as raised:
         run(program, preview=preview)
-    assert {each.partition("-")[0] for each in raised.value.__notes__[0].split()} <= {*made.split(), "stack"}
+    declared = vars(raised.value)["declared"]
+    assert {each.partition("-")[0] for each in declared} <= {*made.split(), "stack"}
     return str(raised.value)
 
 
