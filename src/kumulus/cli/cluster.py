@@ -79,8 +79,8 @@ def client(found: NamedCluster) -> Client:
 
 
 @dataclass(frozen=True)
-class Fleet:
-    """The nodes of a cluster."""
+class DeclaredNodes:
+    """The nodes of a cluster, and what such machines cost."""
 
     pools: Sequence[Pool]
     """Those that are declared."""
@@ -90,11 +90,11 @@ class Fleet:
     """Whether they are as they are up: a program of the user's own declares them, and no file says what it does."""
 
 
-def fleet(found: which.Which) -> Fleet:
+def fleet(found: which.Which) -> DeclaredNodes:
     """The nodes of a cluster: by its stack's file, or as they are up where that does not declare them."""
     if not stack_file.by_own_program(found.stack):
         loaded = stack_file.load_one(found.stack, found.cluster)
-        return Fleet(loaded.pools, loaded.known_prices())
+        return DeclaredNodes(loaded.pools, loaded.known_prices())
     if not found.kubeconfig.exists():
         raise UserError(f"{found.not_up()}\n  Its nodes are declared by your own program, and known while it is up")
     from kumulus.kube import ApiError, KubeconfigError, Unreachable
@@ -112,7 +112,7 @@ def fleet(found: which.Which) -> Fleet:
         raise remedy(found.stack, error) from None
     own = stack_file.prices(found.stack)
     pools = [pool for pool in known.pools.values() if pool.group != SYSTEM_GROUP]
-    return Fleet(pools, prices.with_own(own) if own else prices.catalog(), up=True)
+    return DeclaredNodes(pools, prices.with_own(own) if own else prices.catalog(), up=True)
 
 
 def remedy(stack: str, error: Exception) -> UserError:

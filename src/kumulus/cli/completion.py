@@ -72,37 +72,37 @@ def complete() -> NoReturn:
 def completions(line: str) -> list[str]:
     """What the last word of a line may become."""
     *before, word = _words(line)
-    its, places, given = parser(line), [], argparse.Namespace()
+    its, places, values = parser(line), [], argparse.Namespace()
     waiting: argparse.Action | None = None
 
     def enter(into: argparse.ArgumentParser) -> list[argparse.Action]:
         for action in arguments(into):
-            vars(given).setdefault(action.dest, action.default)
+            vars(values).setdefault(action.dest, action.default)
         return [action for action in arguments(into) if not action.option_strings]
 
     places = enter(its)
     for each in before[1:]:
         option, _, value = each.partition("=")
         if waiting is not None:
-            setattr(given, waiting.dest, each)
+            setattr(values, waiting.dest, each)
             waiting = None
         elif each.startswith("-"):
             found = _option(its, option)
             if found is not None and found.nargs != 0:
                 waiting = None if value else found
-                setattr(given, found.dest, value or found.default)
+                setattr(values, found.dest, value or found.default)
         elif places and isinstance(places[0].choices, dict):
             if each not in places[0].choices:
                 return []
             its = places[0].choices[each]
             places = enter(its)
         elif places:
-            setattr(given, places[0].dest, each)
+            setattr(values, places[0].dest, each)
             places = places if places[0].nargs in ("*", "+") else places[1:]
     option, equals, value = word.partition("=")
     if waiting is None and equals and (waiting := _option(its, option)) is not None:
-        return [f"{option}={each}" for each in _values(waiting, given) if each.startswith(value)]
-    found_by = _values(waiting or places[0], given) if waiting or (places and not word.startswith("-")) else _long(its)
+        return [f"{option}={each}" for each in _values(waiting, values) if each.startswith(value)]
+    found_by = _values(waiting or places[0], values) if waiting or (places and not word.startswith("-")) else _long(its)
     return sorted({each for each in found_by if each.startswith(word)})
 
 
@@ -123,10 +123,10 @@ def _long(of: argparse.ArgumentParser) -> Iterable[str]:
     return (name for action in arguments(of) for name in action.option_strings if name.startswith("--"))
 
 
-def _values(action: argparse.Action, given: argparse.Namespace) -> Iterable[str]:
+def _values(action: argparse.Action, values: argparse.Namespace) -> Iterable[str]:
     """What an argument may be, as far as that is known."""
     completer = getattr(action, "completer", None)
-    return completer(parsed_args=given) if completer else map(str, action.choices or ())
+    return completer(parsed_args=values) if completer else map(str, action.choices or ())
 
 
 def parser(line: str) -> argparse.ArgumentParser:
