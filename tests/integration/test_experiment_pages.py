@@ -143,7 +143,7 @@ def test_a_run_leads_to_its_report_and_plots(page: Page) -> None:
 
 def test_a_comparison_has_the_runs_side_by_side(page: Page, tmp_path: Path) -> None:
     path = tmp_path / "comparison.html"
-    history.write_comparison(path, [(tmp_path / f"{n}.json", each) for n, each in enumerate(RUNS[:3])], [], [])
+    history.write_comparison(path, [[(tmp_path / f"{n}.json", each)] for n, each in enumerate(RUNS[:3])])
     page.goto(path.as_uri())
     row = page.locator(".comparison tr", has_text="timeToSchedule.p99").locator("td")
     expect(row).to_have_text(["1.50 s (1.00 s … 2.00 s)", "1.25 s", "4.00 s"])
