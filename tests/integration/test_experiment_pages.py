@@ -143,9 +143,24 @@ def test_a_run_leads_to_its_report_and_plots(page: Page) -> None:
 
 def test_a_comparison_has_the_runs_side_by_side(page: Page, tmp_path: Path) -> None:
     path = tmp_path / "comparison.html"
-    history.write_comparison(path, [(tmp_path / f"{n}.json", each) for n, each in enumerate(RUNS[:3])], [], [])
+    history.write_comparison(path, [[(tmp_path / f"{n}.json", each)] for n, each in enumerate(RUNS[:3])])
     page.goto(path.as_uri())
     row = page.locator(".comparison tr", has_text="timeToSchedule.p99").locator("td")
     expect(row).to_have_text(["1.50 s (1.00 s … 2.00 s)", "1.25 s", "4.00 s"])
     expect(page.get_by_label("Comparison")).to_contain_text("limits of the scheduler's requests differ")
     assert len(shown(page)) == 3
+
+
+def test_on_a_phone_many_runs_are_scrolled_next_to_the_names_of_measures(page: Page, tmp_path: Path) -> None:
+    path, before = tmp_path / "comparison.html", page.viewport_size
+    assert before is not None
+    history.write_comparison(path, [[(tmp_path / f"{n}.json", each)] for n, each in enumerate([*RUNS, *RUNS])])
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto(path.as_uri())
+    name = page.locator(".comparison th", has_text="timeToSchedule.p99")
+    at = name.bounding_box()
+    page.get_by_label("Comparison").evaluate("each => each.scrollLeft = 200")
+    assert page.get_by_label("Comparison").evaluate("each => each.scrollLeft") == 200
+    assert name.bounding_box() == at
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.set_viewport_size(before)

@@ -239,7 +239,7 @@ def _served(raw: Mapping[str, object], needed_by: str, why: str) -> Found:
     if version and version < FIRST_VERSION:
         written = shown(raw["kubernetesVersion"])
         message = f"is {written}, which does not serve resource.k8s.io/v1 for {needed_by}"
-        yield problem(("kubernetesVersion",), message, 'write "1.34.0" or later, or leave it out')
+        yield problem(("kubernetesVersion",), message, 'write "1.35.4" or later, or leave it out')
     kwok = _mapping(raw, "kwok")
     if _mapping(kwok, "featureGates").get(_GATE) is False:
         message = f"is off, but {why}"

@@ -315,7 +315,7 @@ def test_nvidias_driver_has_to_know_its_product() -> None:
 def test_a_kubernetes_without_the_api_is_refused(version: str) -> None:
     told = problems({}, kubernetesVersion=version)
     assert "does not serve resource.k8s.io/v1" in told["kubernetesVersion"]
-    assert 'write "1.34.0" or later' in told["kubernetesVersion"]
+    assert 'write "1.35.4" or later' in told["kubernetesVersion"]
     cluster(group({}), kubernetesVersion="1.34.1")
     cluster(group(), kubernetesVersion=version)
 

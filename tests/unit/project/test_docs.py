@@ -1,5 +1,7 @@
 """README and docs: every link leads somewhere, every page is in the index, every block of commands is marked."""
 
+import gzip
+import json
 import re
 import subprocess
 import sys
@@ -12,6 +14,10 @@ import pytest
 
 from benchmarks import run_pages
 from benchmarks.pages import layers, needed, with_rooms
+from kumulus.extras.lab.report.compare import table
+from kumulus.extras.lab.report.files import report_at
+from kumulus.extras.lab.report.model import Report
+from kumulus.extras.lab.report.together import together
 from kumulus.extras.watch.console import bundle
 from tests.support.docs import pages, steps
 from tests.support.docs.pages import DOCS, README, ROOT
@@ -135,8 +141,17 @@ def test_the_site_is_built_without_a_warning_and_its_path_is_short(tmp_path: Pat
     built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
     assert (tmp_path / "start" / "index.html").exists()
-    runs = {each.stem: each.read_text() for each in (tmp_path / "runs").iterdir()}
-    assert runs == {name: bundle.page(run_pages.histories(name)) for name in run_pages.PICTURES}
+    runs = {each.stem: each.read_text() for each in (tmp_path / "runs").glob("*.html")}
+    [comparison] = run_pages.COMPARISONS
+    compared = runs[comparison]
+    assert runs == {name: bundle.page(run_pages.histories(name)) for name in run_pages.PICTURES} | {
+        comparison: compared
+    }
+    assert "<th>makespan</th>" in compared
+    of_runs = re.findall(r'"path": "([^"]+)"', compared)
+    assert [report_at(tmp_path / "runs" / each).metadata.run_id for each in of_runs] == [
+        Path(each).parent.name for each in of_runs
+    ]
     experiments = (tmp_path / "experiments" / "index.html").read_text()
     assert all(f'href="../runs/{name}.html"' in experiments for name in runs)
     navigation = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[2]
@@ -144,3 +159,17 @@ def test_the_site_is_built_without_a_warning_and_its_path_is_short(tmp_path: Pat
     assert internals
     # And the index.
     assert len(re.findall(r"\.md$", path, re.MULTILINE)) <= 25 + 1
+
+
+def test_the_table_of_six_schedulers_has_the_figures_of_their_page() -> None:
+    text = (ROOT / "docs" / "experiments.md").read_text().partition("### The same jobs on six schedulers")[2]
+    lines = text.partition("```text\n")[2].partition("```")[0].splitlines()[1:]
+    said = {name: cells for name, *cells in (re.split(r" {2,}", line) for line in lines)}
+    ranges = said.pop("")
+    runs = json.loads(gzip.decompress((run_pages.RUNS / "six-schedulers.reports.gz").read_bytes()))
+    reports = [together([Report.model_validate(run) for run in column]) for column in runs]
+    found = {name: cells for name, *cells in table(reports) if name in said}
+    assert said == {name: [cell.partition(" (")[0] for cell in cells] for name, cells in found.items()}
+    assert [cell.partition(" (")[2] for cell in found["makespan"]] == [
+        f"{each.replace(' …', ' s …')})" if "…" in each else "" for each in ranges
+    ]

@@ -142,6 +142,9 @@ def test_runs_are_listed_compared_and_put_on_a_page(tmp_path: Path, capsys: pyte
     comparison = tmp_path / "comparison.html"
     assert run("compare", "20261121-15", "latest", "--page", str(comparison), *where) == 0
     assert "<th>timeToSchedule.p99</th>" in comparison.read_text()
+    capsys.readouterr()
+    assert run("compare", "latest", "20261121-15+20261121-150000", *where) == 0
+    assert "(2 runs)" in capsys.readouterr().out.splitlines()[0]
     assert run("history", *where) == 0
     assert (tmp_path / "history.html").exists()
 

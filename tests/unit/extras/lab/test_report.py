@@ -14,6 +14,7 @@ from kumulus.extras.lab.report.junit import junit
 from kumulus.extras.lab.report.making import delayed
 from kumulus.extras.lab.report.model import ByUser, Machine, Moment, OfUser, PolicyUsed, Report, ReportedCluster
 from kumulus.extras.lab.report.text import lines
+from kumulus.extras.lab.report.together import together
 from kumulus.kube import Unreachable
 from tests.support import disk
 from tests.support.reports import report
@@ -314,6 +315,32 @@ def test_a_comparison_is_unfair_when_more_than_the_scheduler_differs() -> None:
     ]
     ended = report("20261121-160000-def456", status="partial", error="interrupted")
     assert list(compare.unfair([one, ended])) == ["20261121-160000-def456 did not come to its end: interrupted"]
+
+
+def test_runs_that_were_made_in_turn_are_compared_as_repetitions_of_one() -> None:
+    runs = [
+        report(f"2026112{number}-150000-abc123", measures=[{"makespan": each}])
+        for number, each in enumerate((9.0, 3.0, 4.0))
+    ]
+    for number, each in enumerate(runs, 1):
+        each.metadata.label, each.metadata.machine.load = f"main-{number}", number * 2.0
+    runs[1].results.status = "failure"
+    made = together(runs)
+    assert (made.metadata.called, made.metadata.machine.load) == ("main (3 runs)", 4.0)
+    assert (made.results.status, made.metadata.repetitions) == ("failure", 3)
+    assert compare.spread(made, "makespan") == "4.00 s (3.00 s … 9.00 s)"
+    assert together(runs[:1]) is runs[0]
+    runs[2].metadata.inputs.files["experiment.yaml"] = "another"
+    with pytest.raises(LabError, match=r"main-1 \(.*\) and main-3 \(.*\) are not repetitions of one run"):
+        together(runs)
+
+
+def test_what_differs_among_many_is_said_once() -> None:
+    runs = [report(f"2026112{number}-150000-abc123", seed=seed) for number, seed in enumerate((1, 2, 1, 2, 3))]
+    one, two, three, four, five = (each.metadata.run_id for each in runs)
+    assert list(compare.unfair(runs)) == [
+        f"seeds differ: 1 in {one} and {three}, 2 in {two} and {four}, 3 in {five}",
+    ]
 
 
 def test_a_comparison_is_unfair_when_only_one_scheduler_logged_how_it_decides() -> None:

@@ -80,7 +80,7 @@ async def _devices(client: Client, where: str, parts: Parts, divided: bool) -> N
             version = (await client.get("/version")).get("gitVersion", "of an unknown version")
             raise LabError(
                 f"{where}: the cluster, Kubernetes {version}, does not serve resource.k8s.io/v1\n"
-                '  Write kubernetesVersion: "1.34.0" or later in the stack file, or leave it out'
+                '  Write kubernetesVersion: "1.35.4" or later in the stack file, or leave it out'
             ) from None
         devices = [device for each in page["items"] for device in each["spec"].get("devices") or ()]
         if any(_divides(device, parts) for device in devices) or (devices and not divided):

@@ -4,6 +4,7 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from kumulus.cli.errors import UserError
 from kumulus.extras.lab.file.measures import BETTER, UNITS
@@ -15,6 +16,7 @@ from kumulus.extras.lab.report.change import MeasureChange
 from kumulus.extras.lab.report.checks import MeasureCheck
 from kumulus.extras.lab.report.files import find, os_errors_explained, report_at
 from kumulus.extras.lab.report.model import Report
+from kumulus.extras.lab.report.together import together
 from kumulus.host import files
 from kumulus.model.words import aligned
 
@@ -28,15 +30,15 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("--fail-if is about two runs: the one to compare with, and the new one")
     if not limits and (args.junit or args.github):
         raise UserError("--junit and --github show limits; write --fail-if MEASURE:+10%")
-    paths = [find(run, args.results) for run in args.runs]
-    reports = [report_at(path) for path in paths]
+    columns = [[(path, report_at(path)) for path in _found(run, args.results)] for run in args.runs]
+    reports = [together([report for _, report in column]) for column in columns]
     changes, checks = _changes(reports, limits)
     if args.json:
         print(json.dumps(_plain(reports, changes, checks), indent=2))
     else:
         _show(args, reports, checks)
     if args.page is not None:
-        all_runs.write_comparison(args.page, list(zip(paths, reports, strict=True)), changes, checks)
+        all_runs.write_comparison(args.page, columns, changes, checks)
         _say(args, f"wrote {args.page}")
     if args.pictures is not None:
         # Drawing needs a library that is slow to load.
@@ -47,6 +49,11 @@ def run(args: argparse.Namespace) -> int:
     if limits:
         _published(reports[1], checks, args)
     return 0 if all(each.holds for each in checks) else 1
+
+
+def _found(run: str, results: Path) -> list[Path]:
+    """The report of a run, or those of several that `+` joins."""
+    return [find(each, results) for each in ([run] if Path(run).exists() else run.split("+"))]
 
 
 def _say(args: argparse.Namespace, line: str) -> None:

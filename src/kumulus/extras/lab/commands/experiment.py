@@ -180,7 +180,7 @@ def _alternating(parser: argparse.ArgumentParser) -> None:
 def _comparing(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `compare`."""
     name = "a run's label, its id or the beginning of it, a path, or latest"
-    parser.add_argument("runs", nargs="+", metavar="RUN", help=name)
+    parser.add_argument("runs", nargs="+", metavar="RUN", help=f"{name}; A+B+C takes runs as repetitions of one")
     parser.add_argument("--all", action="store_true", help="every measure, not only the main ones")
     parser.add_argument("--json", action="store_true", help="for programs, every measure of every repetition")
     parser.add_argument(

@@ -162,14 +162,20 @@ def _range(unit: Unit, values: Sequence[float]) -> str:
 
 def unfair(reports: Sequence[Report]) -> Iterator[str]:
     """What differs between runs besides the scheduler, and so may affect their figures as well."""
-    first = reports[0].metadata
-    for other in (each.metadata for each in reports[1:]):
-        for what, one, two in _circumstances(first, other):
-            if one != two:
-                yield f"{what} differ: {one or 'none'} in {first.called}, {two or 'none'} in {other.called}"
-        loads = first.machine.load, other.machine.load
-        if abs(loads[0] - loads[1]) > max(1.0, first.machine.cores / 2):
-            yield f"loads before differ: {loads[0]:.1f} in {first.called}, {loads[1]:.1f} in {other.called}"
+    first, *others = (each.metadata for each in reports)
+    found: dict[str, dict[str, list[str]]] = {}
+    differing = set()
+    for other in others:
+        one, two = first.machine.load, other.machine.load
+        pairs = [(what, mine, theirs, mine != theirs) for what, mine, theirs in _circumstances(first, other)]
+        pairs.append(("loads before", f"{one:.1f}", f"{two:.1f}", abs(one - two) > max(1.0, first.machine.cores / 2)))
+        for what, mine, theirs, differ in pairs:
+            found.setdefault(what, {mine: [first.called]}).setdefault(theirs, []).append(other.called)
+            differing |= {what} if differ else set()
+    for what, by_value in found.items():
+        if what in differing:
+            values = (f"{value or 'none'} in {' and '.join(names)}" for value, names in by_value.items())
+            yield f"{what} differ: {', '.join(values)}"
     for each in reports:
         if each.results.status == "partial":
             yield f"{each.metadata.called} did not come to its end: {each.results.error}"

@@ -7,12 +7,14 @@ page of scale tests.
 import html
 import json
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from kumulus.extras.lab.errors import LabError
+from kumulus.extras.lab.file.amount import NOT_MEASURED
 from kumulus.extras.lab.file.measures import BETTER, MEANINGS, UNITS
 from kumulus.extras.lab.report import change
 from kumulus.extras.lab.report.change import MeasureChange
@@ -21,10 +23,13 @@ from kumulus.extras.lab.report.compare import labels, same_settings, table, unfa
 from kumulus.extras.lab.report.files import manifest, os_errors_explained, report_at
 from kumulus.extras.lab.report.model import Report
 from kumulus.extras.lab.report.text import assumed, unheard
+from kumulus.extras.lab.report.together import together
 from kumulus.host import files
 
 FILE = "history.html"
 _PARTS = Path(__file__).parent / "page"
+# A spread, and how many repetitions lack the figure.
+_MORE, _SMALL = re.compile(rf",? (\(.* … .*|\d+ {NOT_MEASURED})$"), r" <small>\1</small>"
 
 
 def write(results: Path) -> tuple[Path, list[str]]:
@@ -47,29 +52,43 @@ def write(results: Path) -> tuple[Path, list[str]]:
 
 def write_comparison(
     path: Path,
-    reports: Sequence[tuple[Path, Report]],
+    columns: Sequence[Sequence[tuple[Path, Report]]],
     changes: Sequence[MeasureChange] = (),
     checks: Sequence[MeasureCheck] = (),
 ) -> None:
     """Write a page with some runs side by side.
 
     Args:
-        reports: each with the path of its report.json; the columns in this order.
-        changes: of measures, where there are two runs.
+        columns: each one run, or several as its repetitions; each with the path of its report.json.
+        changes: of measures, where there are two columns.
         checks: of limits that the change is to keep.
     """
     folder = path.resolve().parent
-    near = [(os.path.relpath(file.resolve(), folder), report) for file, report in reports]
+    near = [[(os.path.relpath(file.resolve(), folder), report) for file, report in column] for column in columns]
     with os_errors_explained(path):
-        files.write(path, page(near, folder, _comparison([report for _, report in reports], changes, checks)))
+        files.write(path, compared(near, folder, changes, checks))
+
+
+def compared(
+    columns: Sequence[Sequence[tuple[str, Report]]],
+    folder: Path,
+    changes: Sequence[MeasureChange] = (),
+    checks: Sequence[MeasureCheck] = (),
+) -> str:
+    """The page of `write_comparison`; paths are relative to its folder."""
+    runs = [each for column in columns for each in column]
+    comparison = _comparison([together([report for _, report in column]) for column in columns], changes, checks)
+    return page(runs, folder, comparison)
 
 
 def _comparison(reports: Sequence[Report], changes: Sequence[MeasureChange], checks: Sequence[MeasureCheck]) -> str:
     """The comparison as HTML: the limits first, with what makes it unfair."""
-    head, *rows = [[html.escape(cell) for cell in row] for row in table(reports)]
+    _, *rows = [[html.escape(cell) for cell in row] for row in table(reports)]
+    # The ids are in the list of runs below.
+    head = ["", *(html.escape(label) for label in labels(reports))]
     lines = ["<tr>" + "".join(f"<th>{cell}</th>" for cell in head) + "</tr>"]
     for name, *cells in rows:
-        values = "".join(f'<td class="number">{cell}</td>' for cell in cells)
+        values = "".join(f'<td class="number">{_MORE.sub(_SMALL, cell)}</td>' for cell in cells)
         lines.append(f"<tr><th>{name}</th>{values}</tr>")
     wrong = "".join(f"<p class=partial>Unfair: {html.escape(line)}</p>" for line in unfair(reports))
     kept = "".join(

@@ -1,6 +1,6 @@
 """The objects of Kubernetes' own API for workloads, since 1.37.
 
-Source: k8s.io/api scheduling/v1beta1 and v1alpha3. Checked against Kubernetes 1.35 to 1.37.
+Source: k8s.io/api scheduling/v1beta1 and v1alpha3. Checked against Kubernetes 1.37, which alone has these versions.
 """
 
 from typing import Any
