@@ -114,7 +114,7 @@ def test_tools_come_from_a_mirror_and_thirty_nodes_are_ready(
     with http_server.serving(SimpleHTTPRequestHandler, directory=str(mirror)) as address:
         up = user.run(["kumulus", "up"], project, {**shell, "KUMULUS_MIRROR": f"http://{address}"})
     assert up.returncode == 0, up.stdout + up.stderr
-    assert "[8/8] pulumi, pulumi-language-python, pulumi-language-python-exec v3.246.0 … downloaded" in up.stderr
+    assert "[8/8] pulumi, pulumi-language-python, pulumi-language-python-exec v3.259.0 … downloaded" in up.stderr
     # Not the Kubernetes provider.
     installed = [file.name for file in cached.glob("kumulus/toolchain/*/*/*") if file.parent.name != "stamps"]
     assert sorted(installed) == sorted(TOOLS)

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from kumulus.toolchain import pins, venv
@@ -115,10 +116,11 @@ def _hashed(root: Path) -> list[str]:
         before = file.read_text()
         heading = re.match(r"(?:#.*\n)*", before)
         named = file.with_suffix(".in")
-        named.write_text("".join(f"{package}\n" for package, _ in _PINNED.findall(before)))
+        named.write_text("".join(f"{package}>={version}\n" for package, version in _PINNED.findall(before)))
         try:
             options = [each if each != "pyproject.toml" else str(named) for each in venv.COMPILE]
-            venv.run_uv(root, [*options, "--no-header", "--upgrade", "-o", str(file)])
+            newest = ["--upgrade", "--prerelease", "explicit", "--no-header"]
+            venv.write_requirements(root, [*options, *newest, "-o", str(file)])
         finally:
             named.unlink()
         file.write_text((heading[0] if heading else "") + file.read_text())
@@ -161,7 +163,9 @@ def workflows(root: Path) -> list[Path]:
 
 def changed(before: str, after: str) -> list[str]:
     """The packages whose versions differ, as `name old → new`."""
-    old, new = dict(_PINNED.findall(before)), dict(_PINNED.findall(after))
+    old, new = (
+        {canonicalize_name(name): version for name, version in _PINNED.findall(each)} for each in (before, after)
+    )
     return [f"{name} {old.get(name, '–')} → {version}" for name, version in new.items() if old.get(name) != version]
 
 

@@ -5,13 +5,12 @@ stack's file and in the state. `kumulus env` sets the empty passphrase if the us
 """
 
 import gzip
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from kumulus.host.pulumi_project import PulumiProject
+from kumulus.host.pulumi_project import PulumiProject, logged_in
 
 # Pulumi's own service keeps the key; these backends have only the state (pkg/backend/diy).
 _SHARED = ("s3://", "gs://", "azblob://", "postgres://")
@@ -57,7 +56,7 @@ def unprotected(
     """
     if not _is_empty(environment) or not _by_passphrase(document):
         return None
-    url = environment.get("PULUMI_BACKEND_URL") or project.backend or _logged_in(pulumi_home)
+    url = environment.get("PULUMI_BACKEND_URL") or project.backend or logged_in(pulumi_home)
     if url.startswith(_SHARED):
         return Unprotected("shared", _without_user(url), known=False)
     if not url.startswith(_FILE):
@@ -80,14 +79,6 @@ def _is_empty(environment: Mapping[str, str]) -> bool:
 def _by_passphrase(document: object) -> bool:
     provider = document.get("secretsprovider") if isinstance(document, Mapping) else None
     return provider in (None, "", "default", "passphrase")
-
-
-def _logged_in(pulumi_home: Path) -> str:
-    try:
-        found: Any = json.loads((pulumi_home / "credentials.json").read_text())
-    except (OSError, ValueError):
-        return ""
-    return str(found.get("current") or "") if isinstance(found, dict) else ""
 
 
 def _without_user(url: str) -> str:

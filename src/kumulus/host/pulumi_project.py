@@ -73,17 +73,23 @@ class PulumiProject:
     def selected_stack(self, pulumi_home: Path) -> str | None:
         """The stack that `pulumi stack select` chose, or None.
 
-        Pulumi keeps it in a file of its own, named after the path by which it found Pulumi.yaml.
+        Pulumi keeps it in a file of its own, named after the path by which it found Pulumi.yaml. Since 3.256, its
+        `stacks` has one for each backend that was used; the `stack` of older versions is for all others.
         """
+        url = os.environ.get("PULUMI_BACKEND_URL") or self.backend or logged_in(pulumi_home)
         for path in dict.fromkeys((str(self.file), str(self.file.resolve()))):
             digest = hashlib.sha1(path.encode(), usedforsecurity=False).hexdigest()
-            try:
-                found = json.loads((pulumi_home / "workspaces" / f"{self.name}-{digest}-workspace.json").read_text())
-            except (OSError, ValueError):
-                continue
-            if isinstance(found, dict) and isinstance(stack := found.get("stack"), str) and stack:
+            found = _json(pulumi_home / "workspaces" / f"{self.name}-{digest}-workspace.json")
+            stacks = found.get("stacks")
+            stack = stacks[url] if isinstance(stacks, dict) and url in stacks else found.get("stack")
+            if isinstance(stack, str) and stack:
                 return stack.rpartition("/")[2]
         return None
+
+
+def logged_in(pulumi_home: Path) -> str:
+    """The URL of the backend that `pulumi login` chose; "" if nobody is logged in."""
+    return str(_json(pulumi_home / "credentials.json").get("current") or "")
 
 
 def find(start: Path) -> PulumiProject | None:
@@ -126,6 +132,14 @@ def read(file: Path) -> PulumiProject:
         file.parent / str(paths[0]) if paths and paths[0] else None,
         str((runtime.get("name") if isinstance(runtime, dict) else runtime) or ""),
     )
+
+
+def _json(file: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(file.read_text())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _fields(file: Path) -> dict[str, Any]:

@@ -14,12 +14,12 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from kumulus.toolchain import cache, lock
+from kumulus.toolchain import cache, lock, pins
 from kumulus.toolchain.errors import ToolchainError
-from kumulus.toolchain.pins import HERE
 from kumulus.toolchain.progress import say
 
 LOCK = "requirements.txt"
@@ -31,6 +31,12 @@ COMPILE = (
     *("--generate-hashes", "--no-emit-index-url", "--no-annotate"),
 )
 """What uv is asked for requirements by."""
+SDKS = {
+    "pulumi": "pulumi",
+    "pulumi-command": "pulumi-resource-command",
+    "pulumi-kubernetes": "pulumi-resource-kubernetes",
+}
+"""Pulumi's packages, and the tools whose releases they are of."""
 _LINES_OF_LOG = 8
 # How uv calls what pip's settings say, wherever they are from.
 _SETTINGS = {
@@ -100,7 +106,15 @@ def write_lock(project: Path, upgrade: bool = False) -> None:
         upgrade: with the newest versions that pyproject.toml allows; otherwise those that are in it stay.
     """
     wanted = ["--all-extras", "--group", "dev", "--group", "checkout", *(["--upgrade"] if upgrade else [])]
-    run_uv(project, [*COMPILE, *wanted, "--custom-compile-command", "kumulus venv --lock", "-o", LOCK])
+    write_requirements(project, [*COMPILE, *wanted, "--custom-compile-command", "kumulus venv --lock", "-o", LOCK])
+
+
+def write_requirements(project: Path, arguments: list[str]) -> None:
+    """Run uv, which keeps each of Pulumi's SDKs at the version of the program that it is tested with."""
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as bounds:
+        bounds.writelines(f"{sdk}=={pins.load().tool(tool).version}\n" for sdk, tool in SDKS.items())
+        bounds.flush()
+        run_uv(project, [*arguments, "--constraints", bounds.name])
 
 
 def ensure_policies(folder: Path) -> None:
@@ -189,7 +203,7 @@ def run_uv(project: Path, arguments: list[str]) -> None:
 
 def _uv_program(project: Path) -> Path:
     """The pinned uv, which pip fetches into the cache once on a machine."""
-    requirements = HERE / "uv-requirements.txt"
+    requirements = pins.HERE / "uv-requirements.txt"
     folder = cache.root() / f"uv-{hashlib.sha256(requirements.read_bytes()).hexdigest()[:12]}"
     program = folder / "bin" / "uv"
     if not os.access(program, os.X_OK):

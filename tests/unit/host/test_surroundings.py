@@ -1,5 +1,6 @@
 """The user's project as its Pulumi.yaml says, and where the engine finds the plugin."""
 
+import dataclasses
 import hashlib
 import json
 import os
@@ -97,8 +98,33 @@ def test_the_selected_stack_is_pulumis(root: Path, tmp_path: Path) -> None:
     for stack, said in (("dev", "dev"), ("organization/fleet/prod", "prod"), ("", None)):
         file.write_text(json.dumps({"stack": stack}))
         assert project.selected_stack(tmp_path) == said
-    file.write_text("{")
-    assert project.selected_stack(tmp_path) is None
+    for broken in ("{", "[]", '{"stacks": [], "stack": 1}'):
+        file.write_text(broken)
+        assert project.selected_stack(tmp_path) is None
+
+
+def test_each_backend_has_a_selected_stack_of_its_own(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digest = hashlib.sha1(str(root / "Pulumi.yaml").encode(), usedforsecurity=False).hexdigest()
+    file = tmp_path / "workspaces" / f"fleet-{digest}-workspace.json"
+    file.parent.mkdir()
+    (tmp_path / "credentials.json").write_text(json.dumps({"current": "s3://fleet"}))
+    one, two = {"file://./state": "organization/fleet/dev"}, {"s3://fleet": "organization/fleet/prod"}
+    file.write_text(json.dumps({"stacks": one | two}))
+    monkeypatch.setenv("PULUMI_BACKEND_URL", "s3://fleet")
+    assert found(root).selected_stack(tmp_path) == "prod"
+    monkeypatch.delenv("PULUMI_BACKEND_URL")
+    for url, backends, said in (
+        ("file://./state", one | two, "dev"),
+        ("s3://fleet", one | two, "prod"),
+        ("s3://another", one | two, "old"),
+        ("", one | two, "prod"),
+        ("", one, "old"),
+    ):
+        file.write_text(json.dumps({"stack": "old", "stacks": backends}))
+        project = dataclasses.replace(found(root), backend=url)
+        assert project.selected_stack(tmp_path) == said, (url, backends)
 
 
 def test_pulumis_home_is_where_the_engine_has_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

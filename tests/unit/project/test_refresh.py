@@ -55,5 +55,5 @@ def test_an_address_out_of_reach_is_named(root: Path, monkeypatch: pytest.Monkey
 
 
 def test_packages_whose_versions_differ_are_named() -> None:
-    before = "a==1.0 \\\n    --hash=x\nb==2 ; python_version < '4'\n"
-    assert refresh.changed(before, before.replace("1.0", "1.1") + "c==3\n") == ["a 1.0 → 1.1", "c – → 3"]
+    before = "a_A==1.0 \\\n    --hash=x\nb==2 ; python_version < '4'\n"
+    assert refresh.changed(before, before.replace("a_A==1.0", "a-a==1.1") + "c==3\n") == ["a-a 1.0 → 1.1", "c – → 3"]

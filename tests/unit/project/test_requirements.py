@@ -13,7 +13,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from kumulus.toolchain import venv
+from kumulus.toolchain import pins, venv
 from kumulus.toolchain.errors import ToolchainError
 from tests.support.project import ROOT
 
@@ -44,6 +44,14 @@ def test_compiled_packages_have_hashes_for_more_than_one_machine(file: str) -> N
     found = {requirement.partition("==")[0].lower(): options for requirement, options in requirements(file).items()}
     for compiled in {"grpcio", "pyyaml", "wrapt"} & set(found):
         assert len(found[compiled]) > 10, compiled
+
+
+@pytest.mark.parametrize("file", [FILES[0], FILES[2]])
+def test_pulumis_sdks_are_of_the_programs_that_they_are_tested_with(file: str) -> None:
+    found = {each for each in requirements(file) if each.partition("==")[0] in venv.SDKS}
+    wanted = {f"{sdk}=={pins.load().tool(tool).version}" for sdk, tool in venv.SDKS.items()}
+    assert "pulumi" in {each.partition("==")[0] for each in found}
+    assert found <= wanted
 
 
 def wheel(folder: Path, text: str) -> str:

@@ -50,6 +50,8 @@ if __name__ == "__main__":
     collect_rarely()
     # gRPC asks the user's proxy even for programs of this machine, and the plugin asks no others.
     os.environ.setdefault("no_grpc_proxy", "127.0.0.1")
+    # The engine gives plugins the token of a login to Pulumi Cloud, since 3.247; what this one starts would inherit it.
+    os.environ.pop("PULUMI_ACCESS_TOKEN", None)
     # The clusters of a stack may be made at once, each by some two hundred connections.
     allow_open_files()
     try:

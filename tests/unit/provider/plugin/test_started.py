@@ -1,5 +1,6 @@
 """A program has its plugin started before it imports what is slow to import."""
 
+import os
 import subprocess
 import sys
 import threading
@@ -81,15 +82,24 @@ def test_only_a_program_of_the_language_host_is_changed_as_a_process(host: str, 
     assert answer.stderr.strip() == state
 
 
-def test_the_plugin_looks_for_garbage_rarely() -> None:
-    # Its main module, run as the engine runs it, but for the serving.
-    script = """
-import gc, runpy
+def plugin(says: str, **variables: str) -> list[str]:
+    """What an expression is in the plugin's main module, run as the engine runs it, but for the serving."""
+    script = f"""
+import gc, os, runpy
 import kumulus.provider.plugin.serving
-async def serve(arguments): print(gc.get_threshold()[0], gc.get_freeze_count() > 1000)
+async def serve(arguments): print({says})
 kumulus.provider.plugin.serving.serve = serve
 runpy.run_module("kumulus.provider.plugin", run_name="__main__")
 """
-    command = [sys.executable, "-c", script]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout.split() == ["50000", "True"]
+    command, variables = [sys.executable, "-c", script], {**os.environ, **variables}
+    done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=True, timeout=60)
+    return done.stdout.split()
+
+
+def test_the_plugin_looks_for_garbage_rarely() -> None:
+    assert plugin("gc.get_threshold()[0], gc.get_freeze_count() > 1000") == ["50000", "True"]
+
+
+def test_what_the_plugin_starts_gets_no_token_of_pulumis() -> None:
+    command = """os.popen('echo "$PULUMI_ACCESS_TOKEN,$OTHER"').read()"""
+    assert plugin(command, PULUMI_ACCESS_TOKEN="pul-1", OTHER="there") == [",there"]
