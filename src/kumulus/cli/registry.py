@@ -73,6 +73,13 @@ def complete_by(argument: argparse.Action, completer: Callable[..., Iterable[str
     argument.completer = completer  # type: ignore[attr-defined]  # of completion.py
 
 
+def port(written: str) -> int:
+    """Read a port."""
+    if not written.isdigit() or not 1 <= int(written) <= 65535:
+        raise argparse.ArgumentTypeError(f"{written!r} is not a port; write a number from 1 to 65535")
+    return int(written)
+
+
 PROJECT, STACK, YOURS, MACHINE = "On a project", "On a stack", "On your own cluster", "On files and machines"
 GROUPS = (PROJECT, STACK, YOURS, MACHINE)
 """The titles in the list of commands, as in docs/start.md."""

@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -76,3 +78,10 @@ def test_the_files_that_know_an_example_are_those_that_its_row_names(change: str
 @pytest.mark.parametrize("change", rows())
 def test_what_a_row_names_is_there(change: str) -> None:
     assert all((SRC / place).exists() for place in rows()[change][1])
+
+
+def test_every_file_of_tests_is_run_once_by_make_test_or_by_make_test_rest() -> None:
+    run = subprocess.run(["make", "-n", "test", "test-rest"], cwd=ROOT, capture_output=True, text=True, check=True)
+    said = [ROOT / word for word in run.stdout.split() if word.startswith("tests/")]
+    files = Counter(file for each in said for file in ([each] if each.suffix else each.rglob("test_*.py")))
+    assert files == dict.fromkeys((ROOT / "tests").rglob("test_*.py"), 1)

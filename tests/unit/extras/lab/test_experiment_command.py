@@ -245,3 +245,13 @@ def test_a_run_is_begun_without_what_few_runs_need() -> None:
     code = f"import sys, kumulus.extras.lab.running; print([name for name in {heavy} if name in sys.modules])"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "[]"
+
+
+def test_of_the_actions_only_the_one_that_is_asked_for_is_imported(tmp_path: Path) -> None:
+    heavy = "('numpy', 'asyncio', 'kumulus.extras.lab.run', 'kumulus.extras.lab.file.model')"
+    words = ["experiment", "list", "--results", str(tmp_path)]
+    code = (
+        f"import sys; from kumulus.cli.main import main; main({words}); print([x for x in {heavy} if x in sys.modules])"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert answer.stdout.splitlines()[-1:] == ["[]"]

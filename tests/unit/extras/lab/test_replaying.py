@@ -19,7 +19,8 @@ from kumulus.extras.lab.measure.views import NodeView
 from kumulus.extras.lab.plan.plan import make
 from kumulus.extras.lab.plan.replayed import Replayed
 from kumulus.extras.lab.report.model import Of, QueueComparison, ReplayComparison
-from kumulus.extras.lab.report.replayed import Costs, _cannot_cost, compared, lines, priced
+from kumulus.extras.lab.report.replayed import Costs, _cannot_cost, compared, priced
+from kumulus.extras.lab.report.text import of_replay
 from kumulus.extras.lab.run.replaying import Replayer, ReplayResult, Within
 from kumulus.extras.watch.live.amounts import Amounts
 from kumulus.kube import Client, Connection, Unreachable
@@ -231,7 +232,7 @@ def shown(then: float | None, now: float | None) -> list[str]:
         refusals=[],
         cannot=[],
     )
-    return list(lines(found))
+    return list(of_replay(found))
 
 
 def test_the_report_shows_cost_by_queue_where_any_is_known() -> None:

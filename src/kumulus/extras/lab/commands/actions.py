@@ -8,16 +8,12 @@ from pathlib import Path
 
 from kumulus.cli.errors import UserError
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.file.load import load
 from kumulus.extras.lab.report import files as of_runs
-from kumulus.extras.lab.report import github
 from kumulus.extras.lab.report import history as all_runs
 from kumulus.extras.lab.report.files import find, manifest, os_errors_explained, report_at
 from kumulus.host import files
 from kumulus.model.errors import SpecError
 from kumulus.model.words import aligned, counted
-from kumulus.stackfile.location import read_text
-from kumulus.stackfile.yamltext import read_yaml
 
 _COLUMNS = {
     "run_id": "RUN",
@@ -43,6 +39,10 @@ def check(args: argparse.Namespace) -> int:
 
 def _checked(file: Path) -> str:
     """What a file is; a sweep's is known by its matrix."""
+    from kumulus.extras.lab.file.load import load
+    from kumulus.stackfile.location import read_text
+    from kumulus.stackfile.yamltext import read_yaml
+
     raw = read_yaml(read_text(str(file), Path(), "")[1], str(file))
     if isinstance(raw, Mapping) and "matrix" in raw:
         from kumulus.extras.lab.sweep import cells, page
@@ -130,6 +130,8 @@ def remove(args: argparse.Namespace) -> int:
 
 def annotate(args: argparse.Namespace) -> int:
     """Report a run to GitHub; 1 if it missed a threshold that is an error, or did not finish."""
+    from kumulus.extras.lab.report import github
+
     path = find(args.run, args.results)
     report = report_at(path)
     source = path.parent / "inputs" / "experiment.yaml"

@@ -23,14 +23,32 @@ otherwise 1. docs/experiments.md describes the file and the measurements.
 """
 
 import argparse
-from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 from kumulus.cli import project, which
 from kumulus.cli.errors import UserError
-from kumulus.cli.registry import arguments, complete_by
+from kumulus.cli.registry import arguments, complete_by, port
 from kumulus.extras.schedulers import NAMES
-from kumulus.extras.watch.commands.ui import port
+
+# The module and function of each action, of which only the one that is asked for is imported: all take a second of CPU.
+_ACTIONS = {
+    "run": ("run", "run"),
+    "offline": ("offline", "run"),
+    "sweep": ("actions", "sweep"),
+    "ab": ("ab", "run"),
+    "check": ("actions", "check"),
+    "compare": ("compare", "run"),
+    "baseline": ("actions", "baseline"),
+    "show": ("show", "show"),
+    "why": ("show", "why"),
+    "fragmentation": ("show", "show_fragmentation"),
+    "history": ("actions", "history"),
+    "import": ("actions", "imported"),
+    "list": ("actions", "show"),
+    "remove": ("actions", "remove"),
+    "annotate": ("actions", "annotate"),
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -239,34 +257,15 @@ def _importing(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the action."""
     from kumulus.extras.journal.errors import JournalError
-    from kumulus.extras.lab.commands import ab as experiment_ab
-    from kumulus.extras.lab.commands import actions as experiment_actions
-    from kumulus.extras.lab.commands import compare as experiment_compare
-    from kumulus.extras.lab.commands import offline as experiment_offline
-    from kumulus.extras.lab.commands import run as experiment_run
-    from kumulus.extras.lab.commands import show as experiment_show
     from kumulus.extras.lab.errors import LabError
     from kumulus.model.errors import SpecError
 
-    actions: dict[str, Callable[[argparse.Namespace], int]] = {
-        "run": experiment_offline.run if getattr(args, "offline", False) else experiment_run.run,
-        "sweep": experiment_actions.sweep,
-        "ab": experiment_ab.run,
-        "check": experiment_actions.check,
-        "compare": experiment_compare.run,
-        "baseline": experiment_actions.baseline,
-        "show": experiment_show.show,
-        "why": experiment_show.why,
-        "fragmentation": experiment_show.show_fragmentation,
-        "history": experiment_actions.history,
-        "import": experiment_actions.imported,
-        "list": experiment_actions.show,
-        "remove": experiment_actions.remove,
-        "annotate": experiment_actions.annotate,
-    }
+    module, function = _ACTIONS["offline" if getattr(args, "offline", False) else args.action]
+    action = getattr(import_module(f"kumulus.extras.lab.commands.{module}"), function)
     if getattr(args, "results", None) is None:
         args.results = project.home() / "experiments"
     try:
-        return actions[args.action](args)
+        code: int = action(args)
+        return code
     except (JournalError, LabError, SpecError) as error:
         raise UserError(str(error)) from None

@@ -2,3 +2,6 @@
 
 The models of `experiments/*.yaml`. They are pure: nothing here asks a cluster.
 """
+
+KEPT_AS = "baseline.json"
+"""What a run's inputs call the run that it is compared with."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kumulus.extras.lab.errors import LabError
+from kumulus.extras.lab.file import KEPT_AS
 from kumulus.extras.lab.file.expect import Expectation
 from kumulus.extras.lab.file.manifest import Object, filled, objects_of, replacement_problems
 from kumulus.extras.lab.file.model import OWN, ExperimentSpec
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from kumulus.extras.lab.report.model import Report
 
 
-KEPT_AS = "baseline.json"
-"""What a run's inputs call it."""
 _REMEDY = "write it anew: kumulus experiment baseline RUN FILE"
 _FILES = {
     ("setup",),

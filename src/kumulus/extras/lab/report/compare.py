@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
+from kumulus.extras.lab.file import KEPT_AS
 from kumulus.extras.lab.file.amount import NOT_MEASURED, shown
-from kumulus.extras.lab.file.load import KEPT_AS
 from kumulus.extras.lab.file.measures import BETTER, PERCENTILES, UNITS, Unit
 from kumulus.extras.lab.report.model import ByCluster, Metadata, OfUser, OfWorker, Report, Test
 from kumulus.extras.lab.report.text import unheard

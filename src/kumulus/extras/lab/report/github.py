@@ -11,7 +11,6 @@ from typing import Literal
 
 import yaml
 
-from kumulus.extras.lab.file.model import ExperimentSpec
 from kumulus.extras.lab.report import text
 from kumulus.extras.lab.report.files import os_errors_explained
 from kumulus.extras.lab.report.model import Judged, Report
@@ -68,6 +67,9 @@ def commands(report: Report, file: str, lines: Mapping[int, int], level: Level) 
 
 def lines_of(source: str) -> dict[int, int]:
     """The line of each threshold in an experiment's text, by its number from 0; empty when that cannot be known."""
+    # Others take from here how a limit is shown on GitHub, and read no experiment.
+    from kumulus.extras.lab.file.model import ExperimentSpec
+
     try:
         experiment = ExperimentSpec.checked(read_yaml(source))
         root = yaml.compose(source, yaml.SafeLoader)

@@ -5,8 +5,16 @@ from collections.abc import Iterator, Sequence
 from kumulus.extras.lab.file.amount import NOT_MEASURED, between, shown
 from kumulus.extras.lab.file.measures import UNITS
 from kumulus.extras.lab.measure.statistics import RESOLUTION
-from kumulus.extras.lab.report import replayed
-from kumulus.extras.lab.report.model import ByCluster, ByUser, Judged, Machine, PolicyUsed, Report, Test
+from kumulus.extras.lab.report.model import (
+    ByCluster,
+    ByUser,
+    Judged,
+    Machine,
+    PolicyUsed,
+    ReplayComparison,
+    Report,
+    Test,
+)
 from kumulus.model.words import counted
 
 _MOST_REASONS = 5
@@ -94,7 +102,7 @@ def _test(test: Test) -> Iterator[str]:
     for group, pods in list(details.victims.items())[:_MOST_REASONS]:
         yield f"  preempted {pods:>9,} of PodGroup {group}"
     for found in details.replays.values():
-        yield from replayed.lines(found)
+        yield from of_replay(found)
     # What holds in a part of a run may not in the whole.
     held = "so far " if test.status == "partial" else "reached"
     for each in test.thresholds:
@@ -196,3 +204,49 @@ def assumed(tests: Sequence[Test]) -> Iterator[str]:
             f"{counted(round(pods), 'pod')} of Jobs succeeded at once by assumption: nobody has declared how long they "
             "run and how they end (docs/pods.md)"
         )
+
+
+def of_replay(found: ReplayComparison) -> Iterator[str]:
+    """What was replayed, then and now."""
+    everybody = [("all", found.all), *found.queues.items()]
+    costs = any(each.then.cost is not None or each.now.cost is not None for _, each in everybody)
+    cost = f" {'cost $':>17}" if costs else ""
+    yield (
+        f"  {'':<24} {'pods':>13} {'scheduled':>13} {'waited p50 s':>15} {'p99 s':>15} {'preempted':>11}{cost}"
+        "  then → now"
+    )
+    for name, each in everybody:
+        cells = [
+            _pair(each.then.pods, each.now.pods, 13),
+            _pair(each.then.scheduled, each.now.scheduled, 13),
+            _pair(each.then.waited.get("p50"), each.now.waited.get("p50"), 15),
+            _pair(each.then.waited.get("p99"), each.now.waited.get("p99"), 15),
+            _pair(each.then.preempted, each.now.preempted, 11),
+            *([_pair(each.then.cost, each.now.cost, 17)] if costs else []),
+        ]
+        yield f"  {name[:24]:<24} {' '.join(cells)}"
+    both = found.all
+    peaks = [
+        f"{label} {_number(one)} → {_number(two)}"
+        for label, one, two in (
+            ("CPUs", both.then.cpu_peak, both.now.cpu_peak),
+            ("GiB", both.then.memory_peak_gib, both.now.memory_peak_gib),
+            ("GPUs", both.then.gpus_peak, both.now.gpus_peak),
+        )
+        if one or two
+    ]
+    yield f"  most at one time: {', '.join(peaks) or 'nothing'}"
+    if found.late:
+        yield f"  {found.sent:,} requests, {found.late['p99'] * 1000:.0f} ms behind their time at p99"
+    for each_line in found.cannot:
+        yield f"  not comparable: {each_line}"
+
+
+def _pair(one: float | None, two: float | None, width: int) -> str:
+    return f"{_number(one)} → {_number(two)}".rjust(width)
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"

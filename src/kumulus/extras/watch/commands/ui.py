@@ -13,6 +13,7 @@ import asyncio
 
 from kumulus.cli import cluster
 from kumulus.cli.errors import UserError
+from kumulus.cli.registry import port
 from kumulus.extras.watch.commands import look
 
 
@@ -23,13 +24,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-changes", action="store_true", help="let the page cordon nodes, delete pods, inject and clear faults"
     )
-
-
-def port(written: str) -> int:
-    """Read a port."""
-    if not written.isdigit() or not 1 <= int(written) <= 65535:
-        raise argparse.ArgumentTypeError(f"{written!r} is not a port; write a number from 1 to 65535")
-    return int(written)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -49,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-async def _serve(found: cluster.NamedCluster, port: int, allowed: bool) -> None:
+async def _serve(found: cluster.NamedCluster, wanted: int, allowed: bool) -> None:
     from kumulus.extras.watch.console.changes import ClusterChanges
     from kumulus.extras.watch.console.page import Page
     from kumulus.runtimes.place import cluster_owner
@@ -58,6 +52,6 @@ async def _serve(found: cluster.NamedCluster, port: int, allowed: bool) -> None:
         changes = ClusterChanges(live, cluster_owner(found.kubeconfig)) if allowed else None
         page = Page(found.name, live, changes, cluster.restart(found.stack))
         page.follow()
-        async with page.served(port) as address:
+        async with page.served(wanted) as address:
             print(f"{found.name}: {address}\nCtrl-C ends it", flush=True)
             await live.ended()
