@@ -19,7 +19,7 @@ from kumulus.extras.lab.measure.summary import by_reason, plain
 from kumulus.extras.lab.measure.verdicts import verdicts
 from kumulus.extras.lab.measure.views import NodeView, PodView, node_view, pod_view
 from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL
-from kumulus.extras.lab.run.ending import Ending, Until, refused, unseen
+from kumulus.extras.lab.run.ending import Ending, Until, refused, starting, unseen
 from kumulus.extras.watch.live.amounts import NOTHING, Amounts
 from kumulus.kube import Client, Connection
 from tests.support.apiserver import listening, ok, serving, status, text
@@ -373,6 +373,20 @@ async def test_why_pods_are_missing_is_what_their_controller_heard_last() -> Non
     assert server.seen[0].query == {"fieldSelector": "reason=FailedCreate"}
     assert Ending(records(), "completed", settle=5, expected=2).lacking
     assert not Ending(records(), "completed", settle=5, expected=0).lacking
+
+
+def test_a_job_that_a_queue_has_admitted_is_starting_until_all_of_its_pods_have_been_there() -> None:
+    found = records(workers=2, jobs=2)
+    assert not starting(found, set())
+    assert not starting(found, {"another's"})
+    for number in range(2):
+        assert starting(found, {"j0"})
+        found.put(pod(f"p{number}", "j0", "n0"), 1.0)
+    found.gone("p1", 2.0)
+    assert not starting(found, {"j0"})
+    assert starting(found, {"j0", "j1"})
+    found.resized("j1", 0, 3.0)
+    assert not starting(found, {"j0", "j1"})
 
 
 def test_of_a_deleted_job_nothing_follows() -> None:

@@ -42,6 +42,12 @@ def unseen(records: ExperimentRecords, scheduler: SchedulerName, names: Collecti
     )
 
 
+def starting(records: ExperimentRecords, admitted: Collection[str]) -> bool:
+    """Whether pods are still to be made of a job that a queue has admitted."""
+    jobs = (records.jobs[name] for name in admitted if name in records.jobs)
+    return any(job.seen < job.workers for job in jobs)
+
+
 async def refused(client: Client, namespace: str) -> str:
     """Why the API server refused a controller's last pod, such as for a quota; empty if it refused none."""
     try:

@@ -22,7 +22,7 @@ from kumulus.extras.lab.plan.pods import PlannedJob
 from kumulus.extras.lab.plan.replayed import cordons
 from kumulus.extras.lab.plan.scheduling import queue_of
 from kumulus.extras.lab.run.bench import Bench, RepetitionOutcome
-from kumulus.extras.lab.run.ending import Ending, nothing, refused, unseen
+from kumulus.extras.lab.run.ending import Ending, nothing, refused, starting, unseen
 from kumulus.extras.lab.run.federated import FederatedRepetition
 from kumulus.extras.lab.run.replaying import Replayer, Within
 from kumulus.extras.lab.run.timeline import Parties, Timeline
@@ -296,6 +296,9 @@ class Repetition:
                 elif outcome.ended and self._ending.lacking and (why := await refused(self._bench.client, self._name)):
                     # Of a run without any pod, there is nothing to report.
                     outcome.ended, outcome.partial = f"{outcome.ended}: {why}", not outcome.records.pods
+                elif outcome.ended and self._ending.lacking and starting(outcome.records, outcome.placement.admitted):
+                    # A busy queue starts jobs, and a busy controller makes pods, long after the jobs are admitted.
+                    outcome.ended, outcome.records.changed = "", self._now()
 
     def _unseen(self) -> str:
         objects = (each for job in self._plan.jobs for each in job.objects)
