@@ -51,7 +51,9 @@ class Repetition:
         self._now = Clock()
         allocation = Allocation(CostMeter(time.monotonic), GpuHours(time.monotonic))
         allocation.hours.expect(pods_planned(plan, bench.experiment.productLabel))
-        records = ExperimentRecords(allocation, ((job.name, job.workload, job.workers) for job in plan.jobs))
+        unmeasured = {each.name for each in bench.experiment.workloads if not each.measured}
+        jobs = ((job.name, job.workload, job.workers) for job in plan.jobs)
+        records = ExperimentRecords(allocation, jobs, unmeasured)
         # A hub's API server does not count the bindings of pods on workers.
         counting = None if bench.session else bench.client
         sampler = Sampler(records, bench.components, counting, self._now, bench.switch.component, self._sampled)
