@@ -3,6 +3,7 @@
 It is skipped where the operator's programs are not on PATH: they are images, which Kumulus takes by digest.
 """
 
+import shutil
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ import yaml
 
 from kumulus import toolchain
 from kumulus.kube.namespaces import NAMESPACES
-from kumulus.model.gfd import GPU_OPERATOR, SIMULATED_POOL_LABEL
+from kumulus.model.gfd import DRA_IMAGE, DRA_PLUGIN, GPU_OPERATOR, SIMULATED_POOL_LABEL
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.node_pool import NodePool
 from kumulus.runtimes.kwok.priority import CpuYield
@@ -26,6 +27,8 @@ pytestmark = pytest.mark.integration
 UPDATER, PLUGIN = GPU_OPERATOR
 CONFIG_MAPS = f"{NAMESPACES}/gpu-operator/configmaps"
 GPU = "nvidia.com/gpu"
+RESOURCES = "/apis/resource.k8s.io/v1"
+PROCESSES = {"processes": {DRA_IMAGE: str(shutil.which(DRA_PLUGIN))}}
 
 
 def simulated(count: int) -> dict[str, Any]:
@@ -33,14 +36,14 @@ def simulated(count: int) -> dict[str, Any]:
 
 
 @pytest.fixture
-def plane(tmp_path: Path) -> Iterator[Plane]:
+def plane(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Plane]:
     """A control plane with the operator beside it, in place of that of all tests."""
     for tool in GPU_OPERATOR:
         try:
             toolchain.find(tool)
         except toolchain.ToolMissing as error:
             pytest.skip(str(error))
-    with plane_at(tmp_path, gpuOperator=simulated(8)) as made:
+    with plane_at(tmp_path, gpuOperator=simulated(8), **getattr(request, "param", {})) as made:
         yield made
 
 
@@ -133,3 +136,36 @@ async def test_what_others_break_is_put_right_and_with_it_goes_all_that_it_made(
     assert pools.nodes(inputs)[node]["status"]["capacity"][GPU] == "4"
     await becomes(plane, gpuOperator=simulated(8))
     api.until(CONFIG_MAPS, lambda found: f"topology-{node}" in found)
+
+
+@pytest.mark.skipif(shutil.which(DRA_PLUGIN) is None, reason=f"{DRA_PLUGIN} is not on PATH")
+@pytest.mark.parametrize("plane", [PROCESSES], indirect=True)
+async def test_its_dra_plugin_publishes_gpus_for_claims_and_takes_them_back_when_it_ends(
+    plane: Plane, pools: Pools
+) -> None:
+    api = plane.api
+    await becomes(plane, gpuOperator={**simulated(8), "dra": True}, **PROCESSES)
+    inputs = pools.inputs(2, labels={SIMULATED_POOL_LABEL: "h100"})
+    await pools.create(inputs)
+    slices = {f"kwok-{node}-gpu" for node in pools.nodes(inputs)}
+    api.until(f"{RESOURCES}/resourceslices", lambda found: found.keys() == slices)
+    assert [len(each["spec"]["devices"]) for each in api.list(f"{RESOURCES}/resourceslices")] == [8, 8]
+    assert await pools.drift(inputs) == {}
+
+    asked = {"requests": [{"name": "gpus", "exactly": {"deviceClassName": "gpu.nvidia.com", "count": 5}}]}
+    for name in ("fits", "fits-too", "does-not"):
+        claim = {"metadata": {"name": name}, "spec": {"devices": asked}}
+        api.create(f"{RESOURCES}/namespaces/default/resourceclaims", claim)
+        claiming = pod(name, str(inputs["name"]))
+        claiming["spec"]["resourceClaims"] = [{"name": "gpus", "resourceClaimName": name}]
+        api.create(PODS, claiming)
+        # In this order: the third finds the others' devices taken.
+        api.until(PODS, lambda found: all("PodScheduled" in str(each["status"]) for each in found.values()))
+    api.until(PODS, lambda found: "cannot allocate all claims" in str(found["does-not"]["status"]))
+    placed = [each["metadata"]["name"] for each in api.list(PODS) if each["spec"].get("nodeName")]
+    assert sorted(placed) == ["fits", "fits-too"]
+
+    await becomes(plane, gpuOperator=simulated(8), **PROCESSES)
+    assert api.list(f"{RESOURCES}/resourceslices") == []
+    assert names(api, f"{RESOURCES}/deviceclasses") == set()
+    api.until("/api/v1/namespaces/gpu-operator/pods", lambda found: not found)

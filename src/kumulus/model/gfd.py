@@ -21,6 +21,9 @@ SIMULATED_POOL_LABEL = "run.ai/simulated-gpu-node-pool"
 """Tells the fake GPU operator which of its pools a node belongs to."""
 GPU_OPERATOR = {"gpu-status-updater": "status-updater", "kwok-gpu-device-plugin": "kwok-gpu-device-plugin"}
 """The fake GPU operator's programs that run alongside a cluster: as the toolchain calls them, and as its builds do."""
+DRA_PLUGIN = "kwok-dra-plugin"
+DRA_IMAGE = f"ghcr.io/run-ai/fake-gpu-operator/{DRA_PLUGIN}"
+"""The image of its DRA plugin for KWOK's nodes, without a tag."""
 
 UNKNOWN_MACHINE = "unknown"
 # The labels from which the others are derived, by their names in the compact form.

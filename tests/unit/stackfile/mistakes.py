@@ -102,7 +102,7 @@ STACK_MISTAKES: Mapping[str, tuple[Place, object]] = {
         (*_C, "autoscaler"),
         {"name": "karpenter", "zones": ["us-central1-a"], "binary": "bin/karpenter"},
     ),
-    "a plugin of the fake GPU operator's that is not run": ((*_C, "gpuOperator"), {"dra": True}),
+    "a plugin of the fake GPU operator's that is not run": ((*_C, "gpuOperator"), {"exporter": True}),
     "the fewest nodes without the most": ((*_C, "nodeGroups", 1, "minReplicas"), 1),
     "bounds and a topology": ((*_G, "maxReplicas"), 9),
     "bounds that nobody keeps": ((*_C, "nodeGroups", 1, "maxReplicas"), 9),

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kumulus import toolchain
+from kumulus.extras.gpu_operator import dra
 from kumulus.host.ports import Claims
 from kumulus.kube import namespaces, objects
 from kumulus.kube.media import METADATA_ONLY
@@ -26,16 +27,19 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 UPDATER, PLUGIN = GPU_OPERATOR
-NAMESPACE, TOPOLOGY = "gpu-operator", "topology"
-CONFIG_MAPS = f"{NAMESPACES}/{NAMESPACE}/configmaps"
+TOPOLOGY = "topology"
+CONFIG_MAPS = f"{NAMESPACES}/{dra.NAMESPACE}/configmaps"
 _FILE = "topology.yml"
 _MARK = components.mark("fake-gpu-operator")
 _OURS = (_MARK, "fake GPU operator", "take gpuOperator out of the stack file")
 _OF_NODES = {"labelSelector": "node-topology=true"}
-_ENVIRONMENT = {
+_PLACES = {
     "TOPOLOGY_CM_NAME": TOPOLOGY,
-    "TOPOLOGY_CM_NAMESPACE": NAMESPACE,
-    "FAKE_GPU_OPERATOR_NAMESPACE": NAMESPACE,
+    "TOPOLOGY_CM_NAMESPACE": dra.NAMESPACE,
+    "FAKE_GPU_OPERATOR_NAMESPACE": dra.NAMESPACE,
+}
+_ENVIRONMENT = {
+    **_PLACES,
     # Where KAI reserves GPUs of which pods have a part.
     "RESOURCE_RESERVATION_NAMESPACE": "kai-resource-reservation",
     # Nobody answers there: by default, it asks a Prometheus in the cluster for the usage of inference.
@@ -67,7 +71,7 @@ class Operator(Addition):
     def described(self, old: Options, new: Options) -> list[str]:
         then, now = self.fingerprints(old), self.fingerprints(new)
         if then == now:
-            return []
+            return [] if self.objects(old) == self.objects(new) else [f"gpuOperator: {_plugin(new)}"]
         if not now:
             return ["gpuOperator: the fake GPU operator goes, with its namespace; nodes keep their GPUs"]
         return [f"gpuOperator: the fake GPU operator is restarted, {_pools(new)}"] if then else self.announced(new)
@@ -104,7 +108,14 @@ class Operator(Addition):
     async def resume(self, client: Client, options: Options, report: Reporter) -> None:
         await _prepare(client, options)
 
+    def objects(self, options: Options) -> Any:
+        return bool(self.asked(options) and options["gpuOperator"].get("dra"))
+
     async def apply(self, client: Client, layout: Layout, options: Options) -> None:
+        if self.objects(options):
+            await dra.run(client, _PLACES, _OURS)
+        else:
+            await dra.end(client, _MARK)
         if self.asked(options):
             return
         for name in await objects.names(client, NAMESPACES, objects.labelled(_MARK)):
@@ -123,19 +134,25 @@ def topology(options: Options) -> str:
 
 async def _prepare(client: Client, options: Options) -> None:
     """Make what its processes read when they start."""
-    await make(client, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}, *_OURS)
+    await make(client, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": dra.NAMESPACE}}, *_OURS)
     wanted = {_FILE: topology(options)}
     there = await objects.find(client, f"{CONFIG_MAPS}/{TOPOLOGY}")
     if there and there.get("data") != wanted:
         # Those that are there it leaves as they are.
         await client.request("DELETE", CONFIG_MAPS, params=_OF_NODES, accept=METADATA_ONLY)
-    metadata = {"name": TOPOLOGY, "namespace": NAMESPACE}
+    metadata = {"name": TOPOLOGY, "namespace": dra.NAMESPACE}
     await make(client, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": wanted}, *_OURS)
 
 
 def _pools(options: Options) -> str:
     pools = sorted(options["gpuOperator"]["pools"].items())
-    return "with " + ", ".join(f"{name} ({int(each['gpuCount'])} {each['gpuProduct']})" for name, each in pools)
+    listed = ", ".join(f"{name} ({int(each['gpuCount'])} {each['gpuProduct']})" for name, each in pools)
+    return f"with {listed}" + (f"; {_plugin(options)}" if options["gpuOperator"].get("dra") else "")
+
+
+def _plugin(options: Options) -> str:
+    """What becomes of its DRA plugin."""
+    return "its DRA plugin " + ("runs" if options["gpuOperator"].get("dra") else "ends, and its slices go")
 
 
 ADDITION = Operator()

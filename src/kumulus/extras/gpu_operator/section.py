@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import Field
 
 from kumulus.model.checks import problem
+from kumulus.model.devices import NVIDIA_DRIVER
 from kumulus.model.errors import Problem
-from kumulus.model.gfd import GPU_OPERATOR, GPU_PRODUCT_LABEL, GPU_RESOURCE, SIMULATED_POOL_LABEL
+from kumulus.model.gfd import DRA_IMAGE, DRA_PLUGIN, GPU_OPERATOR, GPU_PRODUCT_LABEL, GPU_RESOURCE, SIMULATED_POOL_LABEL
 from kumulus.model.quantity import NANO, parse
 from kumulus.runtimes import registry
 from kumulus.stackfile.plain import runtime_of
@@ -30,12 +31,17 @@ class FakeGpuOperator(ClusterSection):
     binaries: str = Field(default="", examples=["bin"])
     """The folder with your own builds of its programs, status-updater and kwok-gpu-device-plugin, relative to the
     project's directory; by default those of `kumulus tools --with fake-gpu-operator`."""
+    dra: bool = Field(default=False, examples=["true"])
+    """Whether its DRA plugin for KWOK's nodes publishes their GPUs as ResourceSlices, as a pod that is a process:
+    `kwok.processes` names its image (docs/fleets.md)."""
 
     @classmethod
     def rules(cls, raw: Mapping[str, object]) -> Iterator[Problem]:
         """See :meth:`ClusterSection.rules`: it is for a cluster whose components run next to it."""
-        runtime = runtime_of(raw)
-        if runtime and not runtime.local and raw.get("gpuOperator") is not None:
+        runtime, own = runtime_of(raw), raw.get("gpuOperator")
+        if isinstance(own, Mapping) and own.get("dra") is True:
+            yield from _dra_problems(raw)
+        if runtime and not runtime.local and own is not None:
             remedy = f"install its chart by clusterAddons, {CHART}, or write runtime: {registry.DEFAULT}"
             yield problem(
                 ("gpuOperator",), f"is not for the runtime {runtime.name}, whose nodes run its images", remedy
@@ -65,7 +71,23 @@ class FakeGpuOperator(ClusterSection):
             remedy = "write gpuOperator: {} on the node groups that it is for"
             problems.append(Problem("gpuOperator", "has nothing to do: no node group has one", remedy))
         programs, missing = _programs(self, base)
-        return {"pools": found, **programs}, [*dict.fromkeys(problems), *missing]
+        return {"pools": found, **programs, **({"dra": True} if self.dra else {})}, [*dict.fromkeys(problems), *missing]
+
+
+def _dra_problems(raw: Mapping[str, object]) -> Iterator[Problem]:
+    """What is wrong between the DRA plugin and the rest of a cluster's mapping."""
+    kwok, groups = raw.get("kwok"), raw.get("nodeGroups")
+    named = kwok.get("processes") if isinstance(kwok, Mapping) else None
+    if not (isinstance(named, Mapping) and DRA_IMAGE in named):
+        message = "runs as a pod that is a process, and kwok.processes does not name its image"
+        remedy = f"write kwok: {{processes: {{{DRA_IMAGE}: ./bin/{DRA_PLUGIN}}}}}"
+        yield problem(("gpuOperator", "dra"), message, remedy)
+    for index, group in enumerate(groups if isinstance(groups, list | tuple) else ()):
+        slices = group.get("resourceSlices") if isinstance(group, Mapping) else None
+        if isinstance(slices, Mapping) and slices.get("driver", NVIDIA_DRIVER) == NVIDIA_DRIVER:
+            message = f"are of {NVIDIA_DRIVER}, whose devices the operator's DRA plugin publishes"
+            where = ("nodeGroups", index, "resourceSlices")
+            yield problem(where, message, "leave them out, or gpuOperator.dra")
 
 
 def _gpus(capacity: Mapping[str, str], labels: Mapping[str, str]) -> dict[str, Any] | None:

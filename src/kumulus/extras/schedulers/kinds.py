@@ -21,6 +21,7 @@ class JobReport(NamedTuple):
         priority: 0 if it does not say.
         says: its state in the object's words.
         created: seconds since 1970; 0 if it does not say.
+        admitted: whether it has what it waited for, so that its pods are made next.
     """
 
     kind: str
@@ -31,6 +32,7 @@ class JobReport(NamedTuple):
     priority: int = 0
     says: str = ""
     created: float = 0.0
+    admitted: bool = False
 
 
 class Quota(NamedTuple):

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 import yaml
 
+from kumulus.extras.gpu_operator import dra
 from kumulus.extras.gpu_operator.addition import ADDITION, topology
+from kumulus.extras.processes.containers import NODE
 from kumulus.host.ports import Claims
 from kumulus.model.errors import SpecError
-from kumulus.model.gfd import GPU_OPERATOR
+from kumulus.model.gfd import DRA_IMAGE, GPU_OPERATOR
 from kumulus.runtimes.kwok import configuration
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.section import KwokOptions
@@ -104,6 +106,29 @@ def test_a_preview_says_what_becomes_of_it(tmp_path: Path) -> None:
     assert ADDITION.described(one, one) == []
 
 
+PLUGIN_OF_DRA = {"kwok": {"processes": {DRA_IMAGE: "./bin/kwok-dra-plugin"}}}
+
+
+def test_its_dra_plugin_may_write_slices_and_is_a_pod_of_the_node_whose_pods_are_processes(tmp_path: Path) -> None:
+    stack = {"gpuOperator": {"dra": True}, "nodeGroups": [group()], **PLUGIN_OF_DRA}
+    options = local_options(load({"cluster": stack}, "dev", tmp_path))
+    assert option_problems(KwokOptions, options) == {}
+    assert ADDITION.objects(options)
+    assert ADDITION.described(options, {**options, "gpuOperator": {**options["gpuOperator"], "dra": False}}) == [
+        "gpuOperator: its DRA plugin ends, and its slices go"
+    ]
+    made = {each["kind"]: each for each in dra.manifests({"TOPOLOGY_CM_NAME": "topology"})}
+    pod = made["Deployment"]["spec"]["template"]["spec"]
+    assert (pod["nodeName"], pod["containers"][0]["image"]) == (NODE, DRA_IMAGE)
+    assert pod["containers"][0]["env"] == [{"name": "TOPOLOGY_CM_NAME", "value": "topology"}]
+    account = made["ServiceAccount"]["metadata"]
+    assert pod["serviceAccountName"] == account["name"]
+    assert made["ClusterRoleBinding"]["subjects"] == [{"kind": "ServiceAccount", **account}]
+    assert made["ClusterRoleBinding"]["roleRef"]["name"] == made["ClusterRole"]["metadata"]["name"]
+    assert {"create", "update", "delete"} < set(made["ClusterRole"]["rules"][1]["verbs"])
+    assert made["DeviceClass"]["metadata"]["name"] == "gpu.nvidia.com"
+
+
 SLICES = {"resourceSlices": {"extendedResource": False}}
 
 
@@ -123,6 +148,11 @@ SLICES = {"resourceSlices": {"extendedResource": False}}
             {"runtime": "kind"},
             "gpuOperator: is not for the runtime kind, whose nodes run its images; install its chart by clusterAddons, "
             "oci://ghcr.io/run-ai/fake-gpu-operator/fake-gpu-operator, or write runtime: kwok",
+        ),
+        ({"gpuOperator": {"dra": True}, "nodeGroups": [group()]}, "kwok.processes does not name its image; write kwok"),
+        (
+            {"gpuOperator": {"dra": True}, "nodeGroups": [group(resourceSlices={})], **PLUGIN_OF_DRA},
+            "nodeGroups[0].resourceSlices: are of gpu.nvidia.com, whose devices the operator's DRA plugin publishes",
         ),
         ({"runtime": "existing", "existing": {"context": "x"}}, "gpuOperator: is not for the runtime existing"),
     ],

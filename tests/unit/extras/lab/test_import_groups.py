@@ -174,12 +174,13 @@ def test_gangs_that_preempt_have_classes_and_the_pods_before_them_are_of_each_of
     loaded = load(place / "imported" / "gangs-important.yaml")
     (made,) = (each for each in loaded.setup if each["kind"] == "PriorityClass")
     assert made["value"] == 9
-    for each in yaml.safe_load_all(loaded.manifests["measured-1"]):
+    *before, measured = loaded.experiment.workloads
+    for each in yaml.safe_load_all(loaded.manifests[measured.name]):
         assert each["spec"]["priorityClassName"] == made["metadata"]["name"]
-    before = [each["spec"] for each in loaded.setup if each["kind"] == "Deployment"]
-    ports = [each["template"]["spec"]["containers"][0]["ports"][0]["hostPort"] for each in before]
-    assert [(each["replicas"], port) for each, port in zip(before, ports, strict=True)] == [(3, 8000), (2, 8001)]
-    assert "pods that are preempted are gone: here their Deployment makes them again" in capsys.readouterr().out
+    pods = [yaml.safe_load(loaded.manifests[each.name]) for each in before]
+    ports = [each["spec"]["containers"][0]["ports"][0]["hostPort"] for each in pods]
+    assert [(each.jobs, port) for each, port in zip(before, ports, strict=True)] == [(3, 8000), (2, 8001)]
+    assert [each.arrival.once for each in (*before, measured)] == [None, None, "scheduled"]
 
 
 def test_groups_that_no_job_can_be_are_not_written(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -187,7 +188,11 @@ def test_groups_that_no_job_can_be_are_not_written(place: Path, capsys: pytest.C
     said = capsys.readouterr().out
     assert "not written: uneven-one: createPods: groups of 1 to 2 pods" in said
     assert "not written: elsewhere-one: createPods: no group is named gang-0" in said
-    assert "not written: victims-one: createPods: groups whose pods come before" in said
+    before, measured = load(place / "imported" / "victims-one.yaml").experiment.workloads
+    assert [(each.name, each.jobs, each.measured) for each in (before, measured)] == [
+        ("before-1", 1, False),
+        ("measured-2", 1, True),
+    ]
 
 
 def test_devices_of_slices_are_those_of_the_node_group_and_other_objects_come_before(

@@ -145,15 +145,16 @@ def test_a_case_of_scheduler_perf_is_an_experiment_on_its_nodes_with_its_thresho
 ) -> None:
     assert imported("scheduler_perf", "performance-config.yaml", "--case", "Basic", "--workload", "4Nodes_Fast") == 0
     loaded = load(place / "imported" / "basic-4nodes-fast.yaml")
-    (measured,) = loaded.experiment.workloads
-    assert (measured.jobs, measured.arrival.after, measured.replace) == (8, 20.0, {"KUMULUS_INDEX": "{index}"})
+    before, measured = loaded.experiment.workloads
+    assert (before.jobs, before.measured, before.arrival.once) == (400, False, None)
+    assert (measured.jobs, measured.measured, measured.arrival.once) == (8, True, "scheduled")
+    assert measured.replace == {"KUMULUS_INDEX": "{index}"}
     assert [(each.measure, each.atLeast) for each in loaded.experiment.expect] == [("scheduling.rate", 270)]
-    made = {each["kind"]: each for each in loaded.setup}
-    assert made["PriorityClass"]["value"] == 7
-    before = made["Deployment"]["spec"]
-    assert before["replicas"] == 400
-    assert before["template"]["metadata"] == {"labels": {"color": "blue", "imported": "before-1"}}
-    assert before["template"]["spec"]["priorityClassName"] == made["PriorityClass"]["metadata"]["name"]
+    (made,) = loaded.setup
+    assert (made["kind"], made["value"]) == ("PriorityClass", 7)
+    (pod,) = yaml.safe_load_all(loaded.manifests["before-1"])
+    assert pod["metadata"] == {"generateName": "small-", "labels": {"color": "blue"}}
+    assert pod["spec"]["priorityClassName"] == made["metadata"]["name"]
     cluster = stack(place, "basic-4nodes-fast")
     assert cluster["kwok"] == {"featureGates": {"GangScheduling": False}}
     groups = [(each["placement"][0]["replicas"], each["nodeTemplate"]) for each in cluster["nodeGroups"]]
@@ -163,7 +164,6 @@ def test_a_case_of_scheduler_perf_is_an_experiment_on_its_nodes_with_its_thresho
     assert groups[2][1]["taints"] == [{"key": "gone", "effect": "NoSchedule"}]
     said = capsys.readouterr().out
     assert "  not expressed: churn: no field of an experiment does this" in said
-    assert "  not expressed: 400 pods come before: they are given 20s, and not waited for" in said
 
 
 def test_affinity_to_pods_of_other_namespaces_is_to_those_of_the_run(

@@ -14,16 +14,18 @@ from kumulus.extras.lab.measure import summary
 from kumulus.extras.lab.measure.allocation import Allocation, GpuShare
 from kumulus.extras.lab.measure.records import ExperimentRecords, victims
 from kumulus.extras.lab.measure.sampler import MOST_SAMPLES, BindingCounts, Sampler, Series, bindings, events
+from kumulus.extras.lab.measure.states import PREEMPTED
 from kumulus.extras.lab.measure.statistics import Between, most_in_a_second, percentile, spread
 from kumulus.extras.lab.measure.summary import by_reason, plain
 from kumulus.extras.lab.measure.verdicts import verdicts
 from kumulus.extras.lab.measure.views import NodeView, PodView, node_view, pod_view
 from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL
-from kumulus.extras.lab.run.ending import Ending, Until, refused, unseen
+from kumulus.extras.lab.run.ending import Ending, Until, refused, starting, unseen
 from kumulus.extras.watch.live.amounts import NOTHING, Amounts
 from kumulus.kube import Client, Connection
 from tests.support.apiserver import listening, ok, serving, status, text
 from tests.support.clocks import SetClock
+from tests.support.measuring import measures_of
 from tests.support.messages import node_message, pod_message, quantities
 
 GPUS = Amounts(gpus=8, cpu=2000, memory=10**9)
@@ -375,6 +377,32 @@ async def test_why_pods_are_missing_is_what_their_controller_heard_last() -> Non
     assert not Ending(records(), "completed", settle=5, expected=0).lacking
 
 
+def test_a_job_that_a_queue_has_admitted_is_starting_until_all_of_its_pods_have_been_there() -> None:
+    found = records(workers=2, jobs=2)
+    assert not starting(found, set())
+    assert not starting(found, {"another's"})
+    for number in range(2):
+        assert starting(found, {"j0"})
+        found.put(pod(f"p{number}", "j0", "n0"), 1.0)
+    found.gone("p1", 2.0)
+    assert not starting(found, {"j0"})
+    assert starting(found, {"j0", "j1"})
+    found.resized("j1", 0, 3.0)
+    assert not starting(found, {"j0", "j1"})
+
+
+@pytest.mark.parametrize(
+    ("bare", "over"), [(True, "all pods are scheduled"), (False, "nothing happens any more; 1 pods are missing")]
+)
+def test_a_preempted_pod_that_no_controller_makes_again_is_not_waited_for(bare: bool, over: str) -> None:
+    found = records()
+    for name in ("a", "b"):
+        found.put(pod(name, "j0", "n0", bare=bare), 1.0)
+    found.put(pod("a", "j0", "n0", bare=bare, disrupted=PREEMPTED), 2.0)
+    found.gone("a", 3.0)
+    assert Ending(found, "scheduled", settle=5, expected=2).reason(40.0) == over
+
+
 def test_of_a_deleted_job_nothing_follows() -> None:
     found = records(workers=2, jobs=1)
     ending = Ending(found, "completed", settle=5, expected=2, later=4)
@@ -387,6 +415,18 @@ def test_what_was_there_before_the_clock_starts_is_no_change() -> None:
     found.nodes_changed = 30.0
     found.begin()
     assert Ending(found, "steady", settle=5, expected=0).reason(6.0) == "no pod and no node has changed for 5 s"
+
+
+def test_what_is_there_before_others_come_is_left_out_of_times_and_rates_of_scheduling_and_counted_otherwise() -> None:
+    found = ExperimentRecords(records().allocation, [("j0", "filler", 1), ("j1", "w", 2)], {"filler"})
+    times = {"f": ("filler", "j0", 9.0), "a": ("w", "j1", 10.0), "b": ("w", "j1", 11.0)}
+    for name, (workload, job, at) in times.items():
+        found.put(pod(name, job, workload=workload), 0.0)
+        found.put(pod(name, job, "n0", workload=workload), at)
+    measures = measures_of(found, 12.0)
+    assert [measures[f"scheduling.{each}"] for each in ("duration", "rate")] == [1, 1]
+    assert [measures[f"{each}.min"] for each in ("timeToSchedule", "jobTimeToSchedule")] == [10, 11]
+    assert (measures["pods.scheduled"], measures["jobs.admitted"]) == (3, 2)
 
 
 def test_reasons_are_told_apart_by_their_words_and_not_by_their_numbers() -> None:
@@ -432,7 +472,7 @@ def test_of_a_pod_that_little_is_looked_at() -> None:
     wants = {"resources": {"requests": quantities(gpu="8")}}
     message = pod_message(containers=[wants], conditions=[condition], metadata={"uid": "u", "labels": labels})
     expected = PodView("u", "train", "train-3", "", "Pending", "Unschedulable: 0/1 nodes", "", Amounts(gpus=8, pods=1))
-    assert pod_view(message) == expected
+    assert pod_view(message) == expected._replace(bare=True)
     evicted = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
     bound = pod_view(pod_message(node="n1", conditions=[{"type": "PodScheduled", "status": "True"}, evicted]))
     assert (bound.node, bound.waits, bound.disrupted) == ("n1", "", "PreemptionByScheduler")

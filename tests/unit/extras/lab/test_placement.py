@@ -55,9 +55,9 @@ def test_queues_are_recorded_with_their_quota_use_and_who_waits() -> None:
 def test_why_a_job_waits_that_has_no_pods_yet_is_recorded(heard_first: str) -> None:
     placement = PlacementRecorder({"title": "run", "namespace": "run-1"}, NOWHERE, lambda: 0.0, {"work": "team"})
 
-    def says(message: str, namespace: str = "run-1") -> None:
+    def says(message: str, namespace: str = "run-1", **other: str) -> None:
         metadata = {"name": "w", "namespace": namespace, "ownerReferences": [{"kind": "Job", "name": "train"}]}
-        waits = {"type": "QuotaReserved", "status": "False", "message": message}
+        waits = {"type": "QuotaReserved", "status": "False", "message": message, **other}
         item = {"metadata": metadata, "spec": {}, "status": {"conditions": [waits]}}
         placement.collections[WORKLOADS](WatchEvent("MODIFIED", f"{namespace}/w", item))
 
@@ -70,6 +70,11 @@ def test_why_a_job_waits_that_has_no_pods_yet_is_recorded(heard_first: str) -> N
         placement.job(job)
     found = moment(placement.history, 0).jobs["work/Job/train"]
     assert (found.says, found.queue, found.size) == ("insufficient quota", "team", 4)
+    assert placement.admitted == set()
+    says("", type="Admitted", status="True")
+    assert placement.admitted == {"train"}
+    says("", type="Evicted", status="True")
+    assert placement.admitted == set()
 
 
 def test_the_slices_of_a_gang_speak_for_it() -> None:

@@ -198,6 +198,8 @@ class Workload(Section):
     """How many jobs; with a trace, the trace decides."""
     arrival: Arrival = Field(default_factory=Arrival, examples=["{poisson: 2}"])
     """When the jobs arrive; by default all at once."""
+    measured: bool = Field(default=True, examples=["false"])
+    """Whether the times and rates of scheduling are those of its pods, too; write false for pods that others follow."""
     manifest: str = Field(default="", examples=["workloads/job.yaml"])
     """A file with Kubernetes objects, relative to the experiment file; they are created once for each job."""
     replay: Replay | None = Field(default=None, examples=["{file: day.recording.jsonl, speed: 10}"])

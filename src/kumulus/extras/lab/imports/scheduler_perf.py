@@ -1,6 +1,6 @@
 """Kubernetes' scheduler_perf: `performance-config.yaml` with its templates.
 
-Pods that are not measured come first, as Deployments, and the measured ones when these have had their time. Source:
+Pods that are waited for before the measured ones come first, and these when all of them have a node. Source:
 k8s.io/kubernetes test/integration/scheduler_perf, of Kubernetes 1.37.
 """
 
@@ -18,8 +18,6 @@ from kumulus.extras.lab.imports.nodes import group_of, labelled, resource_slices
 from kumulus.extras.lab.imports.templates import INDEX, Index, filled
 from kumulus.extras.lab.traces.writing import yaml_text
 
-_BEFORE = 20
-"""Pods a second that a busy control plane places of those that come first."""
 _NOTHING = ("createNamespaces", "barrier", "startCollectingMetrics", "stopCollectingMetrics")
 """What needs nothing: all pods are in the namespace of the run, and a run measures from its beginning."""
 _ONE_NAMESPACE = "namespaces of affinity: all pods are in one, so that it is with all of them"
@@ -64,10 +62,10 @@ class _Reading:
         self._file, self._case, self._workload = file, case, workload
         source = f"scheduler_perf, {file.parent.name}/{file.name}: {case['name']}/{workload['name']}"
         self._found = ImportedBenchmark(named(case["name"], workload["name"]), source)
-        self._before = self._nodes_made = self._claims = 0
+        self._nodes_made = self._claims = 0
+        self._before = False
         self._groups: list[tuple[str, Object]] = []
         self._whole = True
-        self._ranks: dict[bool, list[int]] = {False: [], True: []}
 
     def made(self) -> ImportedBenchmark:
         found, collecting = self._found, False
@@ -88,18 +86,8 @@ class _Reading:
             found.kwok["featureGates"] = gates
         if config := self._case.get("schedulerConfigPath"):
             found.missing.append(f"schedulerConfigPath {config}: write it as the experiment's scheduler.config")
-        if self._before:
-            found.missing.append(
-                f"{self._before} pods come before: they are given {self._patience}, and not waited for"
-            )
-            if min(self._ranks[False], default=0) < max(self._ranks[True], default=0):
-                found.missing.append("pods that are preempted are gone: here their Deployment makes them again")
         self._threshold()
         return found
-
-    @property
-    def _patience(self) -> str:
-        return f"{max(10, math.ceil(self._before / _BEFORE))}s"
 
     def _op(self, op: Mapping[str, Any], collecting: bool) -> None:
         code = op["opcode"]
@@ -206,7 +194,7 @@ class _Reading:
             raise LabError(f"pods of {len(kinds)} kinds")
         for text, groups in kinds.items():
             (pod,) = objects_of(text, path)
-            self._ranks[collecting or bool(op.get("collectMetrics"))].append(self._priority(pod))
+            self._priority(pod)
             self._kind(op, pod, groups, collecting)
 
     def _kind(self, op: Mapping[str, Any], pod: Object, groups: Counter[str], collecting: bool) -> None:
@@ -219,23 +207,17 @@ class _Reading:
         if _in_one_namespace(pod["spec"]) and _ONE_NAMESPACE not in self._found.missing:
             self._found.missing.append(_ONE_NAMESPACE)
         found, measured = self._found, bool(op.get("collectMetrics") or collecting)
-        if not measured and not op.get("skipWaitToCompletion"):
-            if "" not in groups:
-                self._whole = False
-                raise LabError("groups whose pods come before")
-            self._before += count
-            number = sum(each["kind"] == "Deployment" for each in found.setup) + 1
-            found.setup.append(_deployment(pod, f"before-{number}", count))
-            return
-        name = f"{'measured' if measured else 'unmeasured'}-{len(found.workloads) + 1}"
-        workload: dict[str, Any] = {"name": name, "jobs": count}
+        before = not measured and not op.get("skipWaitToCompletion")
+        name = f"{'measured' if measured else 'before' if before else 'unmeasured'}-{len(found.workloads) + 1}"
+        workload: dict[str, Any] = {"name": name, "jobs": count, **({} if measured else {"measured": False})}
         found.manifests[name] = text = yaml_text(pod)
         if "" not in groups:
             workload["jobs"], found.manifests[name] = len(groups), self._gang(op.get("namespace", ""), text, groups)
         elif INDEX in text:
             workload["replace"] = {INDEX: "{index}"}
-        if self._before:
-            workload["arrival"] = {"after": self._patience}
+        if self._before and not before:
+            workload["arrival"] = {"once": "scheduled"}
+        self._before |= before
         found.workloads.append(workload)
 
     def _gang(self, namespace: str, pod: str, groups: Counter[str]) -> str:
@@ -255,16 +237,15 @@ class _Reading:
             texts.append(yaml_text(member))
         return "---\n".join(texts)
 
-    def _priority(self, made: Object) -> int:
+    def _priority(self, made: Object) -> None:
         # scheduler_perf runs without the admission plugin that refuses a number without a class.
         value = made["spec"].pop("priority", None)
         if value is None:
-            return 0
+            return
         name = made["spec"]["priorityClassName"] = f"imported-{value}".replace("--", "-minus-")
         of_it = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}}
         if all(each["metadata"]["name"] != name for each in self._found.setup):
             self._found.setup.insert(0, {**of_it, "value": value})
-        return int(value)
 
     def _threshold(self) -> None:
         limit = self._workload.get("threshold")
@@ -287,12 +268,3 @@ def _in_one_namespace(part: Any) -> bool:
         return False
     own = [part.pop(key, None) for key in ("namespaces", "namespaceSelector") if "topologyKey" in part]
     return sum([own not in ([], [None, None]), *map(_in_one_namespace, part.values())]) > 0
-
-
-def _deployment(pod: Object, name: str, replicas: int) -> Object:
-    labels = {**(pod["metadata"].get("labels") or {}), "imported": name}
-    template = {"metadata": {**pod["metadata"], "labels": labels}, "spec": pod["spec"]}
-    for key in ("generateName", "name", "namespace"):
-        template["metadata"].pop(key, None)
-    spec = {"replicas": replicas, "selector": {"matchLabels": {"imported": name}}, "template": template}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}

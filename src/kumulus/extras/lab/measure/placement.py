@@ -35,6 +35,7 @@ class PlacementRecorder:
     Attributes:
         collections: which other collections to follow, and what takes their events: the queues, and objects in which a
             scheduler says why a job waits.
+        admitted: the jobs that a queue has admitted, by name.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class PlacementRecorder:
         self.collections = together(Queues(self._recorder, self._now).collections(), says)
         self._jobs: dict[str, tuple[JobKey, Facts]] = {}
         self._states: dict[str, str] = {}
+        self.admitted: set[str] = set()
 
     @property
     def history(self) -> History:
@@ -127,6 +129,10 @@ class PlacementRecorder:
         # The slices of a gang speak for it: kube-scheduler 1.37 writes no conditions of a CompositePodGroup.
         name = str((event.item.get("spec") or {}).get("parentCompositePodGroupName") or report.name)
         self._states[name] = report.says
+        if report.admitted:
+            self.admitted.add(name)
+        else:
+            self.admitted.discard(name)
         if known := self._jobs.get(name):
             self._note(name, *known, self._now())
 

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,9 +25,16 @@ class ExperimentRecords:
 
     Args:
         jobs: name, workload and number of workers of each planned job.
+        unmeasured: workloads whose pods are left out of the times and rates of scheduling.
     """
 
-    def __init__(self, allocation: Allocation, jobs: Iterable[tuple[str, str, int]] = ()) -> None:
+    def __init__(
+        self,
+        allocation: Allocation,
+        jobs: Iterable[tuple[str, str, int]] = (),
+        unmeasured: Collection[str] = frozenset(),
+    ) -> None:
+        self.unmeasured = unmeasured
         self.pods: dict[str, PodRecord] = {}
         self.jobs = {name: JobRecord(workload, workers) for name, workload, workers in jobs}
         self.allocation = allocation
@@ -140,6 +147,7 @@ class ExperimentRecords:
     def _created(self, pod: PodView, now: float, since: float) -> PodRecord:
         record = PodRecord(pod.workload, pod.job, pod.wants, now)
         record.share, record.owner, record.cluster, record.group = pod.share, pod.owner[0], pod.cluster, pod.group
+        record.bare = pod.bare
         record.reach("created", now, since)
         self.pods[pod.uid] = record
         self.counts["created"] += 1
@@ -195,6 +203,7 @@ class ExperimentRecords:
         self.changed = now
         self.counts["ended"] += 1
         self.counts[record.phase.lower()] += 1
+        self.counts["preempted for good"] += record.bare and record.disrupted == PREEMPTED
         if record.running is not None:
             self.counts["ended ran"] += 1
         job = self._job(record)

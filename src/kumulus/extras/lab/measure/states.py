@@ -64,6 +64,7 @@ class PodRecord(Timed):
         owner: the name of the Job of batch/v1 that created it; empty for any other pod.
         cluster: its cluster's name among several that are measured together.
         group: `namespace/name` of the PodGroup of Kubernetes' own that it names; empty if none.
+        bare: whether no controller makes another one when it is gone.
     """
 
     workload: str
@@ -82,6 +83,7 @@ class PodRecord(Timed):
     owner: str = ""
     cluster: str = ""
     group: str = ""
+    bare: bool = False
 
     @property
     def pending(self) -> bool:

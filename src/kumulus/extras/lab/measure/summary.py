@@ -68,7 +68,8 @@ def _jobs(records: ExperimentRecords) -> dict[str, Measured]:
     jobs = records.jobs.values()
     waits = Times()
     for job in jobs:
-        waits.add(waited(job))
+        if job.workload not in records.unmeasured:
+            waits.add(waited(job))
     return {
         "jobs.total": len(records.jobs),
         "jobs.admitted": sum(job.admitted for job in jobs),
@@ -80,19 +81,19 @@ def _jobs(records: ExperimentRecords) -> dict[str, Measured]:
 
 
 def _scheduling(records: ExperimentRecords) -> dict[str, Measured]:
-    pods = records.pods.values()
+    pods = [each for each in records.pods.values() if each.workload not in records.unmeasured]
     to_schedule, to_run = Times(), Times()
     for record in pods:
         to_schedule.add(record.between("created", "bound"))
         to_run.add(record.between("created", "running"))
     found = {**_named("timeToSchedule", to_schedule.spread()), **_named("timeToRun", to_run.spread())}
-    bound, lasted = records.counts["bound"], known_time(span(pods, "bound", "bound"))
+    bound, lasted = sum(each.bound is not None for each in pods), known_time(span(pods, "bound", "bound"))
     if bound > 1 and lasted is not None:
         found["scheduling.duration"] = lasted
         found["scheduling.ratePeak"] = most_in_any_second(pods, "bound")
         if (found_rate := rate(bound - 1, lasted)) is not None:
             found["scheduling.rate"] = found_rate
-    ended = [when for record in pods if (when := record.when("ended")) is not None]
+    ended = [when for record in records.pods.values() if (when := record.when("ended")) is not None]
     if ended and records.live == 0:
         latest = Between(*map(max, zip(*ended, strict=True)))
         found["makespan"] = known(latest.most, latest, RESOLUTION)

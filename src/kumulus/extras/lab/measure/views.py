@@ -38,6 +38,7 @@ class PodView(NamedTuple):
         ending: whether it is being deleted.
         assumed: whether nobody has declared how it ends.
         group: `namespace/name` of the PodGroup of Kubernetes' own that it names; empty if none.
+        bare: whether no controller makes another one when it is gone.
     """
 
     uid: str
@@ -54,6 +55,7 @@ class PodView(NamedTuple):
     ending: bool = False
     assumed: bool = False
     group: str = ""
+    bare: bool = False
 
 
 class NodeView(NamedTuple):
@@ -129,6 +131,7 @@ def pod_view(message: Any, known: Mapping[str, GpuDemand] = MappingProxyType({})
         ending=metadata.HasField("deletionTimestamp"),
         assumed=assumed,
         group=f"{metadata.namespace}/{group}" if group else "",
+        bare=not metadata.ownerReferences,
     )
 
 

@@ -42,6 +42,12 @@ def unseen(records: ExperimentRecords, scheduler: SchedulerName, names: Collecti
     )
 
 
+def starting(records: ExperimentRecords, admitted: Collection[str]) -> bool:
+    """Whether pods are still to be made of a job that a queue has admitted."""
+    jobs = (records.jobs[name] for name in admitted if name in records.jobs)
+    return any(job.seen < job.workers for job in jobs)
+
+
 async def refused(client: Client, namespace: str) -> str:
     """Why the API server refused a controller's last pod, such as for a quota; empty if it refused none."""
     try:
@@ -139,8 +145,9 @@ class Ending:
     def _missing(self) -> tuple[int, bool]:
         """How many pods are missing, and whether all are there that can be."""
         records, later = self._records, self._later if self._until == "completed" else 0
-        # A deleted pod is created again by its controller some seconds later.
-        missing = max(0, self._expected + later - records.live - records.counts["succeeded"])
+        # A deleted pod is created again by its controller some seconds later, if it has one.
+        there = records.live + records.counts["succeeded"] + records.counts["preempted for good"]
+        missing = max(0, self._expected + later - there)
         # Those that follow need not be there while others are that may still complete.
         return missing, missing <= (later if records.live else 0)
 

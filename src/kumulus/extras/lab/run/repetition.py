@@ -22,7 +22,7 @@ from kumulus.extras.lab.plan.pods import PlannedJob
 from kumulus.extras.lab.plan.replayed import cordons
 from kumulus.extras.lab.plan.scheduling import queue_of
 from kumulus.extras.lab.run.bench import Bench, RepetitionOutcome
-from kumulus.extras.lab.run.ending import Ending, nothing, refused, unseen
+from kumulus.extras.lab.run.ending import Ending, nothing, refused, starting, unseen
 from kumulus.extras.lab.run.federated import FederatedRepetition
 from kumulus.extras.lab.run.replaying import Replayer, Within
 from kumulus.extras.lab.run.timeline import Parties, Timeline
@@ -51,7 +51,9 @@ class Repetition:
         self._now = Clock()
         allocation = Allocation(CostMeter(time.monotonic), GpuHours(time.monotonic))
         allocation.hours.expect(pods_planned(plan, bench.experiment.productLabel))
-        records = ExperimentRecords(allocation, ((job.name, job.workload, job.workers) for job in plan.jobs))
+        unmeasured = {each.name for each in bench.experiment.workloads if not each.measured}
+        jobs = ((job.name, job.workload, job.workers) for job in plan.jobs)
+        records = ExperimentRecords(allocation, jobs, unmeasured)
         # A hub's API server does not count the bindings of pods on workers.
         counting = None if bench.session else bench.client
         sampler = Sampler(records, bench.components, counting, self._now, bench.switch.component, self._sampled)
@@ -296,6 +298,9 @@ class Repetition:
                 elif outcome.ended and self._ending.lacking and (why := await refused(self._bench.client, self._name)):
                     # Of a run without any pod, there is nothing to report.
                     outcome.ended, outcome.partial = f"{outcome.ended}: {why}", not outcome.records.pods
+                elif outcome.ended and self._ending.lacking and starting(outcome.records, outcome.placement.admitted):
+                    # A busy queue starts jobs, and a busy controller makes pods, long after the jobs are admitted.
+                    outcome.ended, outcome.records.changed = "", self._now()
 
     def _unseen(self) -> str:
         objects = (each for job in self._plan.jobs for each in job.objects)

@@ -57,7 +57,9 @@ def workload(found: Object) -> JobReport | None:
     size = sum(number(each.get("count"), 0) for each in spec.get("podSets") or ())
     says = true(conditions, "Finished", "Evicted", "Admitted", "QuotaReserved") or message(conditions, "QuotaReserved")
     made = report(found, "Workload", size, says)._replace(
-        queue=str(spec.get("queueName") or ""), priority=number(spec.get("priority"), 0)
+        queue=str(spec.get("queueName") or ""),
+        priority=number(spec.get("priority"), 0),
+        admitted=says == "Admitted",
     )
     if len(its_owners) == 1:
         return made._replace(kind=str(its_owners[0].get("kind")), name=str(its_owners[0].get("name")))
