@@ -27,13 +27,13 @@ class DeviceClassArgs(TypedDict, total=False):
     """The extended resource that pods may request instead of claiming devices, such as ``nvidia.com/gpu``."""
 
 
+@collected
 class DeviceClass(pulumi.ComponentResource):
     """A DeviceClass of the cluster: one object, of the version of the API that its ResourceSlices have."""
 
     name: pulumi.Output[str]
     """The class's name, which ResourceClaims have as ``deviceClassName``."""
 
-    @collected
     def __init__(
         self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[DeviceClassArgs]
     ) -> None:

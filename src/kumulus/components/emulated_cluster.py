@@ -48,6 +48,7 @@ class EmulatedClusterArgs(TypedDict, total=False):
     """The directory that relative paths in it refer to. Default: the program's."""
 
 
+@collected
 class EmulatedCluster(pulumi.ComponentResource):
     """A control plane, its add-ons and its emulated nodes.
 
@@ -88,7 +89,6 @@ class EmulatedCluster(pulumi.ComponentResource):
         self, resource_name: str, *, loaded: LoadedStack, base: Path, opts: pulumi.ResourceOptions | None = None
     ) -> None: ...
 
-    @collected
     def __init__(
         self,
         resource_name: str,

@@ -34,12 +34,12 @@ class ExistingClusterArgs(ControlPlaneArgs, total=False):
     autoscaler. The permissions for it are checked before anything is changed. Default: nothing is checked."""
 
 
+@collected
 class ExistingCluster(ControlPlane):
     """A cluster of which nothing but what the stack puts into it is made, changed or removed."""
 
     runtime = "existing"
 
-    @collected
     def __init__(
         self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[ExistingClusterArgs]
     ) -> None:

@@ -81,6 +81,7 @@ _FIELDS = fields(FaultArgs, but=("cluster", "node_groups"))
 _NAMES = {"name": "resource_name", **{field: name for name, field in _FIELDS.items()}}
 
 
+@collected
 class Fault(InCluster):
     """``kumulus:index:Fault``: a fault, with its nodes. It goes, and what it did with it, when it is declared no more.
 
@@ -91,7 +92,6 @@ class Fault(InCluster):
         fault: the fault, with its nodes.
     """
 
-    @collected
     def __init__(
         self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[FaultArgs]
     ) -> None:

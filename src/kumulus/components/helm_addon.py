@@ -86,6 +86,7 @@ class _Preparation(InCluster):
     repairs: pulumi.Output[int]
 
 
+@collected
 class HelmAddon(pulumi.ComponentResource):
     """An add-on: one ``helm.v3.Release``, and around it what that leaves undone.
 
@@ -98,7 +99,6 @@ class HelmAddon(pulumi.ComponentResource):
     status: pulumi.Output[Mapping[str, Any]]
     """The release's: its revision, app version, namespace and state."""
 
-    @collected
     def __init__(
         self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[HelmAddonArgs]
     ) -> None:

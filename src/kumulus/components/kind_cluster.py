@@ -43,12 +43,12 @@ class KindClusterArgs(ControlPlaneArgs, total=False):
     """kind's own configuration, as in its file."""
 
 
+@collected
 class KindCluster(ControlPlane):
     """A cluster made by kind: add-ons run for real on its nodes, alongside the emulated ones."""
 
     runtime = "kind"
 
-    @collected
     def __init__(
         self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[KindClusterArgs]
     ) -> None:

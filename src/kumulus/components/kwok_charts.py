@@ -73,6 +73,7 @@ _FIELDS = fields(
 _NAMES = {field: name for name, field in _FIELDS.items()}
 
 
+@collected
 class KwokCharts(pulumi.ComponentResource):
     """KWOK by its charts ``kwok`` and ``stage-fast``, with controllers that have what the charts have no values for.
 
@@ -92,7 +93,6 @@ class KwokCharts(pulumi.ComponentResource):
     controllers: pulumi.Output[int]
     """How many kwok-controllers there are: the ``shards`` of the cluster's node groups."""
 
-    @collected
     def __init__(
         self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[KwokChartsArgs]
     ) -> None:

@@ -57,12 +57,12 @@ _NAMES = {
 }
 
 
+@collected
 class KwokCluster(ControlPlane):
     """etcd, the Kubernetes control plane and kwok-controller as processes on this machine."""
 
     runtime = "kwok"
 
-    @collected
     def __init__(
         self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[KwokClusterArgs]
     ) -> None:

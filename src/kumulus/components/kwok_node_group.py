@@ -84,6 +84,7 @@ class KwokNodeGroupArgs(TypedDict, total=False):
     """How many kwok-controllers of the cluster share the nodes. Default: 1."""
 
 
+@collected
 class KwokNodeGroup(pulumi.ComponentResource):
     """A node group: one ``kumulus:index:NodePool`` per availability zone.
 
@@ -99,7 +100,6 @@ class KwokNodeGroup(pulumi.ComponentResource):
     nodes: pulumi.Output[int]
     """How many nodes there are."""
 
-    @collected
     def __init__(
         self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[KwokNodeGroupArgs]
     ) -> None:

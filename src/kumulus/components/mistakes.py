@@ -7,9 +7,8 @@ When the program has run to its end, or needs what is not there, it fails with a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Any, NoReturn, ParamSpec
+from typing import Any, NoReturn, TypeVar
 from weakref import WeakKeyDictionary
 
 import pulumi
@@ -20,7 +19,8 @@ from kumulus.components.arguments import outputs
 from kumulus.components.engine import UserMistake
 from kumulus.model.names import default_cluster_name
 
-P = ParamSpec("P")
+Component = TypeVar("Component", bound=pulumi.Resource)
+_LEFT_OUT, _LABEL = "_left_out", "_label"
 
 
 class Mistakes(pulumi.RunError):
@@ -73,53 +73,51 @@ def _of_program() -> Mistakes | None:
     return _programs[program]
 
 
-def collected(construct: Callable[P, None]) -> Callable[P, None]:
-    """A component's ``__init__``, after whose mistakes the program goes on."""
+def collected(kind: type[Component]) -> type[Component]:
+    """A component, after whose mistakes the program goes on: such a one has unknown outputs, and nothing else."""
+    wrapped: Any = kind
+    construct = wrapped.__init__
 
     @wraps(construct)
-    def constructed(*args: P.args, **kwargs: P.kwargs) -> None:
+    def constructed(self: Any, *args: Any, **kwargs: Any) -> None:
         mistakes = _of_program()
         if mistakes is None or mistakes.within:
-            construct(*args, **kwargs)
+            construct(self, *args, **kwargs)
             return
         mistakes.within = True
         try:
-            construct(*args, **kwargs)
+            construct(self, *args, **kwargs)
         except UserMistake as mistake:
             mistakes.add(mistake)
-            _leave_out(mistakes, args, kwargs)
+            _leave_out(mistakes, self, *args, **kwargs)
         except Mistakes:
             mistakes.ended_by = ""
-            _leave_out(mistakes, args, kwargs)
+            _leave_out(mistakes, self, *args, **kwargs)
         finally:
             mistakes.within = False
 
-    return constructed
-
-
-def _leave_out(mistakes: Mistakes, args: tuple[Any, ...], arguments: Mapping[str, Any]) -> None:
-    """Make a component one of which nothing is known but what later ones need to check their arguments."""
-    component, resource_name = args[0], args[1] if args[1:] else arguments["resource_name"]
-    kind: Any = type(component)
-    component.__dict__ |= {each.name: _unknown() for each in outputs(kind)}
-    component.__dict__["_left_out"] = mistakes, f"{kind.__name__} {resource_name}"
-    if "cluster" not in arguments:
-        known = {"cluster_name": default_cluster_name(str(resource_name)), "groups": [], "faults": []}
-        component.__dict__ |= {**known, **component.__dict__}
-    component.__class__ = _left_out(kind)
-
-
-def _left_out(kind: type) -> type:
-    def ask(self: Any, name: str) -> NoReturn:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        mistakes, component = self.__dict__["_left_out"]
+    def asked(self: Any, name: str) -> NoReturn:
+        mistakes: Mistakes | None = vars(self).get(_LEFT_OUT)
+        if mistakes is None or name.startswith("__"):
+            raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}", name=name, obj=self)
         # Pulumi's own tasks ask resources, too.
         if asyncio.current_task() is mistakes.task:
-            mistakes.ended_by = f"the first use of {component}"
+            mistakes.ended_by = f"the first use of {vars(self)[_LABEL]}"
         raise mistakes
 
-    return type(kind.__name__, (kind,), {"__getattr__": ask, "__module__": kind.__module__})
+    wrapped.__init__, wrapped.__getattr__ = constructed, asked
+    return kind
+
+
+def _leave_out(mistakes: Mistakes, component: Any, resource_name: str, **arguments: Any) -> None:
+    """Have a component know nothing but what later ones need to check their arguments."""
+    kind: Any = type(component)
+    known: dict[str, Any] = {each.name: _unknown() for each in outputs(kind)}
+    known |= {_LEFT_OUT: mistakes, _LABEL: f"{kind.__name__} {resource_name}"}
+    if "cluster" not in arguments:
+        itself = {"cluster_name": default_cluster_name(resource_name), "groups": [], "faults": [], "prefix": ""}
+        known |= {name: value for name, value in itself.items() if name not in vars(component)}
+    vars(component).update(known)
 
 
 def _unknown() -> pulumi.Output[Any]:

@@ -56,6 +56,7 @@ _FIELDS = fields(TenantArgs, but=("cluster", "tenant_name"))
 _NAMES = {"name": "resource_name", **{field: name for name, field in _FIELDS.items()}}
 
 
+@collected
 class Tenant(pulumi.ComponentResource):
     """Somebody who shares a cluster.
 
@@ -69,7 +70,6 @@ class Tenant(pulumi.ComponentResource):
     kubeconfig: pulumi.Output[str]
     """A kubeconfig that is good for its namespace and no more, a secret."""
 
-    @collected
     def __init__(
         self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[TenantArgs]
     ) -> None:

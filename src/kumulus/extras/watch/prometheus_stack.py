@@ -68,6 +68,7 @@ _FIELDS = fields(
 _NAMES = {field: name for name, field in _FIELDS.items()}
 
 
+@collected
 class PrometheusStack(pulumi.ComponentResource):
     """Metrics of a cluster whose nodes run containers, such as kind's or a cloud's.
 
@@ -93,7 +94,6 @@ class PrometheusStack(pulumi.ComponentResource):
     namespace: pulumi.Output[str]
     """Where it runs."""
 
-    @collected
     def __init__(
         self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[PrometheusStackArgs]
     ) -> None:
