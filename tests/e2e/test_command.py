@@ -86,7 +86,7 @@ def test_what_is_looked_at_before_a_stack_is_touched_and_said_when_it_goes(proje
     code, out, said = run(project, "down", "dev")
     assert code == 0, out + said
     *_, advice, last = out.splitlines()
-    assert last == "The stack dev is removed as well."
+    assert last == "That is done: the stack dev is removed as well."
     # Pulumi's advice needs no following here, which the page says under the same words.
     row = f'| `down` prints Pulumi\'s "{advice.replace(" dev`.", "`")}" | nothing: '
     assert row in (ROOT / "docs" / "start.md").read_text()

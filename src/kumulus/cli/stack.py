@@ -149,7 +149,7 @@ def forget(stack: str) -> int:
         return code
     file = project.current().stack_file(stack)
     kept = f", {project.current().shown(file)} stays" if file.exists() else ""
-    print(f"The stack {stack} is removed as well{kept}.")
+    print(f"That is done: the stack {stack} is removed as well{kept}.")
     return 0
 
 
