@@ -14,8 +14,6 @@ from kumulus.extras.lab.measure.views import FINAL, PodView
 from kumulus.extras.watch.live.amounts import Amounts
 
 _GATED = "SchedulingGated:"
-
-
 GROUPS_VERSION = "scheduling.k8s.io/v1beta1"
 _PLACED = "PodGroupInitiallyScheduled"
 
@@ -64,9 +62,7 @@ class ExperimentRecords:
         if not pod.workload or pod.uid in self._strangers:
             self.stranger(pod)
             return
-        record = self.pods.get(pod.uid)
-        if record is None:
-            record = self._created(pod, now, since)
+        record = self.pods.get(pod.uid) or self._created(pod, now, since)
         if record.ended is not None:
             return
         self._waits(record, pod, now)
