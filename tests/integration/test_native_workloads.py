@@ -124,17 +124,39 @@ async def sliced(
 
 
 async def preempted(
-    plane: Plane, pools: Pools, directory: Path, scheduler: str, more: dict[str, Any], look: Callable[[object], None]
-) -> float:
-    """How many pods are, as two others of a higher priority come to four nodes that are full."""
-    name = f"of-{more['preemptionPolicy'].lower()}"
-    await pools.create(pools.inputs(4, capacity=ONE_PER_NODE, labels={"example.com/full": name}))
-    pods = {"requests": {"cpu": "1"}, "nodeSelector": {"example.com/full": name}}
-    low = {"name": "low", "workers": 4, "priority": 1, **pods}
-    high = {"name": "high", "workers": 2, "priority": 9, "arrival": {"after": "3s"}, **pods, **more}
-    details, _ = await run(plane, directory, [low, high], scheduler, {"settle": "6s"}, on_sample=look)
-    assert details.measures["pods.created"] >= 6, details.ended
-    return details.measures["pods.preempted"]
+    plane: Plane, pools: Pools, directory: Path, scheduler: str, more: dict[str, Any], seen: dict[str, Object]
+) -> dict[str, int]:
+    """How many pods are, by the policy of two others of a higher priority that come to four nodes that are full.
+
+    Args:
+        seen: takes the specs of the groups that there are, by their names.
+    """
+    workloads, there = [], Counter[str]()
+    for policy in ("Never", "PreemptLowerPriority"):
+        # Each on nodes of its own: what the one has made room for is nothing to the other.
+        name = policy.lower()
+        await pools.create(pools.inputs(4, capacity=ONE_PER_NODE, labels={"example.com/full": name}))
+        pods = {"requests": {"cpu": "1"}, "nodeSelector": {"example.com/full": name}}
+        high = {"priority": 9, "arrival": {"after": "3s"}, "preemptionPolicy": policy, **pods, **more}
+        workloads += [
+            {"name": f"low-{name}", "workers": 4, "priority": 1, **pods},
+            {"name": f"high-{name}", "workers": 2, **high},
+        ]
+
+    def look(_: object) -> None:
+        found = plane.api.list("/api/v1/pods", labelSelector=JOB_LABEL)
+        placed = [each["metadata"]["name"] for each in found if each["spec"].get("nodeName")]
+        there.clear()
+        there.update("-".join(name.split("-")[:2]) for name in placed)
+        if scheduler == "native":
+            seen.update(named_specs(plane, GROUPS))
+
+    details, _ = await run(plane, directory, workloads, scheduler, {"settle": "6s"}, on_sample=look)
+    assert details.measures["pods.created"] >= 12, details.ended
+    found = {policy: 4 - there[f"low-{policy.lower()}"] for policy in ("Never", "PreemptLowerPriority")}
+    assert {policy: there[f"high-{policy.lower()}"] for policy in found} == found
+    assert details.measures["pods.preempted"] == sum(found.values())
+    return found
 
 
 class TestWithNativeWorkloads:
@@ -220,16 +242,14 @@ class TestWithNativeWorkloads:
     async def test_what_never_preempts_waits_while_there_are_pods_of_a_lower_priority(
         self, plane: Plane, pools: Pools, tmp_path: Path, kind: str, gang: bool
     ) -> None:
-        policies: dict[str, Object] = {}
-
-        def look(_: object) -> None:
-            policies.update({each["metadata"]["name"]: each["spec"] for each in plane.api.list(GROUPS)})
-
-        for policy, victims in (("Never", 0), ("PreemptLowerPriority", 2)):
-            policies.clear()
-            with_policy = {"kind": kind, "gang": gang, "preemptionPolicy": policy}
-            assert await preempted(plane, pools, tmp_path, "native", with_policy, look) == victims
-            assert {spec["preemptionPolicy"] for name, spec in policies.items() if name.startswith("high")} == {policy}
+        groups: dict[str, Object] = {}
+        found = await preempted(plane, pools, tmp_path, "native", {"kind": kind, "gang": gang}, groups)
+        assert found == {"Never": 0, "PreemptLowerPriority": 2}
+        for policy in found:
+            high = {
+                spec["preemptionPolicy"] for name, spec in groups.items() if name.startswith(f"high-{policy.lower()}")
+            }
+            assert high == {policy}
 
     async def test_a_gang_fits_whole_or_not_at_all(self, plane: Plane, pools: Pools) -> None:
         plane.api.create(mark.MARK.rpartition("/")[0], {"metadata": {"name": mark.MARK.rpartition("/")[2]}, "data": {}})
@@ -419,11 +439,11 @@ class TestWithNativeWorkloads:
         assert "conditions" not in groups["never"]["status"], "its pods do not exist before Kueue admits it"
 
 
-@pytest.mark.parametrize(("policy", "victims"), [("Never", 0), ("PreemptLowerPriority", 2)])
 async def test_pods_of_the_default_scheduler_preempt_by_their_policy(
-    plane: Plane, pools: Pools, tmp_path: Path, policy: str, victims: int
+    plane: Plane, pools: Pools, tmp_path: Path
 ) -> None:
-    assert await preempted(plane, pools, tmp_path, "default", {"preemptionPolicy": policy}, lambda _: None) == victims
+    found = await preempted(plane, pools, tmp_path, "default", {}, {})
+    assert found == {"Never": 0, "PreemptLowerPriority": 2}
 
 
 async def test_kueue_admits_a_job_that_has_to_be_in_one_zone_when_a_zone_has_room_for_all_of_it(
