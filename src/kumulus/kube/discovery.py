@@ -7,7 +7,6 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kumulus.kube.bodies import nothing
 from kumulus.kube.errors import tolerating
 from kumulus.kube.objects import find, inside, root
 
@@ -27,16 +26,6 @@ SERVED_S = 10.0
 """Seconds within which an API server serves a new kind."""
 _LOOK_EVERY = 0.02
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-_SCHEMA = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
-
-
-async def put_schema_together(client: Client) -> None:
-    """Have an API server put together the schema of its kinds, which it keeps.
-
-    Pulumi's Kubernetes provider asks for it when it starts, and waits 8 s: a busy machine takes longer the first time,
-    or after new definitions, and then the update fails.
-    """
-    await client.request("GET", "/openapi/v2", accept=_SCHEMA, decode=nothing)
 
 
 @dataclass(frozen=True)

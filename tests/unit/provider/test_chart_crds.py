@@ -8,7 +8,6 @@ import pytest
 
 from kumulus.helm import charts, crds
 from kumulus.helm.charts import Chart, ChartSource
-from kumulus.kube import Unreachable
 from kumulus.model.identity import STACK_ID
 from kumulus.model.unknown import UNKNOWN
 from kumulus.nodes.errors import PartialFailure
@@ -35,36 +34,6 @@ class Connected(Connections):
 
 def operation(said: Said, *, preview: bool = False) -> Operation:
     return Operation("urn:pulumi:dev::p::t::n", said, asyncio.Event(), preview=preview)
-
-
-@pytest.mark.parametrize("answer", [None, Unreachable("https://api", "no answer in time")])
-async def test_after_them_the_server_puts_its_schema_together_which_the_provider_waits_8_s_for(
-    monkeypatch: pytest.MonkeyPatch, answer: Unreachable | None
-) -> None:
-    done: list[str] = []
-
-    class Asked:
-        async def request(self, verb: str, path: str, **_: object) -> None:
-            done.append(path)
-            if answer is not None:
-                raise answer
-
-    class Reached(Connections):
-        async def client(self, *_: object) -> Any:
-            return Asked()
-
-    async def obstacle(*_: object) -> str:
-        return ""
-
-    async def apply(client: object, name: str, *_: object) -> None:
-        done.append(name)
-
-    for function in (obstacle, apply):
-        monkeypatch.setattr(crds, function.__name__, function)
-    resource, inputs = ChartCrds(Reached()), {**BASE, "version": "1", "crds": DIGESTS}
-    resource._charts[("/srv/queue", "", "1")] = Chart(Path("/"), "1", dict.fromkeys(DIGESTS, ""))
-    await resource.create(operation(Said()), inputs)
-    assert done == [ONE, TWO, "/openapi/v2"]
 
 
 async def test_a_crd_that_could_not_be_finished_is_recorded_and_so_removed_later(

@@ -6,13 +6,10 @@ Helm itself creates the CRDs of a chart's `crds` directories when they are missi
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kumulus.helm import charts, crds, history
 from kumulus.helm.charts import Chart, ChartError, ChartSource
-from kumulus.kube import ApiError, Unreachable
-from kumulus.kube.discovery import put_schema_together
 from kumulus.model.unknown import UNKNOWN
 from kumulus.model.words import listed
 from kumulus.nodes.errors import PartialFailure, ProviderError
@@ -172,8 +169,6 @@ class ChartCrds(InClusterResource[Properties]):
         problems = {name: error for name, error in zip(wanted, results, strict=True) if isinstance(error, Exception)}
         if not problems:
             op.report.info(f"CRDs up to date: {_names(wanted)}")
-            with suppress(ApiError, Unreachable):
-                await put_schema_together(client)
             return inputs
         reasons = [f"the CRD {name}: {_reason(error)}" for name, error in problems.items()]
         # A CRD that was not finished may be there. With another digest, the next update does it again, and a removal

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from kumulus import toolchain
 from kumulus.host import files
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
-from kumulus.kube.discovery import put_schema_together
+from kumulus.kube.bodies import nothing
 from kumulus.kube.media import STRATEGIC_MERGE_PATCH
 from kumulus.kube.objects import NODES
 from kumulus.model import nodes
@@ -53,6 +53,10 @@ _DELETING = 45.0
 _AGAIN = 0.5
 _STEP = re.compile(r"^ • (.*?)\s*\.\.\.")
 _NOT_TEXT = re.compile(r"[^\x20-\x7e]")
+
+# As Pulumi's Kubernetes provider asks for it when it starts, waiting 8 s. A new server takes longer to put it together
+# the first time on a busy machine, and then the update fails; it keeps what it has put together.
+_SCHEMA = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 
 
 class NothingMade(ProviderError):
@@ -151,7 +155,7 @@ async def ready(place: KindPlace, options: Mapping[str, Any], report: Reporter, 
         identity = await apiserver.identity(place.kubeconfig, patience=max(wait, 5.0))
         async with apiserver.client(place.kubeconfig, patience=max(wait, 5.0)) as client:
             await keep_to_real_nodes(client)
-            await put_schema_together(client)
+            await client.request("GET", "/openapi/v2", accept=_SCHEMA, decode=nothing)
             if ((options.get("kindConfig") or {}).get("networking") or {}).get("disableDefaultCNI"):
                 return identity
             while waiting := _waiting((await client.get(NODES))["items"]):
