@@ -1,12 +1,9 @@
-"""Add-ons whose code runs on the runtime kwok: Kueue, JobSet, LWS, Volcano and KAI by their charts; nothing is left.
-
-KAI is skipped where its programs are not on PATH, with its chart next to them as kai-chart.
-"""
+"""Add-ons whose code runs on the runtime kwok: Kueue, JobSet, LWS and Volcano by their own charts; nothing is left."""
 
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +30,6 @@ CHARTS = {
         {f"docker.io/volcanosh/vc-{each}": f"volcano-{each}" for each in ("scheduler", "controller-manager")},
     ),
 }
-_KAI = ("operator", "scheduler", "binder", "podgrouper", "podgroupcontroller", "queuecontroller", "admission")
-KAI = {each: shutil.which(f"kai-{each}") or "" for each in _KAI}
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
 JOB_SETS = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets"
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
@@ -55,11 +50,6 @@ def install(project: Project, tmp_path: Path) -> Callable[..., Api]:
     """Bring up a stack with an add-on by its own chart, out of the Go module that its program is built from."""
 
     def bring_up(name: str, values: dict[str, Any] | None = None, **kwok: Any) -> Api:
-        if name == "kai-scheduler":
-            # The Jobs of its chart are scripts that call kubectl.
-            images = {**KAI, "crd-upgrader": "/usr/bin/bash"}
-            chart = Path(KAI["operator"]).with_name("kai-chart")
-            return started(name, chart, {f"registry/local/{name}/{each}": file for each, file in images.items()}, kwok)
         module, folder, programs = CHARTS[name]
         try:
             for tool in (*programs.values(), "helm"):
@@ -67,10 +57,7 @@ def install(project: Project, tmp_path: Path) -> Callable[..., Api]:
         except toolchain.ToolMissing as error:
             pytest.skip(str(error))
         source = examples.module(module, next(iter(programs.values())))
-        return started(name, source / folder, programs, kwok, values)
-
-    def started(name: str, source: Path, programs: dict[str, str], kwok: Any, values: Any = None) -> Api:
-        chart = shutil.copytree(source, tmp_path / name)
+        chart = shutil.copytree(source / folder, tmp_path / name)
         project.install_plugins()
         addon = {"name": name, "namespace": f"{name}-system", "chart": str(chart), "valuesObject": values or {}}
         kwok["processes"] = programs
@@ -210,41 +197,3 @@ def test_lws_by_its_chart_makes_groups_of_a_leader_and_its_workers_and_refuses_a
     )
     project.destroy()
     assert not project.cluster().exists()
-
-
-@pytest.mark.skipif(
-    not all(KAI.values()) or not shutil.which("kubectl", path="/usr/bin"), reason="KAI's programs are not on PATH"
-)
-def test_kai_by_its_chart_and_operator_places_gangs_whole_and_refuses_a_queue_by_its_webhook(
-    project: Project, install: Callable[..., Api]
-) -> None:
-    api = install("kai-scheduler")
-    own = "/api/v1/namespaces/kai-scheduler-system/pods"
-    # The operator starts them once a Job of the chart has made its configuration.
-    found = api.until(own, lambda found: sum(map(_ready, found.values())) == len(KAI))
-    assert {each["spec"]["nodeName"] for each in found.values()} == {"local"}
-    spec = {"parentQueue": "default-parent-queue"}
-    queue = {"apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "metadata": {"name": "bare"}, "spec": spec}
-    with pytest.raises(Refused, match=r"admission webhook .* denied the request: resources must be specified"):
-        api.create("/apis/scheduling.run.ai/v2/queues", queue)
-    for name, workers in (("fits", 3), ("never", 5)):
-        body = job(name, "5")
-        labels, least = {"kai.scheduler/queue": "default-queue"}, {"kai.scheduler/batch-min-member": str(workers)}
-        body["metadata"] = {"name": name, "labels": labels, "annotations": least}
-        body["spec"]["template"]["metadata"] = {"labels": labels}
-        body["spec"]["template"]["spec"] |= {"schedulerName": "kai-scheduler", "nodeSelector": LABEL}
-        api.create(JOBS, {**body, "spec": {**body["spec"], "parallelism": workers, "completions": workers}})
-
-    def placed(found: Mapping[str, dict[str, Any]]) -> bool:
-        where = Counter(name.partition("-")[0] for name, each in found.items() if "nodeName" in each["spec"])
-        assert where["never"] == 0
-        return where["fits"] == 3 and "5 are required for gang scheduling" in json.dumps(list(found.values()))
-
-    api.until("/api/v1/namespaces/default/pods", placed)
-    project.destroy()
-    assert not project.cluster().exists()
-
-
-def _ready(pod: dict[str, Any]) -> bool:
-    conditions = pod["status"].get("conditions") or ()
-    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
