@@ -7,9 +7,9 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +18,9 @@ from kumulus import toolchain
 from kumulus.extras.scaling.machines import delays
 from kumulus.model.distributions import distribution_of
 from kumulus.model.quantity import equal
+from tests.e2e.conftest import FAILED
 from tests.support import listeners, processes
+from tests.support.api import Refused
 from tests.support.pods import PODS, is_ready, is_running
 from tests.support.project import NODES, ROOT, Project
 
@@ -39,8 +41,12 @@ Object = dict[str, Any]
 
 
 @pytest.fixture
-def cluster(tmp_path: Path, project: Project) -> Project:
+def cluster(project: Project) -> Project:
     """A stack with one node that no pod of these tests tolerates, and Karpenter."""
+    return brought_up(project)
+
+
+def brought_up(project: Project) -> Project:
     try:
         toolchain.find("karpenter")
     except toolchain.ToolMissing as error:
@@ -48,6 +54,28 @@ def cluster(tmp_path: Path, project: Project) -> Project:
     project.write_stack({"nodeGroups": [GROUP], "autoscaler": AUTOSCALER}, stack="scaled")
     project.up()
     return project
+
+
+@pytest.fixture(scope="module")
+def kept() -> Iterator[list[Project]]:
+    """The project of the tests that leave no node of the autoscaler's, once there is one."""
+    found: list[Project] = []
+    yield found
+    for project in found:
+        project.close()
+
+
+@pytest.fixture
+def shared(
+    kept: list[Project], tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Project]:
+    """As `cluster`, and the next test goes on with it unless this one fails."""
+    if not kept:
+        kept.append(Project(tmp_path_factory.mktemp("shared")))
+        brought_up(kept[0])
+    yield kept[0]
+    if request.node.stash.get(FAILED, False):
+        kept.pop().close()
 
 
 def scale(project: Project, replicas: int) -> None:
@@ -90,91 +118,40 @@ def placed(project: Project, pods: int) -> Mapping[str, Object]:
     return api.until(NODES, lambda them: all(map(is_ready, them.values())), 60, labelSelector=MADE)
 
 
-def test_its_nodes_are_as_a_node_groups_of_the_type_and_no_drift(cluster: Project) -> None:
-    scale(cluster, 2)
-    made = running(cluster, 2)
-    [ours] = [node for node in cluster.api().list(NODES) if MADE not in node["metadata"]["labels"]]
-    for node in made.values():
-        assert differences(ours, node) == set()
-    # Neither plan nor refresh has anything to say of them.
-    assert cluster.foresee().steps == ()
-    assert cluster.foresee("--refresh").steps == ()
-    cluster.up("--refresh")
-    assert set(made) <= {node["metadata"]["name"] for node in cluster.api().list(NODES)}
-    assert (heard := listeners.of(cluster.processes()["scaled/karpenter"]))
-    assert listeners.amiss(heard) == []
-
-    scale(cluster, 0)
-    cluster.api().until(NODES, lambda them: not them, 180, labelSelector=MADE)
-    cluster.destroy()
-    assert cluster.processes() == {}
-    assert not cluster.cluster().exists()
-
-
-def differences(ours: Object, theirs: Object) -> set[str]:
-    """Where a node of the autoscaler says otherwise than one of a node group, what is each one's own left out."""
-    found = set()
-    labels, others = (node["metadata"]["labels"] for node in (ours, theirs))
-    own = {"kubernetes.io/hostname", "kumulus.io/group", "kumulus.io/pool", "kumulus.io/stack-id"}
-    found |= {f"label {key}" for key in labels.keys() - own if others.get(key) != labels[key]}
-    for part in ("capacity", "allocatable"):
-        mine, its = ours["status"][part], theirs["status"][part]
-        assert mine.keys() == its.keys()
-        found |= {f"{part} {key}" for key in mine if not equal(mine[key], its[key])}
-    info, its = (dict(node["status"]["nodeInfo"]) for node in (ours, theirs))
-    for key in ("bootID", "machineID", "systemUUID"):
-        assert info.pop(key)
-        assert its.pop(key)
-    found |= {f"nodeInfo {key}" for key in info.keys() | its.keys() if info.get(key) != its.get(key)}
-
-    def conditions(node: Object) -> dict[str, tuple[str, str, str]]:
-        return {
-            each["type"]: (each["status"], each["reason"], each["message"]) for each in node["status"]["conditions"]
-        }
-
-    found |= {"conditions"} if conditions(ours) != conditions(theirs) else set()
-    found |= {"phase"} if ours["status"]["phase"] != theirs["status"]["phase"] else set()
-    mark = "kwok.x-k8s.io/node"
-    if ours["metadata"]["annotations"][mark] != theirs["metadata"]["annotations"][mark]:
-        found.add("annotation")
-    return found
-
-
 @pytest.mark.parametrize("beside", [[], ["etcd", "kube-apiserver"]], ids=["alone", "with its API server"])
-def test_killed_in_a_scale_out_it_is_brought_back_and_finishes(cluster: Project, beside: list[str]) -> None:
-    scale(cluster, 2)
-    there = placed(cluster, 2)
+def test_killed_in_a_scale_out_it_is_brought_back_and_finishes(shared: Project, beside: list[str]) -> None:
+    scale(shared, 2)
+    there = placed(shared, 2)
     # Machines that take longer than any test: whenever the kill strikes, those that are asked for now are on their way.
     # The other setting restarts Karpenter, so that it knows of the delay before it is asked for any.
     slow = {**AUTOSCALER, "registrationDelay": "1h", "batchIdleDuration": "2s"}
-    cluster.write_stack({"nodeGroups": [GROUP], "autoscaler": slow})
-    cluster.up()
-    scale(cluster, 12)
-    cluster.api().until(CLAIMS, lambda them: any(map(on_its_way, them.values())), 120)
-    found = cluster.processes()
+    shared.write_stack({"nodeGroups": [GROUP], "autoscaler": slow})
+    shared.up()
+    scale(shared, 12)
+    shared.api().until(CLAIMS, lambda them: any(map(on_its_way, them.values())), 120)
+    found = shared.processes()
     processes.kill(found["scaled/karpenter"])
     # It struck: of what was asked for nothing is there.
-    waiting = {claim["metadata"]["uid"] for claim in cluster.api().list(CLAIMS) if on_its_way(claim)}
+    waiting = {claim["metadata"]["uid"] for claim in shared.api().list(CLAIMS) if on_its_way(claim)}
     assert waiting
-    assert {node["metadata"]["name"] for node in cluster.api().list(NODES, labelSelector=MADE)} == set(there)
-    assert sum("nodeName" not in pod["spec"] for pod in cluster.api().list(PODS)) == 10
+    assert {node["metadata"]["name"] for node in shared.api().list(NODES, labelSelector=MADE)} == set(there)
+    assert sum("nodeName" not in pod["spec"] for pod in shared.api().list(PODS)) == 10
     processes.kill([pid for name in beside for pid in found[f"scaled/{name}"]])
 
-    cluster.write_stack({"nodeGroups": [GROUP], "autoscaler": AUTOSCALER})
+    shared.write_stack({"nodeGroups": [GROUP], "autoscaler": AUTOSCALER})
     if not beside:
-        foreseen = cluster.foresee("--refresh")
+        foreseen = shared.foresee("--refresh")
         assert "karpenter is stopped and will be started" in foreseen.messages["scaled-control-plane"]
-    said = cluster.up("--refresh").text
+    said = shared.up("--refresh").text
     assert "on their way when the autoscaler ended" in said
-    made = placed(cluster, 12)
+    made = placed(shared, 12)
     assert set(there) <= set(made)
     # No claim waits for a machine that does not come, and none has two.
-    claims = cluster.api().until(CLAIMS, lambda them: not any(map(on_its_way, them.values())), 60)
+    claims = shared.api().until(CLAIMS, lambda them: not any(map(on_its_way, them.values())), 60)
     assert not {claim["metadata"]["uid"] for claim in claims.values()} & waiting
     assert {claim["status"]["nodeName"] for claim in claims.values()} == set(made)
-    assert cluster.foresee("--refresh").steps == ()
-    cluster.destroy()
-    assert cluster.processes() == {}
+    assert shared.foresee("--refresh").steps == ()
+    emptied(shared)
 
 
 def on_its_way(claim: Object) -> bool:
@@ -317,18 +294,77 @@ def offerings_of(project: Project) -> str:
     return str(made["metadata"].get("annotations", {}).get("kumulus.io/offerings", ""))
 
 
-def test_it_sits_out_a_silent_api_server_and_a_pod_that_no_type_fits(cluster: Project) -> None:
-    [pid] = cluster.processes()["scaled/karpenter"]
+def test_its_nodes_are_as_a_node_groups_of_the_type_and_no_drift(shared: Project) -> None:
+    scale(shared, 2)
+    made = running(shared, 2)
+    [ours] = [node for node in shared.api().list(NODES) if MADE not in node["metadata"]["labels"]]
+    for node in made.values():
+        assert differences(ours, node) == set()
+    # Neither plan nor refresh has anything to say of them.
+    assert shared.foresee().steps == ()
+    assert shared.foresee("--refresh").steps == ()
+    shared.up("--refresh")
+    assert set(made) <= {node["metadata"]["name"] for node in shared.api().list(NODES)}
+    assert (heard := listeners.of(shared.processes()["scaled/karpenter"]))
+    assert listeners.amiss(heard) == []
+
+    scale(shared, 0)
+    shared.api().until(CLAIMS, lambda them: not them, 180)
+    shared.api().until(NODES, lambda them: not them, 60, labelSelector=MADE)
+
+
+def emptied(project: Project) -> None:
+    """No pod, and no machine of the autoscaler's, which would take back one after the other by itself."""
+    api = project.api()
+    scale(project, 0)
+    for claim in api.list(CLAIMS):
+        with suppress(Refused):
+            api.delete(f"{CLAIMS}/{claim['metadata']['name']}")
+    api.until(CLAIMS, lambda them: not them, 120)
+    api.until(NODES, lambda them: not them, 60, labelSelector=MADE)
+
+
+def differences(ours: Object, theirs: Object) -> set[str]:
+    """Where a node of the autoscaler says otherwise than one of a node group, what is each one's own left out."""
+    found = set()
+    labels, others = (node["metadata"]["labels"] for node in (ours, theirs))
+    own = {"kubernetes.io/hostname", "kumulus.io/group", "kumulus.io/pool", "kumulus.io/stack-id"}
+    found |= {f"label {key}" for key in labels.keys() - own if others.get(key) != labels[key]}
+    for part in ("capacity", "allocatable"):
+        mine, its = ours["status"][part], theirs["status"][part]
+        assert mine.keys() == its.keys()
+        found |= {f"{part} {key}" for key in mine if not equal(mine[key], its[key])}
+    info, its = (dict(node["status"]["nodeInfo"]) for node in (ours, theirs))
+    for key in ("bootID", "machineID", "systemUUID"):
+        assert info.pop(key)
+        assert its.pop(key)
+    found |= {f"nodeInfo {key}" for key in info.keys() | its.keys() if info.get(key) != its.get(key)}
+
+    def conditions(node: Object) -> dict[str, tuple[str, str, str]]:
+        return {
+            each["type"]: (each["status"], each["reason"], each["message"]) for each in node["status"]["conditions"]
+        }
+
+    found |= {"conditions"} if conditions(ours) != conditions(theirs) else set()
+    found |= {"phase"} if ours["status"]["phase"] != theirs["status"]["phase"] else set()
+    mark = "kwok.x-k8s.io/node"
+    if ours["metadata"]["annotations"][mark] != theirs["metadata"]["annotations"][mark]:
+        found.add("annotation")
+    return found
+
+
+def test_it_sits_out_a_silent_api_server_and_a_pod_that_no_type_fits(shared: Project) -> None:
+    [pid] = shared.processes()["scaled/karpenter"]
     pods = "/api/v1/namespaces/default/pods"
     container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "64"}}}
     spec = {"containers": [container]}
-    cluster.api().create(pods, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "huge"}, "spec": spec})
-    cluster.api().until(EVENTS, lambda them: any(map(fits_nowhere, them.values())), 120)
-    assert cluster.api().list(CLAIMS) == []
+    shared.api().create(pods, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "huge"}, "spec": spec})
+    shared.api().until(EVENTS, lambda them: any(map(fits_nowhere, them.values())), 120)
+    assert shared.api().list(CLAIMS) == []
 
-    scale(cluster, 6)
-    cluster.api().until(CLAIMS, lambda them: len(them) >= 1, 120)
-    server = cluster.processes()["scaled/kube-apiserver"]
+    scale(shared, 6)
+    shared.api().until(CLAIMS, lambda them: len(them) >= 1, 120)
+    server = shared.processes()["scaled/kube-apiserver"]
     for each in server:
         os.kill(each, signal.SIGSTOP)
     try:
@@ -336,11 +372,11 @@ def test_it_sits_out_a_silent_api_server_and_a_pod_that_no_type_fits(cluster: Pr
     finally:
         for each in server:
             os.kill(each, signal.SIGCONT)
-    cluster.api().until(PODS, lambda them: sum("nodeName" in pod["spec"] for pod in them.values()) == 6, timeout=180)
-    assert cluster.processes()["scaled/karpenter"] == [pid]
-    assert "nodeName" not in cluster.api().get(f"{pods}/huge")["spec"]
-    cluster.destroy()
-    assert cluster.processes() == {}
+    shared.api().until(PODS, lambda them: sum("nodeName" in pod["spec"] for pod in them.values()) == 6, timeout=180)
+    assert shared.processes()["scaled/karpenter"] == [pid]
+    assert "nodeName" not in shared.api().get(f"{pods}/huge")["spec"]
+    shared.api().delete(f"{pods}/huge")
+    emptied(shared)
 
 
 def fits_nowhere(event: Object) -> bool:
@@ -370,51 +406,52 @@ def given(project: Project) -> tuple[dict[str, Object], Object]:
     return pools, {"drawn": drawn, **made.get("spec", {})}
 
 
-def test_an_experiment_has_pools_of_its_own_and_the_stacks_are_put_back(cluster: Project) -> None:
-    before = given(cluster)
+def test_an_experiment_has_pools_of_its_own_and_the_stacks_are_put_back(shared: Project) -> None:
+    before = given(shared)
     assert list(before[0]) == ["default"]
     # Killed while it waits for a workload that comes late.
-    with subprocess.Popen(experiment(cluster, "late", arrival={"after": "5m"}), env=cluster.environment) as run:
+    with subprocess.Popen(experiment(shared, "late", arrival={"after": "5m"}), env=shared.environment) as run:
         try:
-            cluster.api().until(NODEPOOLS, lambda them: set(them) == {"other"}, 120)
+            shared.api().until(NODEPOOLS, lambda them: set(them) == {"other"}, 120)
         finally:
             run.kill()
-    assert "the autoscaler has the stack's pools again" in command(cluster, "list")
-    assert given(cluster) == before
+    assert "the autoscaler has the stack's pools again" in command(shared, "list")
+    assert given(shared) == before
 
-    line = experiment(cluster, "whole")
-    done = subprocess.run(line, env=cluster.environment, capture_output=True, text=True, check=False)
+    line = experiment(shared, "whole")
+    done = subprocess.run(line, env=shared.environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert given(cluster) == before
-    assert cluster.foresee("--refresh").steps == ()
-    [report] = (cluster.directory / "results").glob("whole/*/report.json")
+    assert given(shared) == before
+    assert shared.foresee("--refresh").steps == ()
+    [report] = (shared.directory / "results").glob("whole/*/report.json")
     measures = json.loads(report.read_text())["results"]["tests"][0]["details"]["measures"]
     # Three machines take as long as was drawn for the first three.
     drawn = delays(distribution_of(DELAY), "whole/0")["registrationDelays"][:3]
     assert max(drawn) > min(drawn) + 0.5
     assert measures["timeToSchedule.max"] >= max(drawn)
     assert measures["timeToSchedule.min"] >= min(drawn)
-    cluster.destroy()
 
 
-def test_without_the_section_all_that_it_made_goes(cluster: Project) -> None:
-    scale(cluster, 2)
-    running(cluster, 2)
+def test_without_the_section_all_that_it_made_goes(shared: Project) -> None:
+    scale(shared, 2)
+    running(shared, 2)
     pools = [{"name": "second", "spec": {"disruption": {"consolidateAfter": "Never"}}}]
-    cluster.write_stack({"nodeGroups": [GROUP], "autoscaler": {**AUTOSCALER, "nodePools": pools}})
-    said = cluster.preview().text
+    shared.write_stack({"nodeGroups": [GROUP], "autoscaler": {**AUTOSCALER, "nodePools": pools}})
+    said = shared.preview().text
     assert "karpenter has its pools changed" in said
-    [pid] = cluster.processes()["scaled/karpenter"]
-    cluster.up()
-    assert cluster.processes()["scaled/karpenter"] == [pid]
-    cluster.api().until("/apis/karpenter.sh/v1/nodepools", lambda them: set(them) == {"second"}, 120)
+    [pid] = shared.processes()["scaled/karpenter"]
+    shared.up()
+    assert shared.processes()["scaled/karpenter"] == [pid]
+    shared.api().until("/apis/karpenter.sh/v1/nodepools", lambda them: set(them) == {"second"}, 120)
 
-    cluster.write_stack({"nodeGroups": [GROUP]})
-    assert "karpenter goes, with the nodes that it has made" in cluster.preview().text
-    cluster.up()
-    api = cluster.api()
+    shared.write_stack({"nodeGroups": [GROUP]})
+    assert "karpenter goes, with the nodes that it has made" in shared.preview().text
+    shared.up()
+    api = shared.api()
     assert [node["metadata"]["labels"].get("kumulus.io/group") for node in api.list(NODES)] == ["mine"]
-    assert "scaled/karpenter" not in cluster.processes()
+    assert "scaled/karpenter" not in shared.processes()
     kinds = api.until(DEFINITIONS, lambda them: not any("karpenter" in name for name in them), 60)
     assert not any("karpenter" in name for name in kinds)
-    cluster.destroy()
+    shared.destroy()
+    assert shared.processes() == {}
+    assert not shared.cluster().exists()
