@@ -335,6 +335,22 @@ def test_a_deleted_pod_terminates_as_long_as_declared_and_within_its_grace_perio
     assert killing["firstTimestamp"] < end["finishedAt"], "it is written when the end begins"
 
 
+def test_a_pod_that_terminates_is_gone_sooner_with_a_shorter_grace_period_and_at_once_if_forced(living: Living) -> None:
+    api, names = living.api, ["ends-sooner", "ends-at-once"]
+    for name in names:
+        api.create(PODS, pod(name, "ends"))
+    api.until(PODS, lambda found: all((found[name].get("status") or {}).get("phase") == "Running" for name in names))
+    version = api.version(PODS)
+    for name, grace in zip(names, (2, 0), strict=True):
+        api.delete(f"{PODS}/{name}?gracePeriodSeconds=30")
+        assert "running" in main(api.get(f"{PODS}/{name}"))["state"]
+        api.delete(f"{PODS}/{name}?gracePeriodSeconds={grace}")
+    assert api.list(PODS, fieldSelector="metadata.name=ends-at-once") == []
+    lived = api.events(PODS, version, 60, fieldSelector="metadata.name=ends-sooner")
+    gone: Object = next(event["object"] for event in lived if event["type"] == "DELETED")
+    assert main(gone)["state"]["terminated"]["exitCode"] == 137, "its 6 s are longer than the 2 s"
+
+
 def test_resizes_are_accepted_deferred_or_infeasible_as_drawn(living: Living) -> None:
     api, count = living.api, 20
 
