@@ -18,6 +18,8 @@ from kumulus.host import installation
 from kumulus.model.words import aligned
 from kumulus.toolchain import cache
 
+_PLUGINS = "plugins"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
@@ -43,6 +45,9 @@ def run(args: argparse.Namespace) -> int:
     for each in left:
         try:
             shutil.rmtree(each)
+            # The engine's own notes of a plugin: when it was used, and a lock.
+            for note in each.parent.glob(f"{each.name}.*") if each.parent.name == _PLUGINS else ():
+                note.unlink()
         except OSError as error:
             raise UserError(f"{error.filename or each} cannot be removed: {error.strerror}") from None
     checkout = installation.checkout()
@@ -65,7 +70,7 @@ def _left() -> list[Path]:
     places = [
         cache.root().parent,
         machine.state_home() / "kumulus",
-        *sorted((installation.pulumi_home() / "plugins").glob("resource-kumulus-v*")),
+        *sorted((installation.pulumi_home() / _PLUGINS).glob("resource-kumulus-v*")),
     ]
     return [each for each in places if each.is_dir() and not each.is_symlink()]
 

@@ -70,12 +70,15 @@ def test_a_cluster_of_the_project_that_does_not_run_is_listed_as_not_up(
 
 
 def test_what_is_left_is_listed_and_removed_and_nothing_else(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plugins = machine / "pulumi" / "plugins"
+    for name in ("resource-kumulus-v0.lastused", "resource-kumulus-v0.lock", "resource-random-v1.lastused"):
+        (plugins / name).touch()
     assert main(["uninstall", "--yes"]) == 0
     said = capsys.readouterr().out
     for each in ("cache/kumulus", "state/kumulus", "pulumi/plugins/resource-kumulus-v0"):
         assert f"1.0 MiB  {machine / each}\n" in said
         assert not (machine / each).exists()
-    assert (machine / "pulumi" / "plugins" / "resource-random-v1").is_dir()
+    assert {each.name for each in plugins.iterdir()} == {"resource-random-v1", "resource-random-v1.lastused"}
     assert main(["uninstall"]) == 0
     assert "nothing of Kumulus is left" in capsys.readouterr().out
 
