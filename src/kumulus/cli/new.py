@@ -75,11 +75,8 @@ def _write(directory: Path, name: str, *, program: bool) -> None:
 def _requirement() -> str:
     """What whoever gets the project installs: from the address that pip had it from, or from an index."""
     released = f"kumulus~={VERSION}"
-    origin = installation.origin()
-    if source := origin.get("vcs_info"):
-        return f"kumulus @ {source['vcs']}+{origin['url']}@{source['commit_id']}"
     # The path of a directory or a file is of no use to others.
-    return f"{_UNRELEASED}\n{released}" if origin else released
+    return installation.requirement() or (f"{_UNRELEASED}\n{released}" if installation.origin() else released)
 
 
 def _command(directory: Path) -> str:

@@ -144,6 +144,7 @@ class ControlPlane(pulumi.ComponentResource):
         self.cluster_name = cluster_name or resource_name
         self.groups: list[KwokNodeGroup] = []
         self.faults: list[Fault] = []
+        self.namespaces: dict[str, str] = {}
         self.stack_id = stack_identity(self, resource_name)
         outlives = registry.get(self.runtime).outlives_stack
         self.resource = DeclaredCluster(

@@ -142,7 +142,7 @@ class EmulatedCluster(pulumi.ComponentResource):
         ]
         self.device_classes = self._device_classes(loaded)
         first = self._sections_of_extras(before_nodes, before_faults=True)
-        self.faults = self.cluster.faults
+        self.faults, self.namespaces = self.cluster.faults, self.cluster.namespaces
         self.faults += self._faults(loaded, first)
         self.tenants = self._tenants(loaded) if spec.tenants else {}
         declared: list[pulumi.Resource] = [*before_addons, *commands, *addons, *self.groups, *self.faults]

@@ -99,6 +99,8 @@ class ClusterLike(Protocol):
     """Those that are declared in it so far: faults are on their nodes."""
     faults: list[Fault]
     """Likewise: a fault is compared with those before it."""
+    namespaces: dict[str, str]
+    """Those of tenants, and the name of each tenant's resource, likewise."""
     kubelet: str
     """The version of its nodes, such as v1.37.2; empty where the program does not decide it, or by an output."""
     prefix: str

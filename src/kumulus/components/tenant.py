@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal, Required, TypedDict, Unpack, cast
 import pulumi
 
 from kumulus.components.arguments import SectionOf, check, fields
-from kumulus.components.inputs import CheckedInputs, problems_explained, within
+from kumulus.components.inputs import CheckedInputs, problems_explained, refused, within
 from kumulus.components.mistakes import collected
 from kumulus.components.resources import ClusterLike, InCluster, KubernetesObject, depended_on
-from kumulus.model.errors import SpecError
+from kumulus.model.errors import SpecError, shown
 from kumulus.model.identity import POD_SECURITY_LABEL, TENANT_LABEL
 from kumulus.model.pools import CLUSTER_LABEL
 from kumulus.stackfile import tenants
@@ -83,6 +83,11 @@ class Tenant(pulumi.ComponentResource):
         with problems_explained(source, _NAMES):
             if wrong := tenants.tenant_problems([(0, tenant.model_dump())]):
                 raise SpecError(within(wrong, "tenants[0]"))
+        if other := cluster.namespaces.get(tenant.home):
+            named = "namespace" if tenant.namespace else "tenant_name" if args.get("tenant_name") else "resource_name"
+            message = f"is the namespace {shown(tenant.home)}, which Tenant {other} is already"
+            raise refused(source, named, message, "write another namespace: a quota is for one tenant")
+        cluster.namespaces[tenant.home] = resource_name
         super().__init__("kumulus:index:Tenant", resource_name, None, opts)
         self._home_name = tenant.home
         self._tenant, self._cluster, self._after = tenant, cluster, depended_on(opts)

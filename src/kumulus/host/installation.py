@@ -58,11 +58,21 @@ def way_to_add(extra: str) -> str:
     """How to install the packages of one of Kumulus' extras, as a command that can be pasted."""
     if checkout():
         return f"{command()} venv --with {extra}"
-    source = origin()
-    if vcs := source.get("vcs_info"):
-        return f"pip install 'kumulus[{extra}] @ {vcs['vcs']}+{source['url']}@{vcs['commit_id']}'"
-    path = unquote(urlsplit(source.get("url", "")).path)
+    if asked := requirement(extra):
+        return f"pip install '{asked}'"
+    path = unquote(urlsplit(origin().get("url", "")).path)
     return f"pip install '{path or 'kumulus'}[{extra}]'"
+
+
+def requirement(extra: str = "") -> str:
+    """This package, with an extra, at the commit that pip had it from (PEP 508); empty if it was from no repository."""
+    source = origin()
+    vcs = source.get("vcs_info")
+    if not vcs:
+        return ""
+    # pip until 23.2, which is Python 3.11's own, takes no such address without a host.
+    address = source["url"].replace("file:///", "file://localhost/", 1)
+    return f"kumulus{f'[{extra}]' if extra else ''} @ {vcs['vcs']}+{address}@{vcs['commit_id']}"
 
 
 def origin() -> dict[str, Any]:

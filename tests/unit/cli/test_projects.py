@@ -85,6 +85,10 @@ def test_a_new_project_names_the_commit_that_pip_had_kumulus_from_or_the_version
     monkeypatch.setattr(installation, "checkout", lambda: None)
     address = "git+https://git.example.com/kumulus@0123abc"
     assert installation.way_to_add("watch") == f"pip install 'kumulus[watch] @ {address}'"
+    # The pip of Python 3.11 refuses `git+file:///`.
+    (about / "direct_url.json").write_text(json.dumps({**origin, "url": "file:///home/kim/kumulus"}))
+    address = "git+file://localhost/home/kim/kumulus@0123abc"
+    assert installation.way_to_add("watch") == f"pip install 'kumulus[watch] @ {address}'"
     (about / "direct_url.json").unlink()
     assert installation.way_to_add("watch") == "pip install 'kumulus[watch]'"
     assert main(["new", "other"]) == 0

@@ -1,13 +1,14 @@
 """Tenants under Pulumi's mocks: what each gets, in which order it comes and goes, and what its kubeconfig says."""
 
 import base64
+import json
 from typing import Any
 
 import pulumi
 import pytest
 import yaml
 
-from kumulus import EmulatedCluster
+from kumulus import EmulatedCluster, KwokCluster, Tenant
 from kumulus.components.tenant import ACCOUNT, kubeconfig
 from kumulus.provider.resources.kubernetes_object import TOKEN
 from kumulus.stackfile.load import load
@@ -49,6 +50,28 @@ def test_a_tenant_has_a_namespace_of_the_stacks_own(monkeypatch: pytest.MonkeyPa
         "annotations": {},
     }
     assert namespace.deleted_with == f"{CLUSTER}::dev-control-plane"
+
+
+@pytest.mark.parametrize(
+    ("second", "named"),
+    [({"namespace": "research"}, "namespace"), ({"tenant_name": "research"}, "tenant_name")],
+)
+def test_two_tenants_of_a_program_are_not_in_one_namespace(second: dict[str, Any], named: str) -> None:
+    def program() -> None:
+        cluster = EmulatedCluster("dev", spec={"tenants": [{"name": "first"}]})
+        Tenant("research", cluster=cluster)
+        Tenant("research", cluster=KwokCluster("other"))
+        Tenant("two", cluster=cluster, **second)
+        Tenant("first", cluster=cluster)
+
+    with pytest.raises(pulumi.RunError) as raised:
+        run(program, preview=True)
+    found = {"two": (named, "research", "research"), "first": ("resource_name", "first", "first")}
+    assert str(raised.value) == "\n".join(
+        f"1 problem in Tenant {name}\n  {argument}: is the namespace {json.dumps(namespace)}, which Tenant {other} is "
+        "already; write another namespace: a quota is for one tenant"
+        for name, (argument, namespace, other) in found.items()
+    )
 
 
 def test_its_quota_and_its_rights_end_at_the_border_of_the_namespace() -> None:

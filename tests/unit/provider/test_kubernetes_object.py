@@ -292,6 +292,18 @@ async def test_a_secret_gets_its_token_which_an_update_keeps(rig: Rig) -> None:
     assert previewed["data"] == outputs["data"]
 
 
+async def test_a_secret_that_somebody_deleted_is_said_to_have_had_a_token_that_is_refused_now(rig: Rig) -> None:
+    rig.store.react = react
+    outputs, said, inputs = await rig.made(SECRET), Said(), rig.inputs(SECRET)
+    looking = Operation(urn(KubernetesObjectResource.token), said, asyncio.Event())
+    assert await rig.resource.read(looking, "id", outputs, inputs) is not None
+    assert said.messages == []
+    del rig.store.objects[f"{SECRETS}/token"]
+    assert await rig.resource.read(looking, "id", outputs, inputs) is None
+    (message,) = said.messages
+    assert message.startswith("Secret token in team is gone, and its token with it: kubeconfigs that were handed out")
+
+
 async def test_a_secret_that_gets_no_token_is_recorded_and_told(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kubernetes_object, "_TOKEN_WITHIN", 0.1)
     with pytest.raises(PartialFailure, match="Secret token in team: the cluster wrote no token") as raised:

@@ -144,6 +144,9 @@ class KubernetesObjectResource(InClusterResource[Properties]):
         except NotOurs:
             return None
         if path is None or there is None or there["metadata"].get("deletionTimestamp"):
+            if _gets_token(inputs) and outputs.get(_DATA):
+                refused = "kubeconfigs that were handed out are refused, until you hand out the new output"
+                op.report.warn(f"{self.title(inputs)} is gone, and its token with it: {refused}")
             return None
         found = {**inputs, _DATA: there.get(_DATA)} if _gets_token(inputs) else inputs
         return drifted(found, await owned_objects.differences(client, wanted, path, there))
