@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from kumulus.extras.lab.file.model import Beginning
     from kumulus.kube import Client
 
+_SOON = 5.0
+
 
 @asynccontextmanager
 async def autoscaled(
@@ -84,24 +86,23 @@ def _capacity_types(pool: dict[str, Any]) -> list[str]:
 
 
 @asynccontextmanager
-async def cordons_told(client: Client, say: Callable[[str], None]) -> AsyncIterator[None]:
+async def cordons_reported(client: Client, say: Callable[[str], None]) -> AsyncIterator[None]:
     """Say in the end which nodes are cordoned that were not before: by an operator, as a run cordons none itself."""
     before = await _cordoned(client)
-    try:
-        yield
-    finally:
-        left = sorted(await _cordoned(client) - before)
-        if left:
-            are = f"{counted(len(left), 'node')} {'is' if len(left) == 1 else 'are'} cordoned, and not before the run"
-            say(f"{are}; to undo: kubectl uncordon {listed(left, separator=' ')}")
+    yield
+    after = await _cordoned(client)
+    if before is not None and after is not None and (left := sorted(after - before)):
+        are = f"{counted(len(left), 'node')} {'is' if len(left) == 1 else 'are'} cordoned, and not before the run"
+        say(f"{are}; to undo: kubectl uncordon {listed(left, separator=' ')}")
 
 
-async def _cordoned(client: Client) -> set[str]:
-    """The names of the cordoned nodes; none where nothing answers, or the user may not see nodes."""
-    with suppress(ApiError, Unreachable):
-        page = await client.get(NODES, {"fieldSelector": "spec.unschedulable=true"})
+async def _cordoned(client: Client) -> set[str] | None:
+    """The names of the cordoned nodes; None where nothing answers soon, or the user may not see nodes."""
+    with suppress(ApiError, Unreachable, TimeoutError):
+        async with asyncio.timeout(_SOON):
+            page = await client.get(NODES, {"fieldSelector": "spec.unschedulable=true"})
         return {each["metadata"]["name"] for each in page["items"]}
-    return set()
+    return None
 
 
 async def begin_from(
