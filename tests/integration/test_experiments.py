@@ -221,6 +221,36 @@ async def test_a_fault_takes_pods_and_its_end_gives_their_nodes_back(lab: Lab) -
     assert len(_nodes(lab, lab.pools[0])) == 4
 
 
+async def test_nodes_that_were_cordoned_before_a_fault_are_no_success_and_are_named_at_the_end(lab: Lab) -> None:
+    early, later = names = [f"{lab.pools[0]}-{number}" for number in range(2)]
+    fault = {"name": "struck", "kubelet": "notReady", "target": {"names": names}}
+
+    def cordon(outcome: RepetitionOutcome) -> None:
+        if outcome.records.counts["bound"] < 8:
+            return
+        node = later if outcome.records.faulted.faults else early
+        lab.plane.api.merge(f"/api/v1/nodes/{node}", {"spec": {"unschedulable": True}})
+
+    lab.on_sample = cordon
+    nodes = {"nodes": {"fault": "struck"}, "within": "3s"}
+    report = await lab.run(
+        workloads=[lab.workload(jobs=8, workers=1), lab.workload(name="none", jobs=1, requests={"cpu": "1000"})],
+        timeline=[{"at": "3s", "fault": fault}],
+        expect=[
+            {**nodes, "cordoned": True},
+            {"workload": "work", "onFaultedNodes": 2, "within": "1s"},
+            {"workload": "none", "onFaultedNodes": 0, "within": "1s"},
+        ],
+    )
+    assert [(each.holds, each.found) for each in only(report).thresholds] == [
+        (False, f"1 of 2 nodes was cordoned before the fault began; to undo: kubectl uncordon {early}"),
+        (True, "2; 2 pods had been on those of struck"),
+        (False, "no pod of none was on the nodes of struck when the fault began, so nothing was tried"),
+    ]
+    left = f"2 nodes are cordoned, and not before the run; to undo: kubectl uncordon {early} {later}"
+    assert [line for line in lab.said if "cordoned" in line] == [left]
+
+
 async def test_jobs_complete_as_a_trace_has_them(lab: Lab) -> None:
     (lab.directory / "trace.csv").write_text("arrival,size,duration\n100,2,1\n101,1,2\n")
     workload = {"name": "work", "requests": REQUESTS, "nodeSelector": {"lab": "here"}}

@@ -29,7 +29,7 @@ from kumulus.extras.lab.run.commands import Commands
 from kumulus.extras.lab.run.federated import HubSwitch
 from kumulus.extras.lab.run.planning import places_of, planned
 from kumulus.extras.lab.run.policy import Policies, deciding, looking_on, with_scheduler
-from kumulus.extras.lab.run.preparing import autoscaled, begin_from
+from kumulus.extras.lab.run.preparing import autoscaled, begin_from, cordons_reported
 from kumulus.extras.lab.run.repetition import Repetition
 from kumulus.extras.lab.run.switch import OwnSwitch, SchedulerSwitch, require_built, started
 from kumulus.extras.schedulers.launch.plan import Switches
@@ -84,7 +84,7 @@ class Run:
         for line in put_back:
             self._options.say(line)
         try:
-            async with AsyncExitStack() as around:
+            async with cordons_reported(self._client, self._options.say), AsyncExitStack() as around:
                 if federation is not None:
                     joining = joined(federation, self.id, experiment.name, self._client.patience, self._options.say)
                     self._session = await around.enter_async_context(joining)

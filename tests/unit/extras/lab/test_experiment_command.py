@@ -22,6 +22,7 @@ from kumulus.extras.lab.run.preparing import begin_from
 from kumulus.host import installation
 from kumulus.kube import Client, Connection
 from kumulus.model.errors import SpecError
+from kumulus.model.names import default_cluster_name
 from kumulus.runtimes.existing import KUBECONFIG_FILE
 from tests.support.reports import report
 
@@ -94,6 +95,24 @@ def test_files_are_checked_without_a_cluster(file: str, tmp_path: Path, capsys: 
     captured = capsys.readouterr()
     assert "t.yaml: t: 1 workload, 1 job; no mistakes" in captured.out
     assert "workload: is not a known key; write workloads" in captured.err
+
+
+def test_a_stack_that_has_no_file_is_a_mistake_as_it_is_for_a_run(
+    file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("KUMULUS_HOME", str(tmp_path / "home"))
+    Path(file).write_text(f"{FILE}stack: quickstrat\n")
+    words = "there is no stacks/Pulumi.quickstrat.yaml (did you mean quickstart?)"
+    assert run("run", file) == 1
+    assert words in capsys.readouterr().err
+    assert run("check", file) == 1
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err.startswith(f"error: {file}: {words}")) == ("", True)
+    # A cluster that is up is measured without its stack's file, too.
+    kubeconfig = tmp_path / "home" / "clusters" / default_cluster_name("quickstrat") / "kubeconfig.yaml"
+    kubeconfig.parent.mkdir(parents=True)
+    kubeconfig.touch()
+    assert run("check", file) == 0
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "experiments").glob("*.yaml")), ids=lambda path: path.stem)

@@ -53,12 +53,40 @@ def test_a_node_that_is_cordoned_late_or_never_is_named() -> None:
     assert (verdict.holds, verdict.found) == (False, "1 of 3 nodes; not n1, n2")
 
 
-def test_a_node_that_was_cordoned_before_the_fault_counts_unless_it_was_uncordoned() -> None:
-    found = struck()
+def test_a_node_that_was_cordoned_before_the_fault_proves_nothing_unless_it_was_uncordoned() -> None:
+    found = records()
+    for node in ("n0", "n1", "n2"):
+        found.faulted.node(node, True, 5.0)
+    found.faulted.node("n2", False, 6.0)
+    found.faulted.struck("rack", ("n0", "n1", "n2"), 10.0)
+    before = "2 of 3 nodes were cordoned before the fault began; to undo: kubectl uncordon n0 n1"
+    verdict = judged(found, CORDONED)
+    assert (verdict.holds, verdict.found) == (False, f"2 of 3 nodes; not n2; {before}")
+    found.faulted.node("n2", True, 12.0)
+    verdict = judged(found, CORDONED)
+    assert (verdict.holds, verdict.found) == (False, before)
+
+
+def test_a_node_that_was_cordoned_before_the_fault_and_again_after_the_clock_starts_counts() -> None:
+    found = records()
     found.faulted.node("n0", True, 5.0)
-    found.faulted.node("n1", True, 5.0)
-    found.faulted.node("n1", False, 6.0)
-    assert judged(found, CORDONED).found == "1 of 2 nodes; not n1"
+    found.faulted.struck("rack", ("n0",), 10.0)
+    found.faulted.node("n0", False, 11.0)
+    found.begin()
+    found.faulted.node("n0", True, 3.0)
+    assert judged(found, CORDONED).found == "1 node, the last after 3.0 s"
+
+
+def test_nodes_that_were_never_cordoned_are_not_schedulable_again() -> None:
+    found = struck()
+    found.faulted.node("n0", True, 12.0)
+    found.faulted.over("rack", 40.0)
+    found.faulted.node("n0", False, 43.0)
+    # Too late to be a reaction to the fault.
+    found.faulted.node("n1", True, 41.0)
+    found.faulted.node("n1", False, 42.0)
+    verdict = judged(found, {**CORDONED, "cordoned": False})
+    assert (verdict.holds, verdict.found) == (False, "1 of 2 nodes was not cordoned while the fault lasted: n1")
 
 
 def test_that_nodes_are_schedulable_again_counts_from_the_end_of_the_fault() -> None:
@@ -94,12 +122,27 @@ def test_no_pod_is_on_faulted_nodes_once_the_time_is_over(ended: float | None, h
 def test_a_pod_that_comes_to_a_faulted_node_later_counts_until_the_fault_has_ended() -> None:
     found = struck()
     found.faulted.over("rack", 80.0)
+    ran(found, "first", "n0", 1.0, 12.0)
     ran(found, "late", "n0", 85.0)
     assert judged(found, OFF).holds
     ran(found, "a", "n0", 60.0, 62.0)
     ran(found, "b", "n1", 61.0, 63.0)
-    assert judged(found, OFF).found == "2; 2 pods had been on those of rack"
+    assert judged(found, OFF).found == "2; 3 pods had been on those of rack"
     assert judged(found, {**OFF, "onFaultedNodes": 2}).holds
+
+
+def test_that_no_pod_is_on_faulted_nodes_does_not_hold_where_none_was() -> None:
+    found = struck()
+    ran(found, "elsewhere", "n3", 1.0)
+    untried = (False, "no pod of w was on the nodes of rack when the fault began, so nothing was tried")
+    verdict = judged(found, OFF)
+    assert (verdict.holds, verdict.found) == untried
+    ran(found, "later", "n0", 15.0, 16.0)
+    verdict = judged(found, {**OFF, "onFaultedNodes": 1})
+    assert (verdict.holds, verdict.found) == untried
+    found.faulted.struck("other", ("n3",), 20.0)
+    found.gone("elsewhere", 30.0)
+    assert judged(found, OFF).holds
 
 
 def test_a_run_that_ended_before_the_time_was_over_decides_nothing() -> None:

@@ -6,7 +6,9 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from kumulus.cli import project
 from kumulus.cli.errors import UserError
+from kumulus.cli.which import every
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.report import files as of_runs
 from kumulus.extras.lab.report import history as all_runs
@@ -34,6 +36,9 @@ def check(args: argparse.Namespace) -> int:
         except (LabError, SpecError) as error:
             print(f"error: {error}", file=sys.stderr)
             wrong += 1
+        except UserError as error:
+            print(f"error: {file}: {error}", file=sys.stderr)
+            wrong += 1
     return 1 if wrong else 0
 
 
@@ -53,6 +58,8 @@ def _checked(file: Path) -> str:
         return f"{sweep.name}: {runs}{f' ({few})' if few else ''}"
     loaded = load(file)
     experiment = loaded.experiment
+    if experiment.stack and project.found() and not any(each.kubeconfig.exists() for each in every(experiment.stack)):
+        project.require_stack(experiment.stack)
     jobs = sum(len(loaded.traces.get(each.name, ())) or each.jobs for each in experiment.workloads)
     return f"{experiment.name}: {counted(len(experiment.workloads), 'workload')}, {counted(jobs, 'job')}"
 

@@ -24,6 +24,8 @@ class Struck:
     """When it began, before the first node was changed."""
     ended: float = math.inf
     """When it had ended; infinite until then."""
+    cordoned: frozenset[str] = frozenset()
+    """Those of its nodes that were cordoned when it began."""
 
 
 class Faulted:
@@ -48,7 +50,8 @@ class Faulted:
     def struck(self, fault: str, nodes: Collection[str], now: float) -> None:
         """A fault begins on nodes."""
         if nodes:
-            self.faults.append(Struck(fault, frozenset(nodes), now))
+            cordoned = frozenset(each for each in nodes if each in self._cordons and self._cordons[each][-1][1])
+            self.faults.append(Struck(fault, frozenset(nodes), now, cordoned=cordoned))
 
     def over(self, fault: str, now: float) -> None:
         """A fault has ended."""
@@ -68,6 +71,17 @@ class Faulted:
         if next((each for at, each in reversed(reported) if at <= since), False) == cordoned:
             return since
         return next((at for at, each in reported if at > since and each == cordoned), math.inf)
+
+    def unproven(self, struck: Struck, node: str, cordoned: bool) -> bool:
+        """Whether a node's being cordoned, or schedulable again, is no reaction to the fault: it was so all along."""
+        first = self.cordoned_at(node, struck.began, True)
+        if cordoned:
+            return node in struck.cordoned and first == struck.began
+        return node not in struck.cordoned and not first <= struck.ended
+
+    def had(self, struck: Struck, pods: Iterable[PodRecord]) -> bool:
+        """Whether any of some pods was on a fault's nodes when it began."""
+        return any(_there(pod, struck.began) for pod in self.pods_on(struck, pods))
 
     def pods_on(self, struck: Struck, pods: Iterable[PodRecord]) -> list[PodRecord]:
         """The pods that were on a fault's nodes while it was active."""
@@ -94,7 +108,7 @@ class Faulted:
 
     def measures(self, pods: Collection[PodRecord]) -> dict[str, Measured]:
         """How long it took at most to evacuate the nodes of a fault, and to recover; nothing without pods there."""
-        struck = [each for each in self.faults if any(_there(pod, each.began) for pod in self.pods_on(each, pods))]
+        struck = [each for each in self.faults if self.had(each, pods)]
         found: dict[str, Measured] = {}
         for name, times in (
             (EVACUATE, [self._to_evacuate(each, pods) for each in struck]),

@@ -86,20 +86,28 @@ def _nodes(workload: str, wanted: Sequence[str], records: ExperimentRecords) -> 
 def _cordoned(each: Expectation, fault: str, faulted: Faulted) -> ExpectationVerdict:
     what = f"nodes of {fault} {'cordoned' if each.cordoned else 'schedulable again'} within {each.within}"
     late: list[str] = []
+    unproven: list[str] = []
     took: list[float] = []
     for struck in (struck for struck in faulted.faults if struck.fault == fault):
         since = struck.began if each.cordoned else struck.ended
         for node in sorted(struck.nodes):
             at = faulted.cordoned_at(node, since, bool(each.cordoned)) if since < math.inf else math.inf
             took.append(at - since)
-            late += [node] if not took[-1] <= (each.seconds or 0.0) else []
+            if not took[-1] <= (each.seconds or 0.0):
+                late.append(node)
+            elif faulted.unproven(struck, node, bool(each.cordoned)):
+                unproven.append(node)
     if not took:
         return ExpectationVerdict(what, False, "the fault did not begin")
-    if not late:
-        return ExpectationVerdict(what, True, f"{counted(len(took), 'node')}, the last after {max(took):.1f} s")
-    return ExpectationVerdict(
-        what, False, f"{len(took) - len(late)} of {counted(len(took), 'node')}; not {listed(late)}"
-    )
+    nodes = counted(len(took), "node")
+    wrong = [f"{len(took) - len(late)} of {nodes}; not {listed(late)}"] if late else []
+    if unproven:
+        before = f"cordoned before the fault began; to undo: kubectl uncordon {listed(unproven, separator=' ')}"
+        why = before if each.cordoned else f"not cordoned while the fault lasted: {listed(unproven)}"
+        wrong.append(f"{len(unproven)} of {nodes} {'was' if len(unproven) == 1 else 'were'} {why}")
+    if wrong:
+        return ExpectationVerdict(what, False, "; ".join(wrong))
+    return ExpectationVerdict(what, True, f"{nodes}, the last after {max(took):.1f} s")
 
 
 def _on_faulted(each: Expectation, records: ExperimentRecords) -> ExpectationVerdict:
@@ -120,4 +128,8 @@ def _on_faulted(each: Expectation, records: ExperimentRecords) -> ExpectationVer
     if not found:
         return ExpectationVerdict(what, False, "no fault began on nodes")
     count, had = max(found)
+    if count <= most and not any(faulted.had(struck, of_workload) for struck in faulted.faults):
+        names = listed(sorted({struck.fault for struck in faulted.faults}))
+        untried = f"no pod of {each.workload} was on the nodes of {names} when the fault began, so nothing was tried"
+        return ExpectationVerdict(what, False, untried)
     return ExpectationVerdict(what, count <= most, f"{count}; {had}")

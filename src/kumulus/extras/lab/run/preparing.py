@@ -1,10 +1,10 @@
-"""What is changed of the cluster before a run: a snapshot is restored, the stack's autoscaler gets other settings."""
+"""What is changed of the cluster before a run, and what others changed during it: snapshots, autoscalers, cordons."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +18,16 @@ from kumulus.extras.scaling.applying import LABEL
 from kumulus.extras.scaling.karpenter.objects import CAPACITY_TYPE, node_class, node_pool
 from kumulus.extras.snapshots.file import SUFFIX, DamagedSnapshot
 from kumulus.kube import ApiError, Unreachable
+from kumulus.kube.objects import NODES
+from kumulus.model.words import counted, listed
 from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes.existing.source import outlives_by_note
 
 if TYPE_CHECKING:
     from kumulus.extras.lab.file.model import Beginning
     from kumulus.kube import Client
+
+_SOON = 5.0
 
 
 @asynccontextmanager
@@ -79,6 +83,26 @@ async def _put_back(client: Client, journal: Journal, say: Callable[[str], None]
 def _capacity_types(pool: dict[str, Any]) -> list[str]:
     requirements = pool["spec"]["template"]["spec"].get("requirements") or []
     return [value for each in requirements if each["key"] == CAPACITY_TYPE for value in each.get("values") or ()]
+
+
+@asynccontextmanager
+async def cordons_reported(client: Client, say: Callable[[str], None]) -> AsyncIterator[None]:
+    """Say in the end which nodes are cordoned that were not before: by an operator, as a run cordons none itself."""
+    before = await _cordoned(client)
+    yield
+    after = await _cordoned(client)
+    if before is not None and after is not None and (left := sorted(after - before)):
+        are = f"{counted(len(left), 'node')} {'is' if len(left) == 1 else 'are'} cordoned, and not before the run"
+        say(f"{are}; to undo: kubectl uncordon {listed(left, separator=' ')}")
+
+
+async def _cordoned(client: Client) -> set[str] | None:
+    """The names of the cordoned nodes; None where nothing answers soon, or the user may not see nodes."""
+    with suppress(ApiError, Unreachable, TimeoutError):
+        async with asyncio.timeout(_SOON):
+            page = await client.get(NODES, {"fieldSelector": "spec.unschedulable=true"})
+        return {each["metadata"]["name"] for each in page["items"]}
+    return None
 
 
 async def begin_from(
