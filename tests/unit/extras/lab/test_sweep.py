@@ -24,6 +24,8 @@ from tests.support.sweeps import read, starts, swept
         ({"matrix": {}}, "matrix"),
         ({"matrix": {"seed": "all"}}, "write 42-51"),
         ({"matrix": {"policy": "FGD"}}, "write a list with at least one value"),
+        ({"matrix": {"seeds": "1-3"}}, "matrix.seeds: is not a known key; write seed$"),
+        ({"matrix": {"workload.tasks.kind": ["Pod"]}}, "workload is not a known key; write workloads"),
         ({"measures": ["policy.alocated"]}, "write policy.allocated"),
         ({"baseline": {"policy": "Random"}}, "is not in the matrix"),
         ({"baseline": {"seed": 1}}, "is no field of the matrix"),
