@@ -451,7 +451,9 @@ async def test_a_server_that_gives_no_answer_while_a_run_is_removed_is_asked_aga
 
 
 async def test_what_the_cluster_does_not_know_is_told_before_anything_is_created(lab: Lab) -> None:
-    report = await lab.run(workloads=[lab.workload(kind="JobSet")])
+    report = await lab.run(workloads=[lab.workload(kind="JobSet", workers=1000)])
+    note = "note: the workload asks for 8,000 nvidia.com/gpu at once, the cluster has "
+    assert any(each.startswith(note) for each in lab.said), lab.said
     assert report.results.error.startswith("the cluster knows no JobSet of jobset.x-k8s.io/v1alpha2; its controller")
     assert lab.left() == []
 

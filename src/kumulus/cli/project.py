@@ -6,6 +6,7 @@ there is no other.
 
 import difflib
 import os
+import shlex
 import sys
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from kumulus.host.installation import pulumi_home
 from kumulus.host.pulumi_project import PulumiProject
 from kumulus.runtimes import registry
 from kumulus.runtimes.descriptor import KUBECONFIG_FILE
+from kumulus.runtimes.place import Place, stack_and_program
 
 _QUICKSTART = "quickstart"
 
@@ -77,7 +79,26 @@ def require_stack(stack: str) -> str:
     why = f"\n  PULUMI_STACK is {stack} in this shell: name another by -s, or unset PULUMI_STACK" if named else ""
     if not known and not project.describes_clusters:
         why = f"\n  To make it: pulumi stack init {stack}"
+    why += _elsewhere(stack, project)
     raise UserError(f"there is no {file}{hint}; the stacks are: {', '.join(known) or 'none'}{why}")
+
+
+def _elsewhere(name: str, project: PulumiProject) -> str:
+    """A line on a running cluster of another project that has this name, or is of a stack with it; empty if none is."""
+    from kumulus.host import processes
+
+    for directory in sorted(processes.with_directories("clusters")):
+        stack, program = stack_and_program(Place(directory).note().get("owner", ""))
+        if name in (directory.name, stack) and stack and Path(program).resolve() != project.root.resolve():
+            return f"\n  A cluster {directory.name} of another project is up; to take it down: {_down(stack, program)}"
+    return ""
+
+
+def _down(stack: str, program: str) -> str:
+    """The command that takes a stack of another project down, as it is typed in the current directory."""
+    command = installation.command()
+    absolute = command if command == "kumulus" else str(Path(command).absolute())
+    return f"cd {shlex.quote(program)} && {absolute} down {stack}"
 
 
 def not_up(stack: str, cluster: str = "") -> UserError:

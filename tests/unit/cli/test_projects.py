@@ -19,8 +19,9 @@ from kumulus.cli.errors import UserError
 from kumulus.cli.main import main
 from kumulus.cli.registry import arguments, offered, subcommands
 from kumulus.extras.policy import command as policy
-from kumulus.host import installation, pulumi_project
+from kumulus.host import installation, processes, pulumi_project
 from kumulus.host.version import REPOSITORY, VERSION
+from kumulus.runtimes.place import Place, owner
 
 
 @pytest.fixture
@@ -29,6 +30,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("PULUMI_STACK", "PULUMI_BACKEND_URL", "KUMULUS_HOME", "PWD"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PULUMI_HOME", str(tmp_path / "pulumi"))
+    # Clusters that are up on this machine have names of stacks, too.
+    monkeypatch.setattr(processes, "with_directories", lambda _: {})
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
     return tmp_path / "work"
@@ -251,6 +254,26 @@ def test_a_stack_of_another_project_that_the_shell_still_has_is_said_to_be_from_
         project.require_stack("quickstart")
     with pytest.raises(UserError, match=r"stacks are: dev$"):
         project.require_stack("other")
+
+
+def test_a_cluster_of_another_project_is_said_how_to_take_down(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    main(["new", "fleet"])
+    monkeypatch.chdir(folder / "fleet")
+    elsewhere = folder / "results" / "4b5d"
+    place = Place.of(str(elsewhere / ".kumulus"), "sweep-4b5d")
+    place.directory.mkdir(parents=True)
+    place.write_note({"owner": owner("sweep-4b5d", "urn", str(elsewhere))})
+    # As the process table has it of a cluster that is up.
+    monkeypatch.setattr(processes, "with_directories", lambda _: {place.directory: [1]})
+    monkeypatch.setattr(installation, "command", lambda: "../kumulus")
+    with pytest.raises(UserError) as error:
+        project.require_stack("sweep-4b5d")
+    assert str(error.value).splitlines()[1:] == [
+        "  A cluster sweep-4b5d of another project is up; to take it down: "
+        f"cd {elsewhere} && {Path('../kumulus').absolute()} down sweep-4b5d"
+    ]
+    with pytest.raises(UserError, match=r"stacks are: dev$"):
+        project.require_stack("sweep-5555")
 
 
 def test_a_stack_that_a_project_with_a_program_of_ones_own_has_no_more_is_said_how_to_make(

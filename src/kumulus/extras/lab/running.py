@@ -275,9 +275,9 @@ class Run:
                     self._options.say(f"the run is over; removing its pods: {left:,} of {max(said):,} are left")
 
     async def _plan(self) -> RepetitionPlan:
-        federation = self._options.federation
+        queue = self._options.federation.queue if self._options.federation else ""
         measured = [each.client for each in self._session.members] if self._session else [self._client]
-        plan, self._places = await planned(self._client, self._loaded, measured, federation.queue if federation else "")
+        plan, self._places = await planned(self._client, self._loaded, measured, queue, self._options.say)
         return plan
 
     async def _metadata(self, plan: RepetitionPlan, components: Components, switch: SchedulerSwitch) -> Metadata:

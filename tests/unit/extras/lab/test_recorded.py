@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from kumulus.cli import main
+from kumulus.extras.lab.commands.show import history_of
 from kumulus.extras.lab.offline.recorded import RunFragmentation, fragmentation
 from kumulus.extras.watch.history.document import History, save
 from kumulus.extras.watch.history.moment import moment
@@ -16,6 +17,7 @@ from kumulus.extras.watch.history.recorder import JobKey, Recorder
 from kumulus.extras.watch.live.admission import AdmissionRule, AdmissionShape, Alternative, Nature, Requirement
 from tests.support.fleets import WHOLE, node, pod
 from tests.support.histories import drawn
+from tests.support.reports import report
 
 JOB = JobKey("train", "Job", "tasks")
 PRODUCT = "nvidia.com/gpu.product"
@@ -163,3 +165,20 @@ def test_a_moment_of_a_run_is_drawn_with_what_came_of_it(tmp_path: Path, capsys:
     ):
         assert main.main(["experiment", "show", file, *wrong]) == 1
         assert words in capsys.readouterr().err
+
+
+def test_two_runs_of_an_experiment_are_headed_by_their_labels(tmp_path: Path) -> None:
+    made = report()
+    for label in ("even", "skewed", ""):
+        directory = tmp_path / (label or "plain")
+        directory.mkdir()
+        save(recorded().history, directory / "history-1.json.gz")
+        made.metadata.label = label
+        (directory / "report.json").write_text(made.model_dump_json(by_alias=True))
+    runs = [str(tmp_path / "even"), str(tmp_path / "skewed" / "history-1.json.gz")]
+    page, picture = tmp_path / "show.html", tmp_path / "show.svg"
+    assert main.main(["experiment", "show", *runs, "--html", str(page), "--picture", str(picture)]) == 0
+    assert "<title>even and skewed · Kumulus</title>" in page.read_text(encoding="utf-8")
+    texts = re.findall("<text[^>]*>([^<]*)</text>", picture.read_text(encoding="utf-8"))
+    assert {"even", "skewed"} <= set(texts)
+    assert history_of(str(tmp_path / "plain"), tmp_path, 1).about["title"] == "small"

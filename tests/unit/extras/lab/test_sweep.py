@@ -2,7 +2,10 @@
 
 import csv
 import json
+import os
 import random
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +27,8 @@ from tests.support.sweeps import read, starts, swept
         ({"matrix": {}}, "matrix"),
         ({"matrix": {"seed": "all"}}, "write 42-51"),
         ({"matrix": {"policy": "FGD"}}, "write a list with at least one value"),
+        ({"matrix": {"seeds": "1-3"}}, "matrix.seeds: is not a known key; write seed$"),
+        ({"matrix": {"workload.tasks.kind": ["Pod"]}}, "workload is not a known key; write workloads"),
         ({"measures": ["policy.alocated"]}, "write policy.allocated"),
         ({"baseline": {"policy": "Random"}}, "is not in the matrix"),
         ({"baseline": {"seed": 1}}, "is no field of the matrix"),
@@ -301,3 +306,30 @@ def test_a_page_says_of_as_many_comparisons_as_its_verdicts_have_shared(tmp_path
     page.write(sweep, page.tables(sweep, results), results, 6, file)
     # A group without measures is one of those that are compared.
     assert "2 comparisons" in file.read_text()
+
+
+def test_a_sweep_that_is_ended_says_what_is_done_and_ends_what_it_began(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    closed: list[bool] = []
+
+    def results(*_: object) -> Iterator[CellResult]:
+        try:
+            yield CellResult("a", {"seed": 1}, 1, "success", seconds=0.1)
+            os.kill(os.getpid(), signal.SIGTERM)
+            yield CellResult("b", {"seed": 2}, 2, "success", seconds=0.1)
+        finally:
+            closed.append(True)
+
+    monkeypatch.setattr("kumulus.extras.lab.sweep.sweep.results", results)
+    earlier = signal.signal(signal.SIGTERM, lambda *_: pytest.fail("it does not take the signal"))
+    try:
+        own = signal.getsignal(signal.SIGTERM)
+        with pytest.raises(KeyboardInterrupt):
+            swept(tmp_path, said)
+        assert signal.getsignal(signal.SIGTERM) is own
+    finally:
+        signal.signal(signal.SIGTERM, earlier)
+    assert said[-1] == "ended: 1 of 4 runs are done; the same command goes on"
+    assert closed

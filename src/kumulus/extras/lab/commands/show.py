@@ -4,13 +4,16 @@ import argparse
 import asyncio
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from kumulus.cli.errors import UserError
+from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.offline.recorded import FragmentationState, RunFragmentation, fragmentation
 from kumulus.extras.lab.report.files import HISTORY, find, os_errors_explained, report_at
+from kumulus.extras.lab.report.model import FILE
 from kumulus.extras.lab.report.why import Decided, explained, named, read, sums, waits, waits_of
 from kumulus.extras.watch.history.document import History, HistoryError, load
 from kumulus.host import files
@@ -35,7 +38,7 @@ def show(args: argparse.Namespace) -> int:
 
 
 def history_of(run: str, results: Path, repetition: int) -> History:
-    """The history of one repetition of a run, by the run's name or the history's file."""
+    """The history of one repetition of a run, by the run's name or the history's file; its title is the run's label."""
     path = Path(run)
     if path.name.endswith(".json.gz"):
         file = path
@@ -51,9 +54,13 @@ def history_of(run: str, results: Path, repetition: int) -> History:
                 "  Run the experiment again"
             )
     try:
-        return load(file)
+        history = load(file)
     except HistoryError as error:
         raise UserError(str(error)) from None
+    # A history whose report is not next to it, or cannot be read, is called by its experiment.
+    with suppress(LabError):
+        history.about["title"] = report_at(file.with_name(FILE)).metadata.label or history.about.get("title", "")
+    return history
 
 
 def _reasons(run: str, results: Path) -> dict[str, list[str]]:

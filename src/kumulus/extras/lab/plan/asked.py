@@ -11,7 +11,7 @@ from kumulus.extras.lab.plan.plan import RepetitionPlan
 from kumulus.extras.lab.plan.stream import USER_LABEL, pods_recorded
 from kumulus.extras.lab.policies import Pod
 from kumulus.extras.lab.policies.nodes import WHOLE_GPU
-from kumulus.extras.schedulers.manifests import expected_pods, pod_templates
+from kumulus.extras.schedulers.manifests import counted_templates, expected_pods, pod_templates
 from kumulus.extras.schedulers.pod_requests import lenient, spec_requests
 from kumulus.model.gfd import GPU_RESOURCE, SHARE_RESOURCE
 from kumulus.model.quantity import NANO, ZERO, Quantity
@@ -27,6 +27,21 @@ def pods_planned(plan: RepetitionPlan, product_label: str) -> list[Pod]:
             for template in templates:
                 pod = pod_of(job.name, template["spec"], product_label, known)
                 found += [pod] * max(1, expected_pods(each) // len(templates))
+    return found
+
+
+def asked_at_once(plan: RepetitionPlan) -> dict[str, Quantity]:
+    """The most that jobs which come at one moment ask for, by resource; claims are not among it."""
+    moments: dict[tuple[bool, float], dict[str, Quantity]] = {}
+    for job in plan.jobs:
+        asked = moments.setdefault((job.once, job.at), {})
+        for template, count in (each for made in job.objects for each in counted_templates(made)):
+            for resource, amount in spec_requests(template["spec"], lenient).items():
+                asked[resource] = asked.get(resource, ZERO) + amount * count
+    found: dict[str, Quantity] = {}
+    for asked in moments.values():
+        for resource, amount in asked.items():
+            found[resource] = max(found.get(resource, ZERO), amount, key=lambda each: each.nanos)
     return found
 
 

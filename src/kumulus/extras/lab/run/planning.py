@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.extender.ledger import machines_of
 from kumulus.extras.lab.file.load import LoadedExperiment
 from kumulus.extras.lab.file.model import ExperimentSpec
+from kumulus.extras.lab.plan.asked import asked_at_once
 from kumulus.extras.lab.plan.plan import RepetitionPlan, make
 from kumulus.extras.lab.plan.pods import Object, PlannedJob, UnknownPlace
 from kumulus.extras.lab.plan.replayed import on_nodes
@@ -24,7 +25,7 @@ from kumulus.kube.objects import NODES
 from kumulus.model.names import suggest
 from kumulus.model.nodes import HOSTNAME_LABEL
 from kumulus.model.pools import ZONE_LABEL, Pool
-from kumulus.model.quantity import ZERO, Quantity, parse
+from kumulus.model.quantity import NANO, ZERO, Quantity, parse
 from kumulus.model.words import listed
 from kumulus.nodes.faults import records
 from kumulus.stackfile.group_topology import PRESETS
@@ -39,7 +40,7 @@ _KINDS_OF_GPU = 20
 
 
 async def planned(
-    client: Client, loaded: LoadedExperiment, measured: Sequence[Client], queue: str
+    client: Client, loaded: LoadedExperiment, measured: Sequence[Client], queue: str, say: Callable[[str], None]
 ) -> tuple[RepetitionPlan, PlaceLabels]:
     """What a run creates, and the labels that say where nodes stand.
 
@@ -47,6 +48,7 @@ async def planned(
         client: of the cluster on which the workloads are created.
         measured: clients of the clusters whose nodes the pods get.
         queue: of the federation on whose hub it runs; empty for a single cluster.
+        say: takes a line for the user, where more is asked for at once than is there.
     """
     pools = [pool for each in measured for pool in (await records.read(each)).pools.values()]
     places: dict[str, str] = {}
@@ -59,6 +61,8 @@ async def planned(
         raise LabError(f"affinity: {error}") from None
     await _require_nodes(measured, pools, plan, loaded.experiment.productLabel)
     await check_claims(client, loaded.experiment, plan)
+    if line := await _too_much(measured, plan):
+        say(line)
     nodes = {name for pool in pools for name in pool.node_names()}
     plan = replace(plan, replays={name: on_nodes(each, nodes) for name, each in plan.replays.items()})
     return plan, PlaceLabels.of([places, *PRESETS.values()])
@@ -84,6 +88,37 @@ async def _require_nodes(
             there += [dict(node.metadata.labels) for node in page]
     if lines := list(unmatched(wanted, there, product_label)):
         raise LabError("\n".join([*lines, "  Write labels that a node has; gpuProduct is a value of productLabel"]))
+
+
+async def _too_much(measured: Sequence[Client], plan: RepetitionPlan) -> str:
+    """As :func:`too_much`, for these clusters; with Karpenter, which makes nodes, nothing is too much."""
+    asked = asked_at_once(plan)
+    if not asked or any([await autoscaling.pools(each) is not None for each in measured]):
+        return ""
+    there: dict[str, Quantity] = {}
+    for each in measured:
+        for resource, amount in (await allocatable(each)).items():
+            there[resource] = there.get(resource, ZERO) + parse(amount)
+    return too_much(asked, there, "the cluster has" if len(measured) == 1 else "the clusters have")
+
+
+def too_much(asked: Mapping[str, Quantity], there: Mapping[str, Quantity], have: str = "the cluster has") -> str:
+    """A line on the resource of which the most is asked for, for each that is there; empty if there is enough of all.
+
+    Args:
+        asked: at once.
+        have: who has what is there.
+    """
+
+    def written(amount: Quantity) -> str:
+        return f"{amount.number():,}" if amount.format != "binary" else f"{amount.nanos / NANO / 2**30:,.0f}Gi"
+
+    lacking = {each: amount for each, amount in asked.items() if amount.nanos > there.get(each, ZERO).nanos}
+    if not lacking:
+        return ""
+    worst = max(lacking, key=lambda each: lacking[each].nanos / (there.get(each, ZERO).nanos or 1))
+    has = written(there[worst]) if worst in there else "none"
+    return f"note: the workload asks for {written(lacking[worst])} {worst} at once, {have} {has}: pods will wait"
 
 
 async def _gpus(loaded: LoadedExperiment, measured: Sequence[Client]) -> int:

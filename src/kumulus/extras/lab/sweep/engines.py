@@ -6,7 +6,7 @@ processes do the same by pipes.
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
@@ -149,7 +149,7 @@ def engine(written: str) -> CellEngine:
     return CellEngine(scheme, address)
 
 
-def results(tasks: Sequence[CellTask], where: CellEngine, jobs: int) -> Iterator[CellResult]:
+def results(tasks: Sequence[CellTask], where: CellEngine, jobs: int) -> Generator[CellResult]:
     """Run cells in parallel; yields each result as it comes.
 
     Args:

@@ -10,7 +10,8 @@ from pydantic import Field
 
 from kumulus.extras.lab.file.fields import Name, Needed
 from kumulus.extras.lab.file.measures import UNITS, instead
-from kumulus.model.checks import problem
+from kumulus.extras.lab.file.model import ExperimentSpec
+from kumulus.model.checks import problem, unknown_key_remedy
 from kumulus.model.errors import Problem, SpecError, Where, shown
 from kumulus.model.fields import Section, checked
 from kumulus.model.fields.validation import validated
@@ -20,6 +21,8 @@ from kumulus.stackfile.yamltext import read_yaml
 SEED = "seed"
 MOST_CELLS = 100_000
 _RANGE = re.compile(r"(\d+)-(\d+)")
+# The first words of a path: an experiment's fields, among them `stack`, and the trace of any workload.
+_FIELDS = (*(field.alias or name for name, field in ExperimentSpec.model_fields.items()), "trace")
 _LABELLED = {"name", "value"}
 _RENAME = "write {name: …, value: …} with a name of its own"
 _OFFLINE = ("policy.allocated", "policy.fragmented", "pods.scheduled")
@@ -33,6 +36,9 @@ def _matrix_problems(where: Where, raw: object) -> list[Problem]:
     for axis, values in raw.items():
         if not isinstance(axis, str) or not axis.strip("."):
             wrong.append(problem((*where, str(axis)), "is no field", "write a field such as policy"))
+        elif (field := axis.partition(".")[0]) not in _FIELDS:
+            message = "is not a known key" if axis == field else f"{field} is not a known key"
+            wrong.append(problem((*where, axis), message, unknown_key_remedy(field, _FIELDS)))
         elif not _values(axis, values):
             remedy = "write 42-51, or a list of numbers" if axis == SEED else "write a list with at least one value"
             wrong.append(problem((*where, axis), f"is {shown(values)}", remedy))

@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from kumulus.extras.lab.sweep.engines import CellEngine, CellTask, results
 from kumulus.extras.lab.sweep.file import SEED, Sweep, group_of, words
 from kumulus.extras.lab.sweep.store import CellResult, Store
 from kumulus.host import files
+from kumulus.host.interrupts import like_ctrl_c
 
 NAME = "results"
 COLUMNS = ("cell", "seed", "repetition", "status", "measure", "unit", "arrived", "value")
@@ -93,13 +95,21 @@ def _run(sweep: Sweep, missing: list[Cell], store: Store, options: SweepOptions)
     if elsewhere:
         for cell in missing:
             store.started(cell.id)
-    for number, result in enumerate(results(tasks, options.engine, jobs), start=1):
-        if elsewhere:
-            store.put(result)
-        error = f": {result.error.splitlines()[0]}" if result.error else ""
-        options.say(
-            f"{number:>6,} of {len(missing):,}  {words(result.values)}  {result.seconds:,.1f} s  {result.status}{error}"
-        )
+    number, of = 0, f"of {len(missing):,}"
+    try:
+        # Ended in order, the processes of the runs end with this one.
+        with like_ctrl_c(), closing(results(tasks, options.engine, jobs)) as found:
+            for number, result in enumerate(found, start=1):
+                if elsewhere:
+                    store.put(result)
+                error = f": {result.error.splitlines()[0]}" if result.error else ""
+                options.say(
+                    f"{number:>6,} {of}  {words(result.values)}  {result.seconds:,.1f} s  {result.status}{error}"
+                )
+    except KeyboardInterrupt:
+        first = ", after it has taken down the clusters that are left" if sweep.live else ""
+        options.say(f"ended: {number:,} {of} runs are done; the same command goes on{first}")
+        raise
 
 
 def rows(results: Sequence[CellResult]) -> Iterator[dict[str, Any]]:
