@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,10 @@ import pytest
 import yaml
 
 from kumulus.extras.capture import probe
-from kumulus.extras.capture.commands.fit import Said, lines
+from kumulus.extras.capture.commands.fit import Said, lines, plain
 from kumulus.extras.capture.dumps import FileRefused
 from kumulus.extras.capture.fit import FitAnswer, FitChange
-from kumulus.extras.capture.probe import Probe, ProbeVerdict, looked_at, unschedulable
+from kumulus.extras.capture.probe import Probe, ProbeVerdict, looked_at, taint_text, unschedulable
 from kumulus.extras.capture.raising import exceeded, lender
 
 SPEC: dict[str, Any] = {
@@ -149,6 +150,34 @@ def test_the_answer_says_how_many_where_what_ends_it_and_what_helps(tmp_path: Pa
         "  to fit all: 8 more nodes like those of web",
         "  tried: without x 3 fit",
     ]
+
+
+FAKE = {"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"}
+
+
+def node(*taints: dict[str, str]) -> dict[str, Any]:
+    return {"spec": {"taints": [*taints]}}
+
+
+def test_the_taints_that_keep_pods_off_a_node_are_those_without_a_toleration() -> None:
+    worker, gpu = (
+        node(FAKE),
+        node(FAKE, {"key": "gpu", "effect": "NoExecute"}, {"key": "x", "effect": "PreferNoSchedule"}),
+    )
+    assert [taint_text(each) for each in WANTED.untolerated(worker)] == ["kwok.x-k8s.io/node=fake:NoSchedule"]
+    assert next(taint_text(each) for each in WANTED.untolerated(gpu)) == "gpu:NoExecute"
+    tolerant = replace(WANTED, spec={"tolerations": [{"key": "kwok.x-k8s.io/node", "operator": "Exists"}]})
+    assert tolerant.untolerated(worker) == ()
+    assert [taint_text(each) for each in tolerant.untolerated(gpu)] == ["gpu:NoExecute"]
+    assert tolerant.tolerating(tolerant.untolerated(gpu)).untolerated(gpu) == ()
+    assert WANTED.tolerating(WANTED.untolerated(worker)).spec["tolerations"] == [{**FAKE, "operator": "Equal"}]
+
+
+def test_a_taint_in_the_way_is_named_with_how_many_nodes_have_it() -> None:
+    taint = Counter({"kwok.x-k8s.io/node=fake:NoSchedule": 30})
+    refused = FitAnswer(ProbeVerdict(3, reason="0/30 nodes are available: x."), untolerated=taint)
+    assert lines("dev", WANTED, refused)[-1] == "  not tolerated: kwok.x-k8s.io/node=fake:NoSchedule of 30 nodes"
+    assert plain("dev", WANTED, refused)["untolerated"] == taint
 
 
 def quota(namespace: str, hard: dict[str, str], used: dict[str, str], **spec: Any) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from kumulus.cli import project, stack, which
 from kumulus.cli.errors import UserError
 from kumulus.extras.capture.commands import capture, catching_up, clone
 from kumulus.host import installation, interrupts
+from kumulus.model.words import counted
 
 if TYPE_CHECKING:
     from kumulus.extras.capture.fit import FitAnswer
@@ -94,6 +95,8 @@ def lines(name: str, wanted: Probe, answer: FitAnswer) -> list[str]:
     if verdict.all_fit:
         return found
     found.append(f"  limit: {verdict.reason or 'the scheduler does not say'}")
+    taints = answer.untolerated.most_common(_LONGEST)
+    found += [f"  not tolerated: {taint} of {counted(number, 'node')}" for taint, number in taints]
     found += [f"  to fit all: {change.what}" for change in answer.changes]
     found += [f"  tried: {each}" for each in answer.tried]
     return found
@@ -109,6 +112,7 @@ def plain(name: str, wanted: Probe, answer: FitAnswer) -> dict[str, object]:
         "fitted": verdict.fitted,
         "byGroup": dict(answer.groups.most_common()),
         "limit": verdict.reason,
+        "untolerated": dict(answer.untolerated.most_common()),
         "changes": [change.what for change in answer.changes],
         "tried": answer.tried,
     }
