@@ -1,5 +1,6 @@
 """What `kumulus fit` asks of a manifest, and how it says the answer."""
 
+import argparse
 import re
 from collections import Counter
 from dataclasses import replace
@@ -9,7 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
+from kumulus.cli.errors import UserError
 from kumulus.extras.capture import probe
+from kumulus.extras.capture.commands import fit
 from kumulus.extras.capture.commands.fit import Said, lines, plain
 from kumulus.extras.capture.dumps import FileRefused
 from kumulus.extras.capture.fit import FitAnswer, FitChange
@@ -218,6 +221,32 @@ def test_the_quota_with_the_most_to_spare_lends() -> None:
     assert lender(quotas, wanted) == "the quota quota of b"
     assert lender(quotas, {"pods": "6"}) is None
     assert lender(quotas, {"pods": "1", "requests.cpu": "1"}) is None
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["jbo.yaml"], "there is no file jbo.yaml; write job.yaml"),
+        (["job.yaml", "--on", "capp"], "capp is no capture: it has no stack.yaml; write cap"),
+        (["job.yaml", "--on", "else"], "else is no capture: it has no stack.yaml; write the path of one that is there"),
+    ],
+)
+def test_a_similar_file_or_capture_is_suggested(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("cap", "capps"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "cap" / "stack.yaml").touch()
+    write(tmp_path, workload("Job")).rename("job.yaml")
+    with pytest.raises(UserError, match=f"^{re.escape(said)}$"):
+        fit.run(asked(*words))
+
+
+def asked(*words: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    fit.add_arguments(parser)
+    return parser.parse_args(words)
 
 
 def answer(fitted: int, reason: str = "") -> FitAnswer:

@@ -130,9 +130,12 @@ def ask(found: which.Which, wanted: Probe, capture: Path | None, *, changes: boo
 
 def _wanted(args: argparse.Namespace) -> Probe:
     from kumulus.extras.capture import probe
+    from kumulus.stackfile.location import other_path
 
     try:
         return probe.read(args.workload, args.count)
+    except FileNotFoundError:
+        raise UserError(f"there is no file {args.workload}; {other_path(args.workload)}") from None
     except OSError as error:
         raise UserError(f"{args.workload}: {error.strerror or error}") from None
 
