@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from kumulus.cli import which
 from kumulus.cli.errors import UserError
 from kumulus.extras.capture import probe
 from kumulus.extras.capture.commands import fit
@@ -18,6 +19,7 @@ from kumulus.extras.capture.dumps import FileRefused
 from kumulus.extras.capture.fit import FitAnswer, FitChange
 from kumulus.extras.capture.probe import Probe, ProbeVerdict, looked_at, taint_text, unschedulable
 from kumulus.extras.capture.raising import exceeded, lender
+from kumulus.host import installation
 
 SPEC: dict[str, Any] = {
     "priorityClassName": "high",
@@ -241,6 +243,23 @@ def test_a_similar_file_or_capture_is_suggested(
     write(tmp_path, workload("Job")).rename("job.yaml")
     with pytest.raises(UserError, match=f"^{re.escape(said)}$"):
         fit.run(asked(*words))
+
+
+def test_that_a_clone_stays_up_is_said_with_what_takes_it_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = which.Which("cap", "", "cap")
+    monkeypatch.setattr(fit, "_cluster", lambda _: found)
+    monkeypatch.setattr(fit, "ask", lambda *_, **__: answer(3))
+    monkeypatch.setattr(installation, "command", lambda: "kumulus")
+    job = str(write(tmp_path, workload("Job")))
+    assert fit.run(asked(job, "--on", "cap")) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        "cap stays up for the next question; `kumulus down cap` takes it down"
+    )
+    for words in (["--on", "cap", "--json"], ["-s", "cap"]):
+        fit.run(asked(job, *words))
+        assert "stays up" not in capsys.readouterr().out
 
 
 def asked(*words: str) -> argparse.Namespace:

@@ -84,6 +84,9 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(str(error)) from None
     text = json.dumps(plain(found.label, wanted, answer), indent=2) if args.json else ""
     print(text or "\n".join(lines(found.label, wanted, answer)))
+    if args.on is not None and not args.json:
+        end = f"`{installation.command()} down {found.stack}`"
+        print(f"{found.stack} stays up for the next question; {end} takes it down")
     return 0 if answer.verdict.all_fit else 1
 
 
