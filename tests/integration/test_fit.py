@@ -50,7 +50,7 @@ async def nodes(pools: Pools, count: int, **more: Any) -> str:
     pool = pools.name()
     labels = {"team": pool, "kumulus.io/group": pool}
     asked = {"labels": labels, "taints": [], "capacity": {"cpu": "4", "pods": "110"}}
-    await pools.create(pools.inputs(count, pool, **asked, **more))
+    await pools.create(pools.inputs(count, pool, **{**asked, **more}))
     return pool
 
 
@@ -107,6 +107,17 @@ async def test_a_constraint_that_is_in_the_way_is_found(plane: Plane, pools: Poo
     assert answer.verdict.fitted == 2
     assert "dropping podAntiAffinity" in [change.what for change in answer.changes]
     assert f"2 more nodes like those of {pool}" in [change.what for change in answer.changes]
+    assert left(plane) == []
+
+
+async def test_a_taint_in_the_way_is_named_and_a_toleration_is_tried(plane: Plane, pools: Pools) -> None:
+    pool = await nodes(pools, 2, taints=[{"key": "team", "value": "a", "effect": "NoSchedule"}])
+    answer = await ask(plane, probe(pool, 8))
+    assert (answer.verdict.fitted, answer.untolerated["team=a:NoSchedule"]) == (0, 2)
+    assert "adding a toleration for team=a:NoSchedule" in [change.what for change in answer.changes]
+    why = f"one more node like those of {pool} takes none, as the pods do not tolerate team=a:NoSchedule"
+    assert why in answer.tried
+    assert "with a toleration for team=a:NoSchedule 8 of 9 fit" in (await ask(plane, probe(pool, 9))).tried
     assert left(plane) == []
 
 

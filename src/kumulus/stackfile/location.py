@@ -6,6 +6,7 @@ import stat
 import threading
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 from urllib.parse import urlsplit, urlunsplit
@@ -159,7 +160,7 @@ def _read(location: str, base: Path, most: int) -> bytes:
         with path.open("rb") as file:
             return file.read(most + 1)
     except FileNotFoundError:
-        raise _Unreadable(f"there is no file {shown_path(path)}", _other_file(path)) from None
+        raise _Unreadable(f"there is no file {shown_path(path)}", other_path(path)) from None
     except IsADirectoryError:
         raise _Unreadable(f"{shown_path(path)} is a directory", "write the path of a file in it") from None
     except (OSError, ValueError, RuntimeError) as reason:
@@ -167,9 +168,14 @@ def _read(location: str, base: Path, most: int) -> bytes:
         raise _Unreadable(f"{shown(location)} cannot be read: {_one_line(reason)}", remedy) from None
 
 
-def _other_file(path: Path) -> str:
+def other_path(path: Path, is_one: Callable[[Path], bool] = Path.is_file) -> str:
+    """What to write instead of a path that is not there: a similar one next to it.
+
+    Args:
+        is_one: whether a path is what is looked for.
+    """
     try:
-        near = suggest(path.name, [each.name for each in path.parent.iterdir() if each.is_file()], 0.8)
+        near = suggest(path.name, [each.name for each in path.parent.iterdir() if is_one(each)], 0.8)
     except OSError:
         near = None
     return f"write {path.parent / near}" if near else "write the path of one that is there"

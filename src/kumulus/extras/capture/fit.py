@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.extras.capture import mark
 from kumulus.extras.capture.dry import Dry, dry_run
-from kumulus.extras.capture.probe import Probe, ProbeVerdict
+from kumulus.extras.capture.probe import Probe, ProbeVerdict, taint_text
 from kumulus.extras.capture.raising import raised_quotas
 from kumulus.kube.objects import NODES
 from kumulus.model.pools import GROUP_LABEL, INSTANCE_TYPE_LABEL
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 _SHAPES = 4
 """How many kinds of nodes are tried as additions: the most frequent ones."""
 _MOST_NODES = 1000
+_CONDITIONS = "node.kubernetes.io/"
+"""The prefix of the taints of nodes that are not well, or cordoned."""
+# kube-scheduler's text. Checked against Kubernetes 1.35 to 1.37.
+_UNTOLERATED = "untolerated taint"
 
 
 @dataclass
@@ -53,6 +57,8 @@ class FitAnswer:
     """The changes that would make all fit, the smallest first."""
     tried: list[str] = field(default_factory=list)
     """The changes that were tried and do not suffice."""
+    untolerated: Counter[str] = field(default_factory=Counter)
+    """If the scheduler refuses nodes for their taints: those that the pods do not tolerate, with how many have each."""
 
 
 async def fit(
@@ -88,6 +94,8 @@ async def fit(
         await dry.drop_waiting()
         for node, number in answer.verdict.on.items():
             answer.groups[groups.get(node, node)] += number
+        if _UNTOLERATED in answer.verdict.reason:
+            answer.untolerated.update(taint_text(taint) for node in nodes for taint in probe.untolerated(node))
         if changes and not answer.verdict.all_fit:
             await _changes(client, dry, probe, priority, nodes, answer)
             answer.changes.sort(key=lambda change: change.cost)
@@ -111,6 +119,8 @@ async def _changes(
     # With anti-affinity, each of two pods repels the other: a constraint is dropped for all pods or for none.
     await dry.drop_kept()
     await _constraints(dry, probe, priority, answer, first)
+    if answer.untolerated:
+        await _tolerations(dry, probe, priority, nodes, answer)
 
 
 async def _constraints(dry: Dry, probe: Probe, priority: str, answer: FitAnswer, first: str) -> None:
@@ -120,6 +130,19 @@ async def _constraints(dry: Dry, probe: Probe, priority: str, answer: FitAnswer,
             answer.changes.append(FitChange(f"{first}dropping {constraint}", 0))
         else:
             answer.tried.append(f"{first}without {constraint} {verdict.fitted:,} of {probe.count:,} fit")
+
+
+async def _tolerations(dry: Dry, probe: Probe, priority: str, nodes: list[dict[str, Any]], answer: FitAnswer) -> None:
+    sets = Counter(probe.untolerated(node) for node in nodes)
+    for taints, _ in sets.most_common(_SHAPES):
+        if not taints or any(each.key.startswith(_CONDITIONS) for each in taints):
+            continue
+        verdict = await dry.pods(probe.tolerating(taints), probe.count, priority)
+        what = f"a toleration for {' and for '.join(map(taint_text, taints))}"
+        if verdict.all_fit:
+            answer.changes.append(FitChange(f"adding {what}", 0))
+        else:
+            answer.tried.append(f"with {what} {verdict.fitted:,} of {probe.count:,} fit")
 
 
 async def _nodes(
@@ -137,7 +160,9 @@ async def _nodes(
         await dry.drop(one)
         each = verdict.on[one[0]]
         if not each:
-            answer.tried.append(f"one more node like those of {name} takes none")
+            taints = ", ".join(map(taint_text, probe.untolerated(like)))
+            why = f", as the pods do not tolerate {taints}" if taints else ""
+            answer.tried.append(f"one more node like those of {name} takes none{why}")
             continue
         needed = math.ceil(left / each)
         if probe.group and needed <= _MOST_NODES:

@@ -6,7 +6,7 @@ import copy
 import re
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import yaml
 from kumulus.extras.capture.dumps import FileRefused, documents
 from kumulus.extras.lab.file.recording import IMAGE
 from kumulus.extras.schedulers.manifests import expected_pods, manifest_problems
+from kumulus.extras.watch.live.admission import NodeTaint, Toleration
 from kumulus.model.errors import SpecError
 from kumulus.model.identity import RUN_LABEL
 
@@ -82,6 +83,20 @@ class Probe:
         group = {key: value for key, value in self.group.items() if key != constraint}
         return replace(self, spec=spec, group=group)
 
+    def untolerated(self, node: Mapping[str, Any]) -> tuple[NodeTaint, ...]:
+        """The taints of a node that keep them off it."""
+        passes = [Toleration(*(str(each.get(key) or "") for key in Toleration._fields)) for each in self._tolerations()]
+        taints = [NodeTaint(*(str(each.get(key) or "") for key in NodeTaint._fields)) for each in _taints(node)]
+        return tuple(sorted({each for each in taints if not any(one.passes(each) for one in passes)}))
+
+    def tolerating(self, taints: Iterable[NodeTaint]) -> Probe:
+        """The same pods with a toleration for each of some taints."""
+        added = [{**each._asdict(), "operator": "Equal"} for each in taints]
+        return replace(self, spec={**self.spec, "tolerations": [*self._tolerations(), *added]})
+
+    def _tolerations(self) -> list[Mapping[str, Any]]:
+        return list(self.spec.get("tolerations") or ())
+
     def manifest(self, run: str, attempt: int, index: int, priority_class: str | None) -> dict[str, Any]:
         """One of the pods, marked as a dry one.
 
@@ -113,6 +128,15 @@ class Probe:
             },
             "spec": {**spec, **named, "automountServiceAccountToken": False, "enableServiceLinks": False},
         }
+
+
+def _taints(node: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [each for each in node["spec"].get("taints") or () if each.get("effect") in ("NoSchedule", "NoExecute")]
+
+
+def taint_text(taint: NodeTaint) -> str:
+    """A taint as `kubectl describe` shows it."""
+    return f"{taint.key}{'=' * bool(taint.value)}{taint.value}:{taint.effect}"
 
 
 def read(file: Path, count: int | None = None) -> Probe:

@@ -12,6 +12,7 @@ from kumulus.model.errors import Problem, SpecError, path_text, shown, under
 from kumulus.model.fields import found
 from kumulus.model.names import instead, suggest
 
+_UNKNOWN, _MISSING = "is not a known key", "is missing"
 _EXPECTED = {
     "string_type": "a text",
     "list_type": "a list",
@@ -40,7 +41,7 @@ def validated(model: type[Model], raw: object, source: str) -> Model:
 
 
 def problems_of(error: ValidationError, model: type[BaseModel]) -> list[Problem]:
-    """Every problem in a validation error.
+    """Every problem in a validation error, but of a misspelt key only that it is misspelt, not that it is missing too.
 
     Args:
         model: the model that was validated, whose fields have examples of what to write instead.
@@ -48,7 +49,9 @@ def problems_of(error: ValidationError, model: type[BaseModel]) -> list[Problem]
     found: list[Problem] = []
     for detail in error.errors(include_url=False):
         found += _problems(detail["type"], detail["loc"], detail["input"], detail.get("ctx", {}), model)
-    return found
+    unknown = [each for each in found if each.message == _UNKNOWN]
+    meant = {under(each.path.rpartition(".")[0], each.remedy.removeprefix("write ")) for each in unknown}
+    return [each for each in found if each.message != _MISSING or each.path not in meant]
 
 
 def with_rules(model: type[Model], data: Any, handler: ModelWrapValidatorHandler[Model], rules: list[Problem]) -> Model:
@@ -91,9 +94,9 @@ def _problems(
     field, parent, above = _declared(where, model)
     example = _example(where, field)
     if kind == "extra_forbidden":
-        return [Problem(path, "is not a known key", _instead_of(str(where[-1]), parent, above))]
+        return [Problem(path, _UNKNOWN, _instead_of(str(where[-1]), parent, above))]
     if kind == "missing":
-        return [Problem(path, "is missing", example)]
+        return [Problem(path, _MISSING, example)]
     if kind == "invalid_key":
         return [Problem(path, "has a key that is no text", "write the key in quotes")]
     if kind == "literal_error":

@@ -1,19 +1,25 @@
 """What `kumulus fit` asks of a manifest, and how it says the answer."""
 
+import argparse
 import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from kumulus.cli import which
+from kumulus.cli.errors import UserError
 from kumulus.extras.capture import probe
-from kumulus.extras.capture.commands.fit import Said, lines
+from kumulus.extras.capture.commands import fit
+from kumulus.extras.capture.commands.fit import Said, lines, plain
 from kumulus.extras.capture.dumps import FileRefused
 from kumulus.extras.capture.fit import FitAnswer, FitChange
-from kumulus.extras.capture.probe import Probe, ProbeVerdict, looked_at, unschedulable
+from kumulus.extras.capture.probe import Probe, ProbeVerdict, looked_at, taint_text, unschedulable
 from kumulus.extras.capture.raising import exceeded, lender
+from kumulus.host import installation
 
 SPEC: dict[str, Any] = {
     "priorityClassName": "high",
@@ -151,6 +157,34 @@ def test_the_answer_says_how_many_where_what_ends_it_and_what_helps(tmp_path: Pa
     ]
 
 
+FAKE = {"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"}
+
+
+def node(*taints: dict[str, str]) -> dict[str, Any]:
+    return {"spec": {"taints": [*taints]}}
+
+
+def test_the_taints_that_keep_pods_off_a_node_are_those_without_a_toleration() -> None:
+    worker, gpu = (
+        node(FAKE),
+        node(FAKE, {"key": "gpu", "effect": "NoExecute"}, {"key": "x", "effect": "PreferNoSchedule"}),
+    )
+    assert [taint_text(each) for each in WANTED.untolerated(worker)] == ["kwok.x-k8s.io/node=fake:NoSchedule"]
+    assert next(taint_text(each) for each in WANTED.untolerated(gpu)) == "gpu:NoExecute"
+    tolerant = replace(WANTED, spec={"tolerations": [{"key": "kwok.x-k8s.io/node", "operator": "Exists"}]})
+    assert tolerant.untolerated(worker) == ()
+    assert [taint_text(each) for each in tolerant.untolerated(gpu)] == ["gpu:NoExecute"]
+    assert tolerant.tolerating(tolerant.untolerated(gpu)).untolerated(gpu) == ()
+    assert WANTED.tolerating(WANTED.untolerated(worker)).spec["tolerations"] == [{**FAKE, "operator": "Equal"}]
+
+
+def test_a_taint_in_the_way_is_named_with_how_many_nodes_have_it() -> None:
+    taint = Counter({"kwok.x-k8s.io/node=fake:NoSchedule": 30})
+    refused = FitAnswer(ProbeVerdict(3, reason="0/30 nodes are available: x."), untolerated=taint)
+    assert lines("dev", WANTED, refused)[-1] == "  not tolerated: kwok.x-k8s.io/node=fake:NoSchedule of 30 nodes"
+    assert plain("dev", WANTED, refused)["untolerated"] == taint
+
+
 def quota(namespace: str, hard: dict[str, str], used: dict[str, str], **spec: Any) -> dict[str, Any]:
     metadata = {"namespace": namespace, "name": "quota"}
     return {"metadata": metadata, "spec": {"hard": hard, **spec}, "status": {"hard": hard, "used": used}}
@@ -189,6 +223,49 @@ def test_the_quota_with_the_most_to_spare_lends() -> None:
     assert lender(quotas, wanted) == "the quota quota of b"
     assert lender(quotas, {"pods": "6"}) is None
     assert lender(quotas, {"pods": "1", "requests.cpu": "1"}) is None
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["jbo.yaml"], "there is no file jbo.yaml; write job.yaml"),
+        (["job.yaml", "--on", "capp"], "capp is no capture: it has no stack.yaml; write cap"),
+        (["job.yaml", "--on", "else"], "else is no capture: it has no stack.yaml; write the path of one that is there"),
+    ],
+)
+def test_a_similar_file_or_capture_is_suggested(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("cap", "capps"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "cap" / "stack.yaml").touch()
+    write(tmp_path, workload("Job")).rename("job.yaml")
+    with pytest.raises(UserError, match=f"^{re.escape(said)}$"):
+        fit.run(asked(*words))
+
+
+def test_that_a_clone_stays_up_is_said_with_what_takes_it_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = which.Which("cap", "", "cap")
+    monkeypatch.setattr(fit, "_cluster", lambda _: found)
+    monkeypatch.setattr(fit, "ask", lambda *_, **__: answer(3))
+    monkeypatch.setattr(installation, "command", lambda: "kumulus")
+    job = str(write(tmp_path, workload("Job")))
+    assert fit.run(asked(job, "--on", "cap")) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        "cap stays up for the next question; `kumulus down cap` takes it down"
+    )
+    for words in (["--on", "cap", "--json"], ["-s", "cap"]):
+        fit.run(asked(job, *words))
+        assert "stays up" not in capsys.readouterr().out
+
+
+def asked(*words: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    fit.add_arguments(parser)
+    return parser.parse_args(words)
 
 
 def answer(fitted: int, reason: str = "") -> FitAnswer:

@@ -113,6 +113,17 @@ def test_a_key_is_suggested_as_the_file_has_it() -> None:
     assert told(form={"snapshot": "full"})["form"] == "is not a known key; write from"
 
 
+def test_of_a_misspelt_key_it_is_not_said_that_it_is_missing_too() -> None:
+    scales: list[dict[str, object]] = [{"workload": "work", "replica": 5}, {"workloads": "work"}]
+    found = told(workloads=[{"name": "work"}, {"nam": "x"}], timeline=[{"at": "1s", "scale": each} for each in scales])
+    assert {path: remedy for path, remedy in found.items() if "known" in remedy or "missing" in remedy} == {
+        "timeline[0].scale.replica": "is not a known key; write replicas",
+        "timeline[1].scale.replicas": "is missing; write replicas: 350",
+        "timeline[1].scale.workloads": "is not a known key; write workload",
+        "workloads[1].nam": "is not a known key; write name",
+    }
+
+
 def test_all_mistakes_are_told_at_once() -> None:
     found = told(workloads=[{"name": "A b"}, {"name": "c", "jobs": -1}], timeline=[{}], expect=[{}])
     assert found.keys() == {"workloads[0].name", "workloads[1].jobs", "timeline[0]", "expect[0]"}

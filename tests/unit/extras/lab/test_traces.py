@@ -381,6 +381,18 @@ def test_a_memory_column_may_have_its_unit_named(tmp_path: Path) -> None:
         read("csv", [OWN_COLUMNS], tmp_path, {"memory": "mem_gb:Gib"})
 
 
+def test_all_mistakes_in_the_named_columns_are_said_at_once(tmp_path: Path) -> None:
+    with pytest.raises(LabError) as refused:
+        read("csv", [OWN_COLUMNS], tmp_path, {"arrival": "arival", "memory": "mem_gib:GB", "cpu": "kernels"})
+    unit, *columns = str(refused.value).replace(f"{tmp_path}/", "").splitlines()
+    assert unit == "--columns memory=mem_gib:GB: 'GB' is no unit; write one of B, Ki, Mi, Gi, Ti, k, M, G, T"
+    assert sorted(columns) == [
+        "  file-0 has no column arival: did you mean arrival?",
+        "  file-0 has no column kernels: it has arrival, duration, gpus, cpus, mem_gb, user",
+        "  file-0 has no column mem_gib: did you mean mem_gb?",
+    ]
+
+
 def test_columns_that_are_not_read_are_named(tmp_path: Path) -> None:
     lines = said_of(tmp_path, OWN_COLUMNS, {"cpu": "cpus"})
     assert "not used   mem_gb; to use a column, name it with --columns KEY=HEADING" in lines

@@ -291,6 +291,8 @@ def test_a_pod_that_is_not_there_and_a_run_without_decisions_are_refused_in_word
     run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert "nothing is known of a pod none; the run's end: " in refusal(capsys, run, "none")
+    for wrong, right in (("workb", "work-b"), ("ns-1/worka", "work-a"), ("wrok", "work"), ("hgue", "huge")):
+        assert refusal(capsys, run, wrong).endswith(f"\n  Did you mean {right}?\n")
     (run / "scheduler" / NAME).unlink()
     assert "Write why: true in the experiment's file" in refusal(capsys, run, "last")
 
@@ -336,6 +338,7 @@ def test_of_a_scheduler_that_logs_no_decisions_it_says_why_pods_waited(
         "           1  of its pods were evicted for others",
     ]
     assert "nothing is known of a pod or job other; the run's end: " in refusal(capsys, tmp_path, "other")
+    assert refusal(capsys, tmp_path, "trian").endswith("\n  Did you mean train?\n")
 
 
 def _of(what: tuple[EventKind, int], pod: int) -> tuple[int, int, int, int]:

@@ -84,10 +84,12 @@ def clone(capture: Path, name: str) -> Put:
 
 def _require_capture(capture: Path) -> None:
     from kumulus.extras.capture.writing import STACK, WORKLOAD
+    from kumulus.stackfile.location import other_path
 
     for file in (STACK, WORKLOAD):
         if not (capture / file).is_file():
-            raise UserError(f"{capture} is no capture: it has no {file}")
+            remedy = other_path(capture, lambda each: (each / STACK).is_file())
+            raise UserError(f"{capture} is no capture: it has no {file}; {remedy}")
 
 
 def _bring_up(capture: Path, name: str) -> None:

@@ -25,6 +25,7 @@ from kumulus.cli import project, stack, which
 from kumulus.cli.errors import UserError
 from kumulus.extras.capture.commands import capture, catching_up, clone
 from kumulus.host import installation, interrupts
+from kumulus.model.words import counted
 
 if TYPE_CHECKING:
     from kumulus.extras.capture.fit import FitAnswer
@@ -83,6 +84,9 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(str(error)) from None
     text = json.dumps(plain(found.label, wanted, answer), indent=2) if args.json else ""
     print(text or "\n".join(lines(found.label, wanted, answer)))
+    if args.on is not None and not args.json:
+        end = f"`{installation.command()} down {found.stack}`"
+        print(f"{found.stack} stays up for the next question; {end} takes it down")
     return 0 if answer.verdict.all_fit else 1
 
 
@@ -94,6 +98,8 @@ def lines(name: str, wanted: Probe, answer: FitAnswer) -> list[str]:
     if verdict.all_fit:
         return found
     found.append(f"  limit: {verdict.reason or 'the scheduler does not say'}")
+    taints = answer.untolerated.most_common(_LONGEST)
+    found += [f"  not tolerated: {taint} of {counted(number, 'node')}" for taint, number in taints]
     found += [f"  to fit all: {change.what}" for change in answer.changes]
     found += [f"  tried: {each}" for each in answer.tried]
     return found
@@ -109,6 +115,7 @@ def plain(name: str, wanted: Probe, answer: FitAnswer) -> dict[str, object]:
         "fitted": verdict.fitted,
         "byGroup": dict(answer.groups.most_common()),
         "limit": verdict.reason,
+        "untolerated": dict(answer.untolerated.most_common()),
         "changes": [change.what for change in answer.changes],
         "tried": answer.tried,
     }
@@ -126,9 +133,12 @@ def ask(found: which.Which, wanted: Probe, capture: Path | None, *, changes: boo
 
 def _wanted(args: argparse.Namespace) -> Probe:
     from kumulus.extras.capture import probe
+    from kumulus.stackfile.location import other_path
 
     try:
         return probe.read(args.workload, args.count)
+    except FileNotFoundError:
+        raise UserError(f"there is no file {args.workload}; {other_path(args.workload)}") from None
     except OSError as error:
         raise UserError(f"{args.workload}: {error.strerror or error}") from None
 

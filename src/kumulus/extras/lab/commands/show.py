@@ -14,7 +14,7 @@ from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.offline.recorded import FragmentationState, RunFragmentation, fragmentation
 from kumulus.extras.lab.report.files import HISTORY, find, os_errors_explained, report_at
 from kumulus.extras.lab.report.model import FILE
-from kumulus.extras.lab.report.why import Decided, explained, named, read, sums, waits, waits_of
+from kumulus.extras.lab.report.why import Decided, explained, like, named, read, sums, waits, waits_of
 from kumulus.extras.watch.history.document import History, HistoryError, load
 from kumulus.host import files
 from kumulus.model.durations import seconds
@@ -190,10 +190,9 @@ def _as_decided(decided: Decided, args: argparse.Namespace) -> tuple[dict[str, A
     if pod is None:
         dropped = sum(each.dropped for each in decided.totals)
         more = f"; {dropped} bindings were not kept, as the file had reached its limit" if dropped else ""
-        raise UserError(
-            f"nothing is known of a pod {args.pod}{more}{_end(args)}\n"
-            "  `kumulus experiment why RUN` counts the known pods"
-        )
+        near = like([*kept, *waiting], args.pod)
+        remedy = f"Did you mean {near}?" if near else "`kumulus experiment why RUN` counts the known pods"
+        raise UserError(f"nothing is known of a pod {args.pod}{more}{_end(args)}\n  {remedy}")
     if pod not in kept:
         return {"pod": pod, "reason": waiting[pod]}, [f"{pod} was never bound", f"  {waiting[pod]}"]
     column = decided.columns.get(pod)
@@ -213,10 +212,9 @@ def _as_said(args: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
     history = history_of(str(file), args.results, 1)
     found = waits(history) if args.pod is None else waits_of(history, args.pod)
     if found is None:
-        raise UserError(
-            f"nothing is known of a pod or job {args.pod}{_end(args)}\n"
-            "  `kumulus experiment why RUN` says why they waited"
-        )
+        near = like((str(each[0]) for each in [*history.pods, *history.jobs]), args.pod)
+        remedy = f"Did you mean {near}?" if near else "`kumulus experiment why RUN` says why they waited"
+        raise UserError(f"nothing is known of a pod or job {args.pod}{_end(args)}\n  {remedy}")
     document, lines = found
     several = len([*directory.glob(HISTORY.format("*"))]) > 1
     which = f" in repetition {repetition} (others: --repetition N)" if several else ""

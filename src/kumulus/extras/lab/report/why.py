@@ -17,6 +17,7 @@ from kumulus.extras.schedulers.decisions import document
 from kumulus.extras.schedulers.decisions.document import Decision, DecisionTotals
 from kumulus.extras.watch.history.document import History, HistoryEvent
 from kumulus.extras.watch.history.words import EventKind, Status
+from kumulus.model.names import suggest
 
 NOT_ASKED = "kube-scheduler asked no extender"
 _SHOWN = 10
@@ -194,6 +195,12 @@ def named(pods: Iterable[str], wanted: str) -> str | None:
         shown = ", ".join(found[:_SHOWN]) + (" …" if len(found) > _SHOWN else "")
         raise LabError(f"{len(found)} pods begin with {wanted}: {shown}\n  Write more of it, or --repetition N")
     return found[0] if found else None
+
+
+def like(names: Iterable[str], wanted: str) -> str | None:
+    """The pod or job that a misspelt name most likely means; a pod's job is its name without the last part."""
+    found = dict.fromkeys(each.rpartition("/")[2] for each in names)
+    return suggest(wanted.rpartition("/")[2], filter(None, [*(each.rpartition("-")[0] for each in found), *found]))
 
 
 def _name(pod: str) -> str:

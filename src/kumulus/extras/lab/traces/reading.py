@@ -150,11 +150,7 @@ def rows(
         named: the headings, for a file that has none of its own.
     """
     found = list(named) or headings(file)
-    for heading in needed:
-        if heading not in found:
-            near = suggest(heading, found)
-            remedy = f"did you mean {near}?" if near else f"it has {', '.join(found[:12])}"
-            raise LabError(f"{file} has no column {heading}: {remedy}")
+    refuse([*lacks(file, needed, found)])
     for place, (line, cells) in enumerate(_records(file)):
         if not place and not named:
             continue
@@ -163,6 +159,21 @@ def rows(
             notes.reject(file, line, f"has {len(cells)} cells, not {len(found)}")
             continue
         yield line, TraceRow(dict(zip(found, cells, strict=True)), line)
+
+
+def lacks(file: Path, needed: Iterable[str], found: Sequence[str]) -> Iterator[str]:
+    """Each heading that has to be in a file and is not, with what it may mean."""
+    for heading in needed:
+        if heading not in found:
+            near = suggest(heading, found)
+            remedy = f"did you mean {near}?" if near else f"it has {', '.join(found[:12])}"
+            yield f"{file} has no column {heading}: {remedy}"
+
+
+def refuse(wrong: Sequence[str]) -> None:
+    """Refuse a file for all that is wrong with it at once, if anything is."""
+    if wrong:
+        raise LabError("\n  ".join(wrong))
 
 
 def made(items: Iterable[tuple[int, In]], make: Callable[[In], Out], file: Path, notes: TraceNotes) -> Iterator[Out]:

@@ -15,7 +15,7 @@ from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.trace import MOST_GPUS
 from kumulus.extras.lab.file.workload import MOST_WORKERS
 from kumulus.extras.lab.policies.nodes import WHOLE_GPU
-from kumulus.extras.lab.traces.reading import BadRow, TraceNotes, TraceRow, headings, made, rows
+from kumulus.extras.lab.traces.reading import BadRow, TraceNotes, TraceRow, headings, lacks, made, refuse, rows
 from kumulus.extras.lab.traces.task import Format, TraceContents, TraceTask, exactly
 from kumulus.model.names import suggest
 from kumulus.model.quantity import NANO, QuantityError, parse
@@ -33,16 +33,17 @@ def read(files: Sequence[Path], notes: TraceNotes, named: Mapping[str, str]) -> 
         if key not in COLUMNS:
             near = suggest(key, COLUMNS)
             raise LabError(f"--columns has no {key}: {f'did you mean {near}?' if near else ', '.join(COLUMNS)}")
-    there = headings(files[0])
+    there, wrong = headings(files[0]), list[str]()
     columns = {key: key for key in COLUMNS if key in there} | dict(named)
     unit = ""
     if (memory := columns.get("memory", "")) not in there and ":" in memory:
         columns["memory"], _, unit = memory.rpartition(":")
         if unit not in _UNITS:
-            raise LabError(f"--columns memory={memory}: {unit!r} is no unit; write one of {', '.join(_UNITS)}")
+            wrong.append(f"--columns memory={memory}: {unit!r} is no unit; write one of {', '.join(_UNITS)}")
     if "arrival" not in columns:
         remedy = f"write --columns arrival=HEADING; it has {', '.join(there[:12])}"
-        raise LabError(f"{files[0]} has no column arrival: {remedy}")
+        wrong.append(f"{files[0]} has no column arrival: {remedy}")
+    refuse([*wrong, *lacks(files[0], columns.values(), there)])
     notes.unused = [heading for heading in there if heading not in columns.values()]
     found = rows(files[0], notes, list(columns.values()))
     return TraceContents([], made(found, lambda row: _task(row, columns, unit), files[0], notes))
