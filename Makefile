@@ -11,16 +11,10 @@ EVERY_STACK := --with kubectl --with pulumi-resource-kubernetes
 # Tools that not every machine has, and that tests of what is measured or of clusters elsewhere need.
 MEASURING := $(EVERY_STACK) --with observability --with kwok-charts --with helm
 
-# What a change of the core is likely to break, on real control planes. Tests of clusters wait, and unit tests compute: they
-# come in turn, so that one worker computes while the other waits, and last come small files, so that both end together.
-e2e = $(foreach name,$(1),tests/e2e/test_$(name).py)
-integration = $(foreach name,$(1),tests/integration/test_$(name).py)
-LAB := tests/unit/extras/lab
-CORE := $(call e2e,faults) tests/unit/cli \
-  $(call e2e,repair first_run changes drift) $(wildcard $(LAB)/test_[a-r]*.py) \
-  $(call integration,kwok_runtime) $(wildcard $(LAB)/test_[s-z]*.py) $(filter-out %.py,$(wildcard $(LAB)/[a-z]*)) \
-  $(call e2e,bad_input lifecycle) $(filter-out $(LAB),$(wildcard tests/unit/extras/[a-z]*)) \
-  $(call integration,node_pool faults resource_slices) $(filter-out %/cli %/extras %.py,$(wildcard tests/unit/[a-z]*))
+# What a change of the core is likely to break, on real control planes.
+CORE := tests/unit \
+  $(foreach name,bad_input changes drift faults first_run lifecycle repair,tests/e2e/test_$(name).py) \
+  $(foreach name,faults kwok_runtime node_pool resource_slices,tests/integration/test_$(name).py)
 # Kind, federations, autoscalers, experiments, other versions of Kubernetes, the pages' commands, samples of soak ...
 REST = $(filter-out $(CORE),$(wildcard tests/e2e/test_*.py tests/integration/test_*.py)) tests/soak
 

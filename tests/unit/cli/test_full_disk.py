@@ -140,4 +140,4 @@ def test_what_stops_a_clone_is_not_said_of_the_workload(
         f"error: {tmp_path / 'stacks' / 'Pulumi.capture.yaml'}: not a directory\n"
     )
     assert main(["fit", "none.yaml", "--on", "capture"]) == 1
-    assert capsys.readouterr().err == "error: none.yaml: No such file or directory\n"
+    assert capsys.readouterr().err == "error: there is no file none.yaml; write the path of one that is there\n"

@@ -108,4 +108,5 @@ def test_whether_a_workload_fits() -> None:
         "limit": "too many",
         "changes": ["1 more node"],
         "tried": [],
+        "untolerated": {},
     }
