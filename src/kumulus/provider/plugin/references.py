@@ -85,6 +85,7 @@ class RemoteCluster:
     outputs: dict[str, Any]
     groups: list[Any] = field(default_factory=list)
     faults: list[Any] = field(default_factory=list)
+    namespaces: dict[str, str] = field(default_factory=dict)
     prefix: str = ""
 
     @property
