@@ -73,10 +73,10 @@ def clusters() -> list[FoundCluster]:
 
 def _found(folder: Path, pids: Sequence[int], nodes: int | None) -> FoundCluster:
     from kumulus.host import processes
-    from kumulus.runtimes.place import Place, stack_and_program
+    from kumulus.runtimes.place import Place
 
     user, memory = processes.user_and_memory(pids)
-    stack, program = stack_and_program(Place(folder).note().get("owner", ""))
+    stack, program = Place(folder).made_by()
     return FoundCluster(folder, stack, program, user, len(pids), memory, nodes)
 
 

@@ -16,7 +16,7 @@ from kumulus.host.installation import pulumi_home
 from kumulus.host.pulumi_project import PulumiProject
 from kumulus.runtimes import registry
 from kumulus.runtimes.descriptor import KUBECONFIG_FILE
-from kumulus.runtimes.place import Place, stack_and_program
+from kumulus.runtimes.place import Place
 
 _QUICKSTART = "quickstart"
 
@@ -88,7 +88,7 @@ def _elsewhere(name: str, project: PulumiProject) -> str:
     from kumulus.host import processes
 
     for directory in sorted(processes.with_directories("clusters")):
-        stack, program = stack_and_program(Place(directory).note().get("owner", ""))
+        stack, program = Place(directory).made_by()
         if name in (directory.name, stack) and stack and Path(program).resolve() != project.root.resolve():
             return f"\n  A cluster {directory.name} of another project is up; to take it down: {_down(stack, program)}"
     return ""

@@ -13,7 +13,7 @@ from kumulus.host import pulumi_project
 from kumulus.host.pulumi_project import PulumiProject
 from kumulus.model.names import default_cluster_name
 from kumulus.model.words import listed
-from kumulus.runtimes.place import Place, stack_and_program
+from kumulus.runtimes.place import Place
 
 _SHOWN = 12
 # A `name:` that is not the first key of a list item, as the name of a group or an add-on usually is.
@@ -129,7 +129,7 @@ def _made(here: PulumiProject, stack: str) -> list[str]:
     """The names of the clusters that are there and have notes of a stack of the project as their owner."""
     found, known = [], project.clusters_directory()
     for place in map(Place, sorted(known.iterdir()) if known.is_dir() else []):
-        of, program = stack_and_program(place.note().get("owner", ""))
+        of, program = place.made_by()
         if of != stack.rpartition("/")[2] or not program or place.removed():
             continue
         theirs = pulumi_project.find(Path(program))

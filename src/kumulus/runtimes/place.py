@@ -69,6 +69,10 @@ class Place:
         """Return our note, or {} when it is missing or cannot be read."""
         return version.unstamped(self._written())
 
+    def made_by(self) -> tuple[str, str]:
+        """The stack's name, and the directory of its program; empty where our note does not say."""
+        return stack_and_program(self.note().get("owner", ""))
+
     def _written(self) -> dict[str, str]:
         try:
             content = json.loads(self.note_file.read_text())
