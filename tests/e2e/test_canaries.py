@@ -3,9 +3,10 @@
 import base64
 import json
 import os
+import re
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from tests.support.project import Project, Result
 
 pytestmark = pytest.mark.e2e
 VERBOSE = ("-d", "--logtostderr", "-v=9")
+# Pulumi's engine, from 3.247 on, masks no secret in these lines, which it writes from -v=9 on: docs/security.md says so.
+PROPERTY = re.compile(r'^.*"msg":"(?:M|Unm)arshaling property for RPC\[.*\n?', re.MULTILINE)
 TENANTS = 10
 WORD = "$WORD0"
 
@@ -34,8 +37,11 @@ class Planted:
     seen: list[birds.Watch] = field(default_factory=list)
 
     def pulumi(self, *arguments: str) -> Result:
+        """Run it; what it said, but for the lines of the engine about each property."""
         with birds.watched(self.canaries, [self.temporary]) as seen:
-            result = self.project.pulumi(*arguments)
+            whole = self.project.pulumi(*arguments)
+        result = replace(whole, stdout=PROPERTY.sub("", whole.stdout), stderr=PROPERTY.sub("", whole.stderr))
+        assert (result != whole) == ("-v=9" in arguments)
         self.said.append(result)
         self.seen.append(seen)
         return result
@@ -123,8 +129,8 @@ def test_nothing_is_said_of_them_in_previews_updates_and_debug_logs(planted: Pla
     for name, each in json.loads(shown.stdout).items():
         [user] = yaml.safe_load(each["kubeconfig"])["users"]
         planted.canaries.also(f"token of {name}", user["user"]["token"])
-    # Pulumi's engine and SDK tell outputs in their debug log as they are, as docs/security.md says.
-    debug = [result for result in planted.said if "Marshaling property" in result.text]
+    # Pulumi's SDK tells outputs in its debug log as they are, as docs/security.md says.
+    debug = [result for result in planted.said if "debug: register resource outputs prepared" in result.text]
     for result in [*planted.said, planted.pulumi("refresh", "--yes"), planted.pulumi("stack", "output")]:
         tokens = {kind for kind in planted.canaries.found_in(result.text.encode()) if kind.startswith("token of ")}
         assert planted.canaries.found_in(result.text.encode()) == tokens
