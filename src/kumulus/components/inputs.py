@@ -127,6 +127,12 @@ def later(value: Any) -> dict[Where, Any]:
     return {}
 
 
+def known_part(value: Any) -> Any:
+    """A value without the parts that are known later; None if it is one."""
+    places = later(value)
+    return None if () in places else without(value, places)
+
+
 def without(value: Any, places: Mapping[Where, Any]) -> Any:
     """A value without the given parts, which are known later."""
     if not isinstance(value, Mapping) or not places:

@@ -168,7 +168,7 @@ async def test_wrong_arguments_are_told_with_their_paths(plugin: Any, monitor: M
     made = await plugin.Construct(asked(monitor, "KwokCluster", "fleet"))
     wrong = {"instanceType": "nonesuch", "nonsense": 1}
     told = await invalid(group(plugin, monitor, made.urn, "a100", **wrong))
-    assert told == {"nonsense": told["nonsense"]}
+    assert set(told) == {"nonsense", "instanceType"}
     assert told["nonsense"].startswith("is not a known argument; ")
     told = await invalid(group(plugin, monitor, made.urn, "a100", zones={"use1": -1}, instanceType="nonesuch"))
     assert set(told) == {"zones.use1", "instanceType"}
