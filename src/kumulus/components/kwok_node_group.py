@@ -14,6 +14,7 @@ from kumulus.components.inputs import CheckedInputs, known_part, problems_explai
 from kumulus.components.mistakes import collected
 from kumulus.components.resources import ClusterLike, InCluster, depended_on
 from kumulus.model.errors import Where, path_text
+from kumulus.model.names import node_name
 from kumulus.model.pool_form import pool_to_properties
 from kumulus.model.pools import Pool
 from kumulus.stackfile.expand import pools as expand
@@ -115,6 +116,9 @@ class KwokNodeGroup(pulumi.ComponentResource):
                 spec = ClusterSpec.checked({"nodeGroups": [_group(resource_name, args)]})
                 cluster = args["cluster"]
                 expanded = expand(spec, cluster.cluster_name, kubelet=cluster.kubelet)
+            for pool, other in _of_one_name(expanded, cluster.groups):
+                message = f"makes the same node names as the group {other}, such as {node_name(pool.name, 0)}"
+                wrong.add(path_text(("zones", pool.zone)), message, "rename one of the two groups or zones")
             metadata = CheckedInputs(MetadataSpec, source, {key: args.get(key) for key in _METADATA}, {})
         found = [replace(pool, shards=args.get("shards") or 1) for pool in expanded]
         further = {pool.name: _known_later(metadata, pool, source) for pool in found}
@@ -175,6 +179,13 @@ def _of_no_zone(args: Mapping[str, Any]) -> list[Where]:
     if known is None:
         return []
     return [(argument, zone) for argument, zones in by_zone.items() for zone in zones if zone not in known]
+
+
+def _of_one_name(pools: Sequence[Pool], groups: Sequence[object]) -> list[tuple[Pool, str]]:
+    """Pools that are called like one of another group, each with that."""
+    # Not by attribute, which a group with mistakes has not.
+    there = {pool.name: pool.group for group in groups for pool in vars(group).get("pools", ())}
+    return [(pool, there[pool.name]) for pool in pools if there.get(pool.name, pool.group) != pool.group]
 
 
 def _group(name: str, args: KwokNodeGroupArgs) -> dict[str, Any]:
