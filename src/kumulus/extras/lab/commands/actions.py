@@ -21,6 +21,7 @@ _COLUMNS = {
     "run_id": "RUN",
     "label": "LABEL",
     "experiment": "EXPERIMENT",
+    "stack": "STACK",
     "scheduler": "SCHEDULER",
     "status": "STATUS",
     "timestamp": "WHEN",
@@ -112,18 +113,22 @@ def history(args: argparse.Namespace) -> int:
 
 
 def show(args: argparse.Namespace) -> int:
-    """List the runs."""
+    """List the runs, or those on a stack's cluster."""
+    every_run = manifest(args.results)
+    runs = [run for run in every_run if not args.stack or run.get("stack") == args.stack]
     if args.json:
-        print(json.dumps(manifest(args.results), indent=2))
+        print(json.dumps(runs, indent=2))
         return 0
-    runs = manifest(args.results)
-    columns = [column for column in _COLUMNS if column != "label" or any(run.get(column) for run in runs)]
+    if not runs:
+        others = sorted({str(run["stack"]) for run in every_run if run.get("stack")})
+        there = f"; there are runs of {', '.join(others)}" if args.stack and others else ""
+        print(f"no runs{f' of {args.stack}' if args.stack else ''} in {args.results}{there}")
+        return 0
+    stacks = {run.get("stack") for run in runs}
+    without = {"label": not any(run.get("label") for run in runs), "stack": len(stacks) < 2}
+    columns = [column for column in _COLUMNS if not without.get(column)]
     rows = [[_COLUMNS[column] for column in columns]]
-    rows += [[str(run.get(column, "-")) for column in columns] for run in runs]
-    if len(rows) == 1:
-        print(f"no runs in {args.results}")
-        return 0
-    print(aligned(rows))
+    print(aligned([*rows, *([str(run.get(column) or "-") for column in columns] for run in runs)]))
     return 0
 
 
