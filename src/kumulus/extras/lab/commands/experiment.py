@@ -66,6 +66,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _alternating(ab)
     check = commands.add_parser("check", help="report mistakes in experiment files without running them")
     check.add_argument("files", type=Path, nargs="+", metavar="FILE", help="experiment and sweep files")
+    check.add_argument("-s", "--stack", help="the stack that experiments are to run on (default: the file's)")
+    which.add_option(check)
     listed = commands.add_parser("list", help="list the runs")
     listed.add_argument("-s", "--stack", help="only those on a stack's cluster")
     listed.add_argument("--json", action="store_true", help="for programs")
