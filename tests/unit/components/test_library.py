@@ -499,6 +499,27 @@ def test_a_mistake_is_told_with_the_argument_and_the_remedy(
 
 
 @pytest.mark.parametrize(
+    ("component", "arguments", "remedy"),
+    [
+        (KwokNodeGroup, {"zones": {"a": 1}, "instance_type": "none"}, "write the shape as capacity"),
+        (
+            KwokNodeGroup,
+            {**ZONE, "resource_slices": {"count": 1}},
+            "write gpu_product: NVIDIA-H100-80GB-HBM3, or resource",
+        ),
+        (Fault, {"kind": "price-change"}, "write price_factor: 2 for twice the price"),
+        (
+            EmulatedCluster,
+            {"spec": {"nodeGroups": [{"name": "g", "instanceType": "x"}]}},
+            "shape as nodeTemplate.capacity",
+        ),
+    ],
+)
+def test_a_remedy_has_the_names_of_the_arguments(component: Any, arguments: dict[str, Any], remedy: str) -> None:
+    assert remedy in told(component, **arguments)
+
+
+@pytest.mark.parametrize(
     ("component", "arguments", "places"),
     [
         (KwokNodeGroup, {"zones": {"a": -1}, "capacity": {"cpu": "x", "pods": "1"}}, "capacity.cpu zones.a"),
