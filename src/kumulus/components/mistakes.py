@@ -109,10 +109,10 @@ def collected(kind: type[Component]) -> type[Component]:
         mistakes.name(kind, args[0] if args else kwargs.get("resource_name", ""), kwargs.get("opts"), sys._getframe(1))
         try:
             construct(self, *args, **kwargs)
-        except UserMistake as mistake:
-            mistakes.add(mistake)
-            _leave_out(mistakes, self, *args, **kwargs)
-        except Mistakes:
+        except (UserMistake, Mistakes) as mistake:
+            if isinstance(mistake, UserMistake):
+                mistakes.add(mistake)
+            # Its own constructor asked a component that has mistakes; the program goes on.
             mistakes.ended_by = ""
             _leave_out(mistakes, self, *args, **kwargs)
         finally:
