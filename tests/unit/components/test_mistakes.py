@@ -7,6 +7,7 @@ import pulumi
 import pytest
 
 from kumulus import EmulatedCluster, Fault, KwokCluster, KwokNodeGroup, Tenant
+from kumulus.components import mistakes
 from tests.support.program import run
 from tests.unit.components.test_library import CAPACITY, POOL
 
@@ -159,6 +160,15 @@ def test_one_name_may_be_of_several_kinds_and_have_parents_of_several() -> None:
         KwokNodeGroup("gpu", cluster=KwokCluster("gpu", opts=other), opts=other, **RIGHT)
 
     assert list(run(program, preview=True).of_type(POOL)) == ["gpu-a"]
+
+
+def test_a_program_ends_as_it_should_whichever_component_is_the_first_with_a_mistake(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[bool] = []
+    monkeypatch.setattr(mistakes, "end_with_engine_if_its_program", lambda: asked.append(True))
+    said(lambda: KwokCluster("dev", heartbeat_factor=0))
+    assert asked == [True]
 
 
 def test_each_run_of_a_process_has_its_own_mistakes() -> None:
