@@ -190,7 +190,9 @@ def _config(file: Path, shown: str) -> dict[str, Any]:
         document = read_stack_file(file, shown)
     except SpecError as error:
         raise UserError(str(error)) from None
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError:
+        raise UserError(f"{shown} is not a text in UTF-8\n  Save it as one") from None
+    except OSError as error:
         raise UserError(f"{shown} cannot be read: {error}") from None
     config = document.get("config") if isinstance(document, dict) else None
     return config if isinstance(config, dict) else {}

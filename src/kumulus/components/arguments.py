@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import sys
-from collections.abc import Awaitable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from types import NoneType, UnionType
@@ -18,7 +20,7 @@ from typing import Annotated, Any, ForwardRef, Required, Union, get_args, get_or
 
 import pulumi
 
-from kumulus.components.engine import user_error
+from kumulus.components.engine import UserMistake, user_error
 from kumulus.components.inputs import later
 from kumulus.model.checks import unknown_key_remedy
 from kumulus.model.errors import Problem, SpecError, path_text, shown
@@ -86,23 +88,57 @@ def outputs(component: type) -> tuple[Argument, ...]:
     return tuple(found.values())
 
 
-def check(args: Mapping[str, Any], arguments: type, source: str) -> None:
-    """Report arguments that are unknown or missing, and outputs where a plain value is needed.
+@dataclass(frozen=True)
+class Checked:
+    """What is wrong with the arguments of one component, collected while they are looked at."""
+
+    problems: list[Problem]
+    of: Collection[str]
+    """The arguments that are wrong, missing, or were meant by unknown ones: nothing follows from them."""
+
+    def add(self, argument: str, message: str, remedy: str) -> None:
+        """Report one more."""
+        self.problems.append(Problem(argument, message, remedy))
+
+    @contextmanager
+    def also(self) -> Iterator[None]:
+        """Collect what the block finds wrong; it ends at the first use of an argument that is not there."""
+        try:
+            yield
+        except pulumi.RunError as error:
+            if isinstance(error, UserMistake):
+                self.problems.extend(each for each in error.problems if not self._follows(each))
+            # Otherwise, a component that this one needs has mistakes.
+            elif not self.problems:
+                raise
+        except KeyError as absent:
+            if absent.args[0] not in self.of:
+                raise
+
+    def _follows(self, problem: Problem) -> bool:
+        return bool(self.of) and _top(problem.path) in {"", *self.of}
+
+
+@contextmanager
+def checked(args: Any, arguments: type, source: str) -> Iterator[Checked]:
+    """Report arguments that are unknown or missing, outputs where a plain value is needed, and what the block finds.
 
     Args:
+        args: the arguments of the call; those that are wrong are taken out, so that the block does not see them.
         source: the component and the resource's name, ``HelmAddon metrics``.
 
     Raises:
-        pulumi.RunError: there are some; lists all of them.
+        pulumi.RunError: there are mistakes; lists all of them.
     """
     known = {each.name: each for each in described_arguments(arguments)}
     wrong = [
         Problem(name, "is not a known argument", unknown_key_remedy(name, known)) for name in args if name not in known
     ]
+    meant = [name for each in wrong if (name := each.remedy.removeprefix("write ")) not in args]
     wrong += [
         Problem(name, "is missing", f"write {name}=…: {each.doc.splitlines()[0]}")
         for name, each in known.items()
-        if each.required and args.get(name) is None
+        if each.required and args.get(name) is None and name not in meant
     ]
     wrong += [
         Problem(path_text((name, *map(str, place))), "is an output, known too late: resources follow from it", _PLAIN)
@@ -115,8 +151,27 @@ def check(args: Mapping[str, Any], arguments: type, source: str) -> None:
         for name, value in args.items()
         if name in known and (kind := _mistyped(known[name], value))
     ]
-    if wrong:
-        raise user_error(SpecError(wrong, source))
+    names = {_top(each.path) for each in wrong}
+    for name in names & set(args):
+        del args[name]
+    found = Checked(wrong, {*names, *meant})
+    with found.also():
+        yield found
+    if found.problems:
+        raise user_error(SpecError(dict.fromkeys(found.problems), source))
+
+
+def _top(path: str) -> str:
+    """The argument that a path begins with."""
+    return re.split(r"[.\[]", path)[0]
+
+
+def _is_group(value: Any) -> bool:
+    try:
+        return hasattr(value, "pools")
+    except pulumi.RunError:
+        # One with mistakes, which says so.
+        return True
 
 
 def _mistyped(argument: Argument, value: Any) -> str:
@@ -126,7 +181,7 @@ def _mistyped(argument: Argument, value: Any) -> str:
             "" if value is None or hasattr(value, "cluster_name") else "the component of a cluster, such as KwokCluster"
         )
     if argument.name == "node_groups" and isinstance(value, Sequence):
-        return "" if all(hasattr(each, "pools") for each in value) else "a list of KwokNodeGroup components"
+        return "" if all(map(_is_group, value)) else "a list of KwokNodeGroup components"
     kind = get_origin(argument.type) or argument.type
     if value is None or not argument.plain or argument.section or kind not in _KINDS:
         return ""

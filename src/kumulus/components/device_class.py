@@ -6,7 +6,7 @@ from typing import Any, Required, TypedDict, Unpack
 
 import pulumi
 
-from kumulus.components.arguments import check
+from kumulus.components.arguments import checked
 from kumulus.components.inputs import CheckedInputs
 from kumulus.components.mistakes import collected
 from kumulus.components.resources import ClusterLike, KubernetesObject, depended_on
@@ -38,9 +38,9 @@ class DeviceClass(pulumi.ComponentResource):
         self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[DeviceClassArgs]
     ) -> None:
         source = f"DeviceClass {resource_name}"
-        check(args, DeviceClassArgs, source)
-        values = {"driver": args.get("driver"), "deviceClass": args.get("class_name") or resource_name}
-        found = CheckedInputs(ResourceSlices, source, values, {"deviceClass": "class_name"})
+        with checked(args, DeviceClassArgs, source):
+            values = {"driver": args.get("driver"), "deviceClass": args.get("class_name") or resource_name}
+            found = CheckedInputs(ResourceSlices, source, values, {"deviceClass": "class_name"})
         super().__init__("kumulus:index:DeviceClass", resource_name, None, opts)
         cluster, name = args["cluster"], found.plain.device_class
         spec = device_class_spec(_expression(found["driver"], name), args.get("extended_resource_name", ""))

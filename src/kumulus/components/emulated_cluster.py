@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Required, TypedDict, Unpack, o
 import pulumi
 
 from kumulus.components import engine
-from kumulus.components.arguments import SectionOf, check
+from kumulus.components.arguments import SectionOf, checked
 from kumulus.components.described_cluster import control_plane
 from kumulus.components.fault import Fault
 from kumulus.components.inputs import problems_explained
@@ -351,8 +351,7 @@ def _loaded(resource_name: str, args: Mapping[str, Any], base: Path) -> LoadedSt
         pulumi.RunError: there are mistakes; lists all of them.
     """
     source = f"EmulatedCluster {resource_name}"
-    check(args, EmulatedClusterArgs, source)
-    with problems_explained(source, {"": "spec"}):
+    with checked(args, EmulatedClusterArgs, source), problems_explained(source, {"": "spec"}):
         loaded = load({"cluster": {"name": default_cluster_name(resource_name), **args["spec"]}}, resource_name, base)
     for notice in loaded.notices:
         pulumi.log.warn(str(notice))

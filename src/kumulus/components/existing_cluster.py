@@ -8,9 +8,9 @@ from typing import Any, Unpack
 
 import pulumi
 
-from kumulus.components.arguments import check
+from kumulus.components.arguments import checked
 from kumulus.components.control_plane import ControlPlane, ControlPlaneArgs
-from kumulus.components.inputs import CheckedInputs, refused
+from kumulus.components.inputs import CheckedInputs
 from kumulus.components.kwok_plan import KwokPlan
 from kumulus.components.mistakes import collected
 from kumulus.model import needs
@@ -44,15 +44,16 @@ class ExistingCluster(ControlPlane):
         self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[ExistingClusterArgs]
     ) -> None:
         source = f"ExistingCluster {resource_name}"
-        check(args, ExistingClusterArgs, source)
-        wanted = list(args.get("needs") or ())
-        if unknown := [each for each in wanted if each not in needs.NEEDS]:
-            raise refused(source, "needs", f"has {shown(unknown[0])}", f"write some of {', '.join(needs.NEEDS)}")
-        name = CheckedInputs(
-            ClusterSpec, source, {"name": args.get("cluster_name") or resource_name}, {"name": "cluster_name"}
-        ).plain.name
-        values = {key: args.get(key) for key in ("kubeconfig", "context")}
-        found = CheckedInputs(Existing, source, values, {})
+        with checked(args, ExistingClusterArgs, source) as wrong:
+            wanted = list(args.get("needs") or ())
+            if unknown := [each for each in wanted if each not in needs.NEEDS]:
+                wrong.add("needs", f"has {shown(unknown[0])}", f"write some of {', '.join(needs.NEEDS)}")
+            with wrong.also():
+                name = CheckedInputs(
+                    ClusterSpec, source, {"name": args.get("cluster_name") or resource_name}, {"name": "cluster_name"}
+                ).plain.name
+            values = {key: args.get(key) for key in ("kubeconfig", "context")}
+            found = CheckedInputs(Existing, source, values, {})
         options: dict[str, Any] = {**found.plain.options(Path.cwd()), "needs": wanted}
         if found.is_later("kubeconfig"):
             # It may be a kubeconfig's text, with keys in it.

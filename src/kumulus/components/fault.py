@@ -7,7 +7,7 @@ from typing import Annotated, Any, Required, TypedDict, Unpack
 
 import pulumi
 
-from kumulus.components.arguments import SectionOf, check, fields
+from kumulus.components.arguments import SectionOf, checked, fields
 from kumulus.components.inputs import problems_explained, within
 from kumulus.components.kwok_node_group import KwokNodeGroup
 from kumulus.components.mistakes import collected
@@ -96,13 +96,11 @@ class Fault(InCluster):
         self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[FaultArgs]
     ) -> None:
         source = f"Fault {resource_name}"
-        check(args, FaultArgs, source)
-        cluster = args["cluster"]
-        groups = args.get("node_groups") or cluster.groups
-        with problems_explained(source, _NAMES):
-            found = resolved_arguments(
-                resource_name, args, (pool for group in groups for pool in group.pools), cluster.faults
-            )
+        with checked(args, FaultArgs, source) as wrong, problems_explained(source, _NAMES):
+            declared = _declared(resource_name, args)
+            cluster = args["cluster"]
+            groups = (args["node_groups"] if "node_groups" in wrong.of else args.get("node_groups")) or cluster.groups
+            found = _resolved(declared, (pool for group in groups for pool in group.pools), cluster.faults)
         self._declare(found, cluster, groups, opts)
         cluster.faults.append(self)
 
@@ -141,20 +139,21 @@ class Fault(InCluster):
         )
 
 
-def resolved_arguments(
-    name: str, args: Mapping[str, Any], pools: Iterable[Pool], before: Sequence[Fault] = ()
-) -> ResolvedFault:
+def _declared(name: str, args: Mapping[str, Any]) -> faults.FaultSpec:
+    """A fault as in an item of the stack file's ``faults``."""
+    declared = {field: value for key, field in _FIELDS.items() if (value := args.get(key)) is not None}
+    return validated(faults.FaultSpec, {"name": name, **declared}, "")
+
+
+def _resolved(fault: faults.FaultSpec, pools: Iterable[Pool], before: Sequence[Fault]) -> ResolvedFault:
     """A fault with its nodes.
 
     Args:
-        args: as :class:`FaultArgs` has them.
         before: the cluster's faults so far, which must not conflict with it.
 
     Raises:
         SpecError: there are mistakes; lists all, with paths as in an item of the stack file's ``faults``.
     """
-    declared = {field: value for key, field in _FIELDS.items() if (value := args.get(key)) is not None}
-    fault = validated(faults.FaultSpec, {"name": name, **declared}, "")
     found, problems = resolve([fault], list(pools), [each.fault for each in before])
     if problems:
         raise SpecError(within(problems, "faults[0]"))

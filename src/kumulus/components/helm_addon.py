@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Required, TypedDict, Unpack, cast
 
 import pulumi
 
-from kumulus.components.arguments import SectionOf, check, fields
+from kumulus.components.arguments import SectionOf, checked, fields
 from kumulus.components.helm_release import HelmRelease
 from kumulus.components.inputs import CheckedInputs, marked, refused
 from kumulus.components.mistakes import collected
@@ -103,12 +103,13 @@ class HelmAddon(pulumi.ComponentResource):
         self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[HelmAddonArgs]
     ) -> None:
         source = f"HelmAddon {resource_name}"
-        check(args, HelmAddonArgs, source)
-        values = {field: args.get(name) for name, field in _FIELDS.items()}
-        addon = CheckedInputs(Addon, source, {**values, "name": args.get("release_name") or resource_name}, _NAMES)
-        base = Path(args.get("base") or "").absolute()
-        cluster, chart = args["cluster"], addon.plain.chart
-        _look_for(chart, args, base, source)
+        with checked(args, HelmAddonArgs, source) as wrong:
+            base = Path(args.get("base") or "").absolute()
+            with wrong.also():
+                _look_for(args["chart"], args, base, source)
+            values = {field: args.get(name) for name, field in _FIELDS.items()}
+            addon = CheckedInputs(Addon, source, {**values, "name": args.get("release_name") or resource_name}, _NAMES)
+        cluster = args["cluster"]
         super().__init__("kumulus:index:HelmAddon", resource_name, None, opts)
         pulumi.Output.from_input(addon["valuesObject"]).apply(self._warn_of_nulls)
         release = HelmRelease(addon, base)

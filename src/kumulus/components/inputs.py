@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -83,13 +84,11 @@ def problems_explained(source: str, names: Mapping[str, str]) -> Iterator[None]:
     try:
         yield
     except SpecError as error:
+        words = {old.rpartition("].")[2]: new for old, new in names.items()}
+        # A remedy has a field's name, or its path within the entry.
+        words |= {old.rpartition(".")[2]: new for old, new in words.items() if not old.endswith(".")}
         problems = [
-            replace(
-                each,
-                path=renamed(each.path, names),
-                # A spec in a program's argument is as in a stack file.
-                remedy=each.remedy if "" in names else each.remedy.replace("nodeTemplate.", ""),
-            )
+            replace(each, path=renamed(each.path, names), remedy=reworded(each.remedy, words))
             for each in error.problems
         ]
         raise user_error(SpecError(problems, source)) from None
@@ -104,6 +103,19 @@ def renamed(path: str, names: Mapping[str, str]) -> str:
         if path.startswith(old) and (old.endswith(".") or rest[:1] in _NEXT):
             return names[old] + rest if names[old] else rest.removeprefix(".")
     return path
+
+
+def reworded(remedy: str, words: Mapping[str, str]) -> str:
+    """A remedy with names of arguments replaced, unless they are words of English, too.
+
+    Args:
+        words: what they are called, by the names to replace; one that ends with a dot is the beginning of a path.
+    """
+    for old in sorted(words, key=len, reverse=True):
+        if old != old.lower() or "_" in old:
+            end = "" if old.endswith(".") else r"\b"
+            remedy = re.sub(rf"(?<![\w.]){re.escape(old)}{end}", words[old], remedy)
+    return remedy
 
 
 def within(problems: Iterable[Problem], place: str) -> list[Problem]:
@@ -125,6 +137,12 @@ def later(value: Any) -> dict[Where, Any]:
     if isinstance(value, Sequence) and not isinstance(value, str) and any(map(later, value)):
         return {(): value}
     return {}
+
+
+def known_part(value: Any) -> Any:
+    """A value without the parts that are known later; None if it is one."""
+    places = later(value)
+    return None if () in places else without(value, places)
 
 
 def without(value: Any, places: Mapping[Where, Any]) -> Any:

@@ -8,7 +8,7 @@ from typing import Any, Literal, Unpack
 
 import pulumi
 
-from kumulus.components.arguments import check
+from kumulus.components.arguments import checked
 from kumulus.components.control_plane import ControlPlane, ControlPlaneArgs
 from kumulus.components.inputs import CheckedInputs
 from kumulus.components.mistakes import collected
@@ -53,15 +53,15 @@ class KindCluster(ControlPlane):
         self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[KindClusterArgs]
     ) -> None:
         source = f"KindCluster {resource_name}"
-        check(args, KindClusterArgs, source)
-        values = {
-            "runtime": self.runtime,
-            "name": args.get("cluster_name") or resource_name,
-            "kubernetesVersion": args.get("kubernetes_version"),
-            "kind": {key: args.get(name) for name, key in _KIND.items()},
-            "kindConfig": args.get("kind_config"),
-        }
-        found = CheckedInputs(ClusterSpec, source, values, _NAMES)
+        with checked(args, KindClusterArgs, source):
+            values = {
+                "runtime": self.runtime,
+                "name": args.get("cluster_name") or resource_name,
+                "kubernetesVersion": args.get("kubernetes_version"),
+                "kind": {key: args.get(name) for name, key in _KIND.items()},
+                "kindConfig": args.get("kind_config"),
+            }
+            found = CheckedInputs(ClusterSpec, source, values, _NAMES)
         self.kubelet = "" if found.is_later("kubernetesVersion") else kubelet(found.plain)
         options = found.plain.runtime_options(Path.cwd())
         self._declare(resource_name, found.plain.name, found["kubernetesVersion"], options, opts)

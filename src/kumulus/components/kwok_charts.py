@@ -12,7 +12,7 @@ from pulumi_kubernetes.apps.v1 import Deployment
 from pulumi_kubernetes.core.v1 import ConfigMap, Service
 
 from kumulus.components import helm_addon
-from kumulus.components.arguments import check, fields
+from kumulus.components.arguments import checked, fields
 from kumulus.components.helm_addon import HelmAddon
 from kumulus.components.inputs import CheckedInputs
 from kumulus.components.mistakes import collected
@@ -97,8 +97,9 @@ class KwokCharts(pulumi.ComponentResource):
         self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[KwokChartsArgs]
     ) -> None:
         source = f"KwokCharts {resource_name}"
-        check(args, KwokChartsArgs, source)
-        charts = CheckedInputs(Charts, source, {field: args.get(name) for name, field in _FIELDS.items()}, _NAMES).plain
+        with checked(args, KwokChartsArgs, source):
+            values = {field: args.get(name) for name, field in _FIELDS.items()}
+            charts = CheckedInputs(Charts, source, values, _NAMES).plain
         super().__init__("kumulus:index:KwokCharts", resource_name, None, opts)
         cluster, nodes = args["cluster"], args["nodes"]
         self._cluster, self._base = cluster, Path(args.get("base") or "").absolute()

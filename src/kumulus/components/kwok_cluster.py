@@ -7,7 +7,7 @@ from typing import Annotated, Any, Unpack
 
 import pulumi
 
-from kumulus.components.arguments import SectionOf, check, fields
+from kumulus.components.arguments import SectionOf, checked, fields
 from kumulus.components.control_plane import ControlPlane, ControlPlaneArgs
 from kumulus.components.inputs import CheckedInputs
 from kumulus.components.mistakes import collected
@@ -67,14 +67,14 @@ class KwokCluster(ControlPlane):
         self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[KwokClusterArgs]
     ) -> None:
         source = f"KwokCluster {resource_name}"
-        check(args, KwokClusterArgs, source)
-        values = {
-            "name": args.get("cluster_name") or resource_name,
-            "kubernetesVersion": args.get("kubernetes_version"),
-            "kwok": {key: args.get(name) for name, key in _KWOK.items()},
-            "observability": args.get("observability"),
-        }
-        found = CheckedInputs(ClusterSpec, source, values, _NAMES)
+        with checked(args, KwokClusterArgs, source):
+            values = {
+                "name": args.get("cluster_name") or resource_name,
+                "kubernetesVersion": args.get("kubernetes_version"),
+                "kwok": {key: args.get(name) for name, key in _KWOK.items()},
+                "observability": args.get("observability"),
+            }
+            found = CheckedInputs(ClusterSpec, source, values, _NAMES)
         self.kubelet = "" if found.is_later("kubernetesVersion") else kubelet(found.plain)
         options = found.plain.kwok.options()
         if args.get("stage_objects"):

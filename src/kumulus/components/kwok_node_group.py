@@ -9,11 +9,12 @@ from typing import Annotated, Any, Required, TypedDict, Unpack, cast
 
 import pulumi
 
-from kumulus.components.arguments import SectionOf, check
-from kumulus.components.inputs import CheckedInputs, problems_explained, refused
+from kumulus.components.arguments import SectionOf, checked
+from kumulus.components.inputs import CheckedInputs, known_part, problems_explained, refused
 from kumulus.components.mistakes import collected
 from kumulus.components.resources import ClusterLike, InCluster, depended_on
-from kumulus.model.errors import path_text
+from kumulus.model.errors import Where, path_text
+from kumulus.model.names import node_name
 from kumulus.model.pool_form import pool_to_properties
 from kumulus.model.pools import Pool
 from kumulus.stackfile.expand import pools as expand
@@ -106,13 +107,19 @@ class KwokNodeGroup(pulumi.ComponentResource):
         source = f"KwokNodeGroup {resource_name}"
         # First of all: of a fault, nothing is to say that a group with a mistake is not there.
         getattr(args.get("cluster"), "groups", []).append(self)
-        check(args, KwokNodeGroupArgs, source)
-        metadata = CheckedInputs(MetadataSpec, source, {key: args.get(key) for key in _METADATA}, {})
-        group = _group(resource_name, args, metadata.plain, source)
-        with problems_explained(source, _names(args["zones"])):
-            cluster = args["cluster"]
-            spec = ClusterSpec.checked({"nodeGroups": [group]})
-            expanded = expand(spec, cluster.cluster_name, kubelet=cluster.kubelet)
+        with checked(args, KwokNodeGroupArgs, source) as wrong:
+            zones = args.get("zones") or {}
+            for place in _of_no_zone(args):
+                remedy = f"write one of {', '.join(zones) or 'the zones'}, or leave it out"
+                wrong.add(path_text(place), "is none of the zones", remedy)
+            with problems_explained(source, _names(zones)):
+                spec = ClusterSpec.checked({"nodeGroups": [_group(resource_name, args)]})
+                cluster = args["cluster"]
+                expanded = expand(spec, cluster.cluster_name, kubelet=cluster.kubelet)
+            for pool, other in _of_one_name(expanded, cluster.groups):
+                message = f"makes the same node names as the group {other}, such as {node_name(pool.name, 0)}"
+                wrong.add(path_text(("zones", pool.zone)), message, "rename one of the two groups or zones")
+            metadata = CheckedInputs(MetadataSpec, source, {key: args.get(key) for key in _METADATA}, {})
         found = [replace(pool, shards=args.get("shards") or 1) for pool in expanded]
         further = {pool.name: _known_later(metadata, pool, source) for pool in found}
         self._declare(resource_name, cluster, found, opts, depended_on(opts), further)
@@ -165,15 +172,27 @@ class KwokNodeGroup(pulumi.ComponentResource):
         self.register_outputs({"nodes": count, "poolUrns": [pool.urn for pool in self.resources.values()]})
 
 
-def _group(name: str, args: KwokNodeGroupArgs, metadata: MetadataSpec, source: str) -> dict[str, Any]:
+def _of_no_zone(args: Mapping[str, Any]) -> list[Where]:
+    """The places of what is said of zones that are none; none if the zones are not known."""
+    by_zone = {"regions": args.get("regions") or {}, "named_nodes": args.get("named_nodes") or {}}
+    known = args.get("zones")
+    if known is None:
+        return []
+    return [(argument, zone) for argument, zones in by_zone.items() for zone in zones if zone not in known]
+
+
+def _of_one_name(pools: Sequence[Pool], groups: Sequence[object]) -> list[tuple[Pool, str]]:
+    """Pools that are called like one of another group, each with that."""
+    # Not by attribute, which a group with mistakes has not.
+    there = {pool.name: pool.group for group in groups for pool in vars(group).get("pools", ())}
+    return [(pool, there[pool.name]) for pool in pools if there.get(pool.name, pool.group) != pool.group]
+
+
+def _group(name: str, args: KwokNodeGroupArgs) -> dict[str, Any]:
     """The group as in the stack file, without the values that are known later."""
-    zones, regions, named = args["zones"], args.get("regions") or {}, args.get("named_nodes") or {}
-    for argument, by_zone in (("regions", regions), ("named_nodes", named)):
-        if unknown := [zone for zone in by_zone if zone not in zones]:
-            remedy = f"write one of {', '.join(zones) or 'the zones'}, or leave it out"
-            raise refused(source, path_text((argument, unknown[0])), "is none of the zones", remedy)
+    zones, regions, named = args.get("zones") or {}, args.get("regions") or {}, args.get("named_nodes") or {}
     template = {
-        "metadata": {**{key: getattr(metadata, key) for key in _METADATA}, "defaults": args.get("default_labels")},
+        "metadata": {**{key: known_part(args.get(key)) for key in _METADATA}, "defaults": args.get("default_labels")},
         **{key: args.get(key) for key in ("capacity", "allocatable", "taints")},
         "nodeInfo": args.get("node_info"),
         "declaredFeatures": args.get("declared_features"),

@@ -7,7 +7,10 @@ When the program has run to its end, or needs what is not there, it fails with a
 from __future__ import annotations
 
 import asyncio
+import sys
 from functools import wraps
+from pathlib import Path
+from types import FrameType
 from typing import Any, NoReturn, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -16,7 +19,8 @@ from pulumi.runtime.settings import get_root_resource
 from pulumi.runtime.stack import Stack
 
 from kumulus.components.arguments import outputs
-from kumulus.components.engine import UserMistake
+from kumulus.components.engine import UserMistake, end_with_engine_if_its_program, user_error
+from kumulus.model.errors import Problem, SpecError, shown
 from kumulus.model.names import default_cluster_name
 
 Component = TypeVar("Component", bound=pulumi.Resource)
@@ -28,10 +32,12 @@ class Mistakes(pulumi.RunError):
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[UserMistake] = []
+        self.found: list[pulumi.RunError] = []
         self.ended_by = ""
         self.within = False
         self.task = asyncio.current_task()
+        self._types: WeakKeyDictionary[pulumi.Resource, str] = WeakKeyDictionary()
+        self._places: dict[tuple[type, str, object], str] = {}
 
     def __str__(self) -> str:
         rest = f"What follows {self.ended_by} in the program has not been looked at." if self.ended_by else ""
@@ -43,14 +49,29 @@ class Mistakes(pulumi.RunError):
         Raises:
             Mistakes: there is one.
         """
+        self._types[asked.resource] = f"{self._type(asked.opts.parent)}${asked.type_}"
         if self.found and (asked.type_.startswith("kumulus:") or not pulumi.runtime.is_dry_run()):
             self.ended_by = f"{asked.type_} {asked.name}"
             raise self
 
+    def name(self, kind: type, name: str, opts: object, place: FrameType) -> None:
+        """Find a component that has the name of another of its kind: Pulumi, too, tells them apart by nothing else."""
+        key = (kind, name, self._type(getattr(opts, "parent", None)))
+        here = f"{Path(place.f_code.co_filename).name}:{place.f_lineno}"
+        if there := self._places.get(key):
+            message = f"{shown(name)} at {here} is already the {kind.__name__} at {there}"
+            found = SpecError([Problem("resource_name", message, "write another name")], f"{kind.__name__} {name}")
+            self.add(user_error(found))
+        self._places.setdefault(key, here)
+
+    def _type(self, parent: pulumi.Resource | None) -> object:
+        """What a parent contributes to the URNs of its children, its type and those above it; or itself, if unknown."""
+        return "" if parent is None else self._types.get(parent, parent)
+
     async def _raised(self) -> NoReturn:
         raise self
 
-    def add(self, mistake: UserMistake) -> None:
+    def add(self, mistake: pulumi.RunError) -> None:
         """Have the program fail with it when it has run to its end, whatever else ends it."""
         if not self.found:
             pulumi.Output.from_input(self._raised())
@@ -67,6 +88,8 @@ def _of_program() -> Mistakes | None:
     if not isinstance(program, Stack):
         return None
     if program not in _programs:
+        # A mistake in the first component ends it before any of the plugin is asked for.
+        end_with_engine_if_its_program()
         _programs[program] = Mistakes()
         # Before anything is declared: resources have the transformations that their parents had.
         pulumi.runtime.register_stack_transformation(_programs[program].refuse)
@@ -85,12 +108,13 @@ def collected(kind: type[Component]) -> type[Component]:
             construct(self, *args, **kwargs)
             return
         mistakes.within = True
+        mistakes.name(kind, args[0] if args else kwargs.get("resource_name", ""), kwargs.get("opts"), sys._getframe(1))
         try:
             construct(self, *args, **kwargs)
-        except UserMistake as mistake:
-            mistakes.add(mistake)
-            _leave_out(mistakes, self, *args, **kwargs)
-        except Mistakes:
+        except (UserMistake, Mistakes) as mistake:
+            if isinstance(mistake, UserMistake):
+                mistakes.add(mistake)
+            # Its own constructor asked a component that has mistakes; the program goes on.
             mistakes.ended_by = ""
             _leave_out(mistakes, self, *args, **kwargs)
         finally:

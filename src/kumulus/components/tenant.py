@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, Required, TypedDict, Unpack, cast
 
 import pulumi
 
-from kumulus.components.arguments import SectionOf, check, fields
-from kumulus.components.inputs import CheckedInputs, problems_explained, refused, within
+from kumulus.components.arguments import SectionOf, checked, fields
+from kumulus.components.inputs import CheckedInputs, problems_explained, within
 from kumulus.components.mistakes import collected
 from kumulus.components.resources import ClusterLike, InCluster, KubernetesObject, depended_on
 from kumulus.model.errors import SpecError, shown
@@ -74,19 +74,23 @@ class Tenant(pulumi.ComponentResource):
         self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[TenantArgs]
     ) -> None:
         source = f"Tenant {resource_name}"
-        check(args, TenantArgs, source)
-        values = {field: args.get(name) for name, field in _FIELDS.items()}
-        found = CheckedInputs(
-            tenants.TenantSpec, source, {**values, "name": args.get("tenant_name") or resource_name}, _NAMES
-        )
-        tenant, cluster = found.plain, args["cluster"]
-        with problems_explained(source, _NAMES):
-            if wrong := tenants.tenant_problems([(0, tenant.model_dump())]):
-                raise SpecError(within(wrong, "tenants[0]"))
-        if other := cluster.namespaces.get(tenant.home):
-            named = "namespace" if tenant.namespace else "tenant_name" if args.get("tenant_name") else "resource_name"
-            message = f"is the namespace {shown(tenant.home)}, which Tenant {other} is already"
-            raise refused(source, named, message, "write another namespace: a quota is for one tenant")
+        with checked(args, TenantArgs, source) as wrong, problems_explained(source, _NAMES):
+            values = {field: args.get(name) for name, field in _FIELDS.items()}
+            found = CheckedInputs(
+                tenants.TenantSpec, source, {**values, "name": args.get("tenant_name") or resource_name}, _NAMES
+            )
+            tenant = found.plain
+            if together := tenants.tenant_problems([(0, tenant.model_dump())]):
+                raise SpecError(within(together, "tenants[0]"))
+            if other := args["cluster"].namespaces.get(tenant.home):
+                own = "tenant_name" if args.get("tenant_name") else "resource_name"
+                message = f"is the namespace {shown(tenant.home)}, which Tenant {other} is already"
+                wrong.add(
+                    "namespace" if tenant.namespace else own,
+                    message,
+                    "write another namespace: a quota is for one tenant",
+                )
+        cluster = args["cluster"]
         cluster.namespaces[tenant.home] = resource_name
         super().__init__("kumulus:index:Tenant", resource_name, None, opts)
         self._home_name = tenant.home

@@ -37,8 +37,8 @@ def read_text(location: str, base: Path, path: str, source: str = "", most: int 
     """
     try:
         if "://" in location:
-            return _public(location), _decoded(_fetch(location))
-        return location, _decoded(_read(location, base, most), most)
+            return _public(location), _decoded(_fetch(location), shown(_public(location)))
+        return location, _decoded(_read(location, base, most), shown(location), most)
     except _Unreadable as reason:
         raise SpecError([Problem(path, *reason.problem)], source) from None
 
@@ -181,13 +181,14 @@ def other_path(path: Path, is_one: Callable[[Path], bool] = Path.is_file) -> str
     return f"write {path.parent / near}" if near else "write the path of one that is there"
 
 
-def _decoded(body: bytes, most: int = MOST_BYTES) -> str:
+def _decoded(body: bytes, name: str, most: int = MOST_BYTES) -> str:
     if len(body) > most:
-        raise _Unreadable(f"is larger than {most >> 20} MiB", "write the place of a smaller file")
+        raise _Unreadable(f"{name} is larger than {most >> 20} MiB", "write the place of a smaller file")
     try:
         return body.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise _Unreadable("is not a text in UTF-8", "write the place of a text file, not of a packed one") from None
+        remedy = "write the place of a text file, not of a packed one"
+        raise _Unreadable(f"{name} is not a text in UTF-8", remedy) from None
 
 
 def _one_line(reason: object) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus.cli import beforehand
+from kumulus.cli import beforehand, stack_file
 from kumulus.cli.beforehand import require_no_tenants, tenants_refusal
 from kumulus.cli.errors import UserError
 
@@ -164,6 +164,11 @@ def test_only_a_cluster_with_tenants_is_asked_before_it_goes(fleet: Path, monkey
     file.unlink()
     beforehand.check_tenants("dev", False)
     assert asked == ["dev", "dev"]
+
+
+def test_a_file_that_is_no_text_is_called_so(fleet: Path) -> None:
+    write(fleet, "").write_bytes(b"\xff\xfe")
+    assert refused(stack_file.load, "dev") == "stacks/Pulumi.dev.yaml is not a text in UTF-8\n  Save it as one"
 
 
 @pytest.mark.parametrize("text", ["", SALT, "config: {cluster: {nodeGroups: []}}\n", "nodeGroups: []\n"])

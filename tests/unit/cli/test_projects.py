@@ -387,6 +387,7 @@ def test_completion_goes_by_what_the_line_has_so_far(folder: Path, monkeypatch: 
     assert completion.completions("kumulus fault inject x --kind=xid-79") == ["--kind=xid-79"]
     assert completion.completions("kumulus fault inject --json") == []
     assert completion.completions("kumulus fault none ") == []
+    assert completion.completions("kumulus experiment list -s ") == ["dev"]
     assert completion.completions("kumulus topology --svg x.svg --js") == ["--json"]
     assert completion.completions("kumulus completion f") == ["fish"]
     assert completion.completions("kumulus watch 'unended") == []

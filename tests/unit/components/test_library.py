@@ -56,10 +56,11 @@ def told(component: Callable[..., Any], name: str = "x", **arguments: Any) -> st
     """What is said of a component's arguments, by a program that declares it in a cluster."""
 
     def program() -> None:
-        cluster = (
-            {} if component in (KwokCluster, KindCluster, ExistingCluster, EmulatedCluster) else {"cluster": mine()}
-        )
-        component(name, **{**cluster, **arguments})
+        given = dict(arguments)
+        if component not in (KwokCluster, KindCluster, ExistingCluster, EmulatedCluster):
+            KwokNodeGroup("nodes", cluster=(cluster := mine()), **ZONE)
+            given.setdefault("cluster", cluster)
+        component(name, **given)
 
     with pytest.raises(pulumi.RunError) as raised:
         run(program)
@@ -465,7 +466,7 @@ def test_a_prometheus_stacks_values_may_be_known_later_and_lie_on_its_own(previe
         (Tenant, {"namespace": "kube-x"}, 'namespace: "kube-x" is a namespace of Kubernetes\' own'),
         (Tenant, {"pod_security": "x"}, "pod_security: "),
         (Fault, {"kind": "nope"}, 'kind: "nope" is not in the catalog'),
-        (Fault, {"kubelet": "gone", "target": {"zone": "b"}}, "target: matches no node"),
+        (Fault, {"kubelet": "gone", "target": {"zone": "b"}}, 'target.zone: "b" matches no node'),
         (Fault, {"kubelet": "gone", "exit_code": "1"}, "exit_code: "),
         (KwokCluster, {"heartbeat_factor": 0}, "heartbeat_factor: is 0, less than 1"),
         (KwokCluster, {"kubernetes_version": "1.35"}, 'kubernetes_version: is "1.35", not a whole Kubernetes version'),
@@ -497,9 +498,76 @@ def test_a_mistake_is_told_with_the_argument_and_the_remedy(
     assert said in found
 
 
-def test_all_mistakes_are_told_at_once() -> None:
-    said = told(KwokNodeGroup, zones={"a": -1}, capacity={"cpu": "x", "pods": "1"})
-    assert said.startswith("2 problems in KwokNodeGroup x\n")
+@pytest.mark.parametrize(
+    ("component", "arguments", "remedy"),
+    [
+        (KwokNodeGroup, {"zones": {"a": 1}, "instance_type": "none"}, "write the shape as capacity"),
+        (
+            KwokNodeGroup,
+            {**ZONE, "resource_slices": {"count": 1}},
+            "write gpu_product: NVIDIA-H100-80GB-HBM3, or resource",
+        ),
+        (Fault, {"kind": "price-change"}, "write price_factor: 2 for twice the price"),
+        (
+            EmulatedCluster,
+            {"spec": {"nodeGroups": [{"name": "g", "instanceType": "x"}]}},
+            "shape as nodeTemplate.capacity",
+        ),
+    ],
+)
+def test_a_remedy_has_the_names_of_the_arguments(component: Any, arguments: dict[str, Any], remedy: str) -> None:
+    assert remedy in told(component, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("component", "arguments", "places"),
+    [
+        (KwokNodeGroup, {"zones": {"a": -1}, "capacity": {"cpu": "x", "pods": "1"}}, "capacity.cpu zones.a"),
+        (
+            KwokNodeGroup,
+            {"capacity": {**CAPACITY, "cpu": "x"}, "label": {}, "labels": {"a b": "x"}},
+            'label zones capacity.cpu labels["a b"]',
+        ),
+        (KwokNodeGroup, {"zones": {"a": -1}, "capacty": CAPACITY, "regions": {"b": "x"}}, "capacty regions.b zones.a"),
+        (KwokNodeGroup, {"zoes": {"a": 1}, "capacity": {**CAPACITY, "cpu": "x"}}, "zoes capacity.cpu"),
+        (KwokNodeGroup, {"zones": [], "instance_type": "a3", "shards": "x"}, "zones shards instance_type"),
+        (Tenant, {"qouta": {}, "role": "root", "namespace": 5}, "qouta namespace role"),
+        (Fault, {"kidn": "xid-79", "exit_code": 999}, "kidn exit_code"),
+        (Fault, {"kind": "xid-79", "nodes": 1, "target": {"nodeGroup": "b"}}, "nodes target.nodeGroup"),
+        (Fault, {"kind": "xid-79", "node_groups": "x", "target": {"count": "x"}}, "node_groups target.count"),
+        (KwokCluster, {"ports": 1, "heartbeat_factor": 0}, "ports heartbeat_factor"),
+        (KindCluster, {"ports": 1, "provider": "x"}, "ports provider"),
+        (
+            ExistingCluster,
+            {"contxt": "x", "needs": ["node"], "cluster_name": "A", "kubeconfig": ""},
+            "contxt needs cluster_name kubeconfig",
+        ),
+        (HelmAddon, {"verison": "1", "skip_await": "no"}, "verison chart skip_await"),
+        (HelmAddon, {"chart": "queue", "skip_await": "no"}, "repo_url skip_await"),
+        (DeviceClass, {"drivr": "x", "class_name": "A"}, "drivr class_name"),
+        (PrometheusStack, {"observability": {"retention": "1"}, "version": "x", "x": 1}, "x observability.retention"),
+        (EmulatedCluster, {"bas": ".", "spec": {"nodegroups": []}}, "bas spec.nodegroups"),
+    ],
+)
+def test_all_mistakes_are_told_at_once(component: Any, arguments: dict[str, Any], places: str) -> None:
+    lines = told(component, **arguments).splitlines()
+    found = [line.strip().partition(": ")[0] for line in lines]
+    wanted = places.split(" ", 3)
+    assert found[1:] == wanted
+    assert lines[0] == f"{len(wanted)} problems in {component.__name__} x"
+
+
+def test_a_mistake_is_told_even_if_what_the_component_needs_has_one() -> None:
+    def program() -> None:
+        cluster = mine()
+        group = KwokNodeGroup("g", cluster=cluster, zones={"a": -1}, capacity=CAPACITY)
+        wrong: dict[str, Any] = {"node_groups": [group], "knd": "xid-79"}
+        Fault("f", cluster=cluster, **wrong)
+
+    with pytest.raises(pulumi.RunError) as raised:
+        run(program)
+    assert "1 problem in KwokNodeGroup g\n  zones.a" in str(raised.value)
+    assert str(raised.value).endswith("1 problem in Fault f\n  knd: is not a known argument; write kind")
 
 
 @pytest.mark.parametrize(

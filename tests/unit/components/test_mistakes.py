@@ -7,6 +7,7 @@ import pulumi
 import pytest
 
 from kumulus import EmulatedCluster, Fault, KwokCluster, KwokNodeGroup, Tenant
+from kumulus.components import mistakes
 from tests.support.program import run
 from tests.unit.components.test_library import CAPACITY, POOL
 
@@ -114,6 +115,60 @@ def test_after_a_mistake_nothing_of_another_provider_is_made() -> None:
     ended = "What follows other:index:Thing x in the program has not been looked at."
     assert said(program, made="dev x") == both
     assert said(program, preview=False) == f"{CPU.format('one')}\n{ended}"
+
+
+class Region(pulumi.ComponentResource):
+    def __init__(self, name: str) -> None:
+        super().__init__("my:index:Region", name)
+
+
+def test_two_components_of_one_name_are_named_with_their_places() -> None:
+    def program() -> None:
+        cluster, regions = KwokCluster("dev"), [Region("one"), Region("two")]
+        KwokNodeGroup("gpu", cluster=cluster, **RIGHT)
+        KwokNodeGroup("gpu", cluster=cluster, **WRONG)
+        for each in regions:
+            options = pulumi.ResourceOptions(parent=each)
+            KwokNodeGroup("cpu", cluster=cluster, opts=options, **RIGHT)
+        Tenant("gpu", cluster=cluster)
+
+    line = program.__code__.co_firstlineno
+    gpu, cpu = (
+        f'1 problem in KwokNodeGroup {name}\n  resource_name: "{name}" at test_mistakes.py:{line + here} is already '
+        f"the KwokNodeGroup at test_mistakes.py:{line + there}; write another name"
+        for name, here, there in (("gpu", 3, 2), ("cpu", 6, 6))
+    )
+    assert said(program, made="dev one two gpu cpu") == "\n".join((gpu, CPU.format("gpu"), cpu))
+
+
+def test_two_groups_whose_nodes_would_have_the_same_names_are_refused() -> None:
+    def program() -> None:
+        cluster = KwokCluster("dev")
+        KwokNodeGroup("gpu", cluster=cluster, zones={"a-b": 1}, capacity=CAPACITY)
+        KwokNodeGroup("gpu-a", cluster=cluster, zones={"b": 1}, capacity=CAPACITY)
+
+    text = said(program, made="dev gpu gpu-a")
+    message = "zones.b: makes the same node names as the group gpu, such as gpu-a-b-0; rename one of the two groups or"
+    assert text == f"1 problem in KwokNodeGroup gpu-a\n  {message} zones"
+
+
+def test_one_name_may_be_of_several_kinds_and_have_parents_of_several() -> None:
+    def program() -> None:
+        cluster = KwokCluster("gpu")
+        KwokNodeGroup("gpu", cluster=cluster, **RIGHT)
+        other = pulumi.ResourceOptions(parent=Region("one"))
+        KwokNodeGroup("gpu", cluster=KwokCluster("gpu", opts=other), opts=other, **RIGHT)
+
+    assert list(run(program, preview=True).of_type(POOL)) == ["gpu-a"]
+
+
+def test_a_program_ends_as_it_should_whichever_component_is_the_first_with_a_mistake(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[bool] = []
+    monkeypatch.setattr(mistakes, "end_with_engine_if_its_program", lambda: asked.append(True))
+    said(lambda: KwokCluster("dev", heartbeat_factor=0))
+    assert asked == [True]
 
 
 def test_each_run_of_a_process_has_its_own_mistakes() -> None:

@@ -60,7 +60,7 @@ def test_two_tenants_of_a_program_are_not_in_one_namespace(second: dict[str, Any
     def program() -> None:
         cluster = EmulatedCluster("dev", spec={"tenants": [{"name": "first"}]})
         Tenant("research", cluster=cluster)
-        Tenant("research", cluster=KwokCluster("other"))
+        Tenant("elsewhere", cluster=KwokCluster("other"), tenant_name="research")
         Tenant("two", cluster=cluster, **second)
         Tenant("first", cluster=cluster)
 

@@ -167,7 +167,7 @@ def test_a_cluster_is_taken_apart_and_put_together_again(tmp_path: Path) -> None
         ("{", "is no JSON"),
         ([], "write a mapping of groups to zones"),
         ({"web": []}, "web: is a list; write a mapping of groups to zones"),
-        ("\udcff", "nodes: is not a text in UTF-8; write the place of a text file, not of a packed one"),
+        ("\udcff", 'nodes: "nodes.json" is not a text in UTF-8; write the place of a text file, not of a packed one'),
         ({"web": {"b": LISTED}}, "where the cluster has none"),
         ({"ml": {"a": LISTED}}, "where the cluster has none"),
         ({"web": {"a": [*LISTED, {"name": "ip-3"}]}}, "3 nodes are named"),

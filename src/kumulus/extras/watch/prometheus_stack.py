@@ -8,7 +8,7 @@ import pulumi
 import yaml
 from pulumi_kubernetes.core.v1 import ConfigMap, Service
 
-from kumulus.components.arguments import SectionOf, check, fields
+from kumulus.components.arguments import SectionOf, checked, fields
 from kumulus.components.emulated_cluster import EmulatedCluster
 from kumulus.components.helm_addon import HelmAddon, HelmAddonArgs
 from kumulus.components.inputs import CheckedInputs, marked
@@ -98,10 +98,11 @@ class PrometheusStack(pulumi.ComponentResource):
         self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[PrometheusStackArgs]
     ) -> None:
         source = f"PrometheusStack {resource_name}"
-        check(args, PrometheusStackArgs, source)
-        measured = CheckedInputs(ClusterSpec, source, {"observability": args.get("observability") or {}}, {})
+        with checked(args, PrometheusStackArgs, source) as wrong:
+            with wrong.also():
+                measured = CheckedInputs(ClusterSpec, source, {"observability": args.get("observability") or {}}, {})
+            chart = CheckedInputs(Chart, source, {field: args.get(name) for name, field in _FIELDS.items()}, _NAMES)
         asked = Measured.of(measured.plain) or Observability()
-        chart = CheckedInputs(Chart, source, {field: args.get(name) for name, field in _FIELDS.items()}, _NAMES)
         super().__init__("kumulus:index:PrometheusStack", resource_name, None, opts)
         cluster, namespace, first = args["cluster"], chart["namespace"], depended_on(opts)
         values = chart_values(asked, cluster.cluster_name, args.get("shards") or 0)

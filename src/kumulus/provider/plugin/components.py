@@ -19,6 +19,7 @@ from pulumi.runtime.stack import wait_for_rpcs
 
 from kumulus.components.arguments import Argument, described_arguments, outputs
 from kumulus.components.engine import UserMistake
+from kumulus.components.inputs import reworded
 from kumulus.components.resources import ClusterLike
 from kumulus.nodes.errors import InvalidInputs, ProviderError
 from kumulus.provider import VERSION
@@ -159,9 +160,10 @@ class _Components(Provider):
             with _declaring:
                 component = kind.construct(name, inputs, options or pulumi.ResourceOptions())
         except UserMistake as error:
+            words = {each.name: each.key for each in kind.arguments}
             raise InvalidInputs(
                 f"what {error.source} is given is not valid",
-                [(kind.place(each.path), f"{each.message}; {each.remedy}") for each in error.problems],
+                [(kind.place(each.path), f"{each.message}; {reworded(each.remedy, words)}") for each in error.problems],
             ) from None
         return ConstructResult(urn=component.urn, state=kind.state(component))
 

@@ -25,7 +25,9 @@ from kumulus.model.errors import SpecError
 from kumulus.model.names import default_cluster_name
 from kumulus.runtimes.existing import KUBECONFIG_FILE
 from tests.support.reports import report
+from tests.unit.extras.watch.test_topology import CLUSTER, root, write
 
+__all__ = ["root"]
 ROOT = Path(__file__).resolve().parents[4]
 FILE = "name: t\nworkloads: [{name: a}]\n"
 
@@ -256,6 +258,64 @@ def test_a_file_names_the_snapshot() -> None:
     for wrong in ("full", {"snapshot": " "}, {"snapshots": "full"}, {}):
         with pytest.raises(SpecError):
             ExperimentSpec.checked({"name": "x", "workloads": workloads, "from": wrong})
+
+
+ON_RACKS = """
+name: racks
+workloads:
+- {name: a, workers: 2, gpuProduct: NVIDIA-H100-80GB-HBM, affinity: {required: rack}}
+- {name: b, nodeSelector: {kubernetes.io/hostname: h100-z2-3}}
+timeline:
+- {fault: {name: lost, kind: unreachable, target: {rack: h100-z1-r9}}}
+- {resize: {pool: h100-z3, replicas: 5}}
+"""
+
+
+def test_a_file_is_checked_for_what_a_run_on_the_stack_would_refuse(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(root, CLUSTER)
+    write(
+        root,
+        {"nodeGroups": [{key: each[key] for key in each if key != "topology"} for each in CLUSTER["nodeGroups"]]},
+        "flat",
+    )
+    (file := root / "racks.yaml").write_text(ON_RACKS)
+
+    def told(*options: str) -> list[str]:
+        assert run("check", str(file), *options) == 1
+        first, *rest = capsys.readouterr().err.splitlines()
+        assert first == f"error: {file}: on the stack {options[1] if options else 'dev'}"
+        return rest
+
+    rest = told("-s", "dev")
+    assert rest[0] == "  1 problem in the timeline's fault lost"
+    assert rest[1].startswith('    target.rack: "h100-z1-r9" ')
+    assert rest[2:] == [
+        "  the timeline's pool h100-z3 is not in the cluster; did you mean h100-z2 or h100-z1",
+        "  no node matches workload a: product NVIDIA-H100-80GB-HBM is not there; there is NVIDIA-H100-80GB-HBM3; did "
+        "you mean NVIDIA-H100-80GB-HBM3?",
+        "    Write labels that a node has; gpuProduct is a value of productLabel",
+    ]
+    level = (
+        "  affinity: rack is no level of this cluster's topology; there are host, zone, region, or write a label's key"
+    )
+    assert told("-s", "flat")[-1] == level
+    assert run("check", str(file)) == 0
+    file.write_text(f"stack: dev{ON_RACKS}")
+    assert told() == rest
+    file.write_text(ON_RACKS.partition("timeline")[0].replace("HBM,", "HBM3,"))
+    assert run("check", str(file), "-s", "dev") == 0
+
+
+def test_where_an_autoscaler_makes_nodes_only_the_levels_are_checked(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    racks, others = CLUSTER["nodeGroups"]
+    scaled = [racks, {**others, "maxReplicas": 50}]
+    write(root, {"nodeGroups": scaled, "autoscaler": {"name": "cluster-autoscaler", "binary": sys.executable}})
+    (file := root / "racks.yaml").write_text(ON_RACKS)
+    assert run("check", str(file), "-s", "dev") == 0, capsys.readouterr().err
 
 
 def test_a_run_is_begun_without_what_few_runs_need() -> None:

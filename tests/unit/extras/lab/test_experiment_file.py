@@ -124,6 +124,14 @@ def test_of_a_misspelt_key_it_is_not_said_that_it_is_missing_too() -> None:
     }
 
 
+def test_of_a_workload_whose_name_is_misspelt_only_that_is_said() -> None:
+    misspelt = {"workloads[1].nmae": "is not a known key; write name"}
+    of_it = {"timeline": [{"delete": "serve"}], "expect": [{"workload": "serve", "nodes": ["a"]}]}
+    assert told(workloads=[WORK, {"nmae": "serve"}], **of_it) == misspelt
+    near = told(workloads=[WORK, {"nmae": "serve"}], timeline=[{"delete": "wrok"}])
+    assert near == {**misspelt, "timeline[0].delete": '"wrok" is no workload; write work'}
+
+
 def test_all_mistakes_are_told_at_once() -> None:
     found = told(workloads=[{"name": "A b"}, {"name": "c", "jobs": -1}], timeline=[{}], expect=[{}])
     assert found.keys() == {"workloads[0].name", "workloads[1].jobs", "timeline[0]", "expect[0]"}

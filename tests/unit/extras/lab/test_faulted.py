@@ -192,6 +192,18 @@ def test_a_fault_where_no_pod_was_measures_nothing() -> None:
     assert found.faulted.measures(found.pods.values()) == {}
 
 
+def test_where_no_pod_ran_yet_there_is_an_evacuation_and_no_recovery() -> None:
+    found = struck()
+    ran(found, "elsewhere", "n3", 1.0)
+    found.put(pod("a", node="n0"), 9.0)
+    found.gone("a", 15.0)
+    assert found.faulted.measures(found.pods.values()) == {EVACUATE: 5.0}
+    found.faulted.struck("later", ("n3",), 20.0)
+    found.gone("elsewhere", 23.0)
+    ran(found, "new", "n4", 26.0)
+    assert found.faulted.measures(found.pods.values()) == {EVACUATE: 5.0, RECOVER: 6.0}
+
+
 def test_a_time_that_was_not_heard_has_bounds() -> None:
     found = struck()
     ran(found, "a", "n0", 1.0)

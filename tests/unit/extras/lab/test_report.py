@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from kumulus.cli.main import main
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.report import compare, history, plots, spreads
 from kumulus.extras.lab.report.files import RunDirectory, find, manifest, report_at
@@ -46,6 +47,20 @@ def test_a_report_is_read_as_it_was_written_and_indexed_once(tmp_path: Path) -> 
     assert report_at(tmp_path / runs[0]["path"]) == one
     inputs = tmp_path / "fill" / one.metadata.run_id / "inputs" / "experiment.yaml"
     assert inputs.read_text() == "name: fill\n"
+
+
+def test_the_runs_of_one_stack_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def told(*arguments: str) -> str:
+        assert main(["experiment", "list", "--results", str(tmp_path), *arguments]) == 0
+        return capsys.readouterr().out
+
+    one, other = report(stack="one"), report("20261121-160000-def456", stack="other")
+    written(tmp_path, one, other)
+    assert [line.split()[2] for line in told().splitlines()] == ["STACK", "one", "other"]
+    heading, line = told("-s", "other").splitlines()
+    assert (line.split()[0], "STACK" in heading) == (other.metadata.run_id, False)
+    assert [run["run_id"] for run in json.loads(told("--stack", "one", "--json"))] == [one.metadata.run_id]
+    assert told("-s", "none") == f"no runs of none in {tmp_path}; there are runs of one, other\n"
 
 
 def test_a_run_is_found_by_its_id_its_beginning_its_place_or_as_the_latest(tmp_path: Path) -> None:

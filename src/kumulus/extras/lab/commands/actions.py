@@ -1,14 +1,19 @@
 """What `kumulus experiment` does with files and with runs that there are, and `sweep`: every combination of a file."""
 
+from __future__ import annotations
+
 import argparse
 import json
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
+from textwrap import indent
+from typing import TYPE_CHECKING
 
-from kumulus.cli import project
+from kumulus.cli import project, stack_file
 from kumulus.cli.errors import UserError
-from kumulus.cli.which import every
+from kumulus.cli.which import chosen, every
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.report import files as of_runs
 from kumulus.extras.lab.report import history as all_runs
@@ -17,10 +22,14 @@ from kumulus.host import files
 from kumulus.model.errors import SpecError
 from kumulus.model.words import aligned, counted
 
+if TYPE_CHECKING:
+    from kumulus.stackfile.load import LoadedStack
+
 _COLUMNS = {
     "run_id": "RUN",
     "label": "LABEL",
     "experiment": "EXPERIMENT",
+    "stack": "STACK",
     "scheduler": "SCHEDULER",
     "status": "STATUS",
     "timestamp": "WHEN",
@@ -32,7 +41,7 @@ def check(args: argparse.Namespace) -> int:
     wrong = 0
     for file in args.files:
         try:
-            print(f"{file}: {_checked(file)}; no mistakes")
+            print(f"{file}: {_checked(file, args)}; no mistakes")
         except (LabError, SpecError) as error:
             print(f"error: {error}", file=sys.stderr)
             wrong += 1
@@ -42,7 +51,7 @@ def check(args: argparse.Namespace) -> int:
     return 1 if wrong else 0
 
 
-def _checked(file: Path) -> str:
+def _checked(file: Path, args: argparse.Namespace) -> str:
     """What a file is; a sweep's is known by its matrix."""
     from kumulus.extras.lab.file.load import load
     from kumulus.stackfile.location import read_text
@@ -60,8 +69,28 @@ def _checked(file: Path) -> str:
     experiment = loaded.experiment
     if experiment.stack and project.found() and not any(each.kubeconfig.exists() for each in every(experiment.stack)):
         project.require_stack(experiment.stack)
+    if (stack := _stack_of(experiment.stack, args)) is not None and stack.spec.runtime_descriptor.local:
+        from kumulus.extras.lab.run.planning import refused
+
+        autoscaled = "autoscaler" in stack.spec.sections_of_extras()
+        if wrong := "\n".join(refused(loaded, stack.pools, autoscaled=autoscaled)):
+            raise UserError(f"on the stack {args.stack or experiment.stack}\n{indent(wrong, '  ')}")
     jobs = sum(len(loaded.traces.get(each.name, ())) or each.jobs for each in experiment.workloads)
     return f"{experiment.name}: {counted(len(experiment.workloads), 'workload')}, {counted(jobs, 'job')}"
+
+
+def _stack_of(named: str, args: argparse.Namespace) -> LoadedStack | None:
+    """The stack that a file is checked for: the command's, or the file's own as far as its project describes it."""
+    if args.stack:
+        one, whole = chosen(args.stack, args.cluster).cluster, stack_file.load(args.stack)
+        # The nodes of a federation are its workers'.
+        return None if whole.joined and not args.cluster else whole.clusters[one]
+    if not named or not project.found() or named not in project.current().stacks():
+        return None
+    with suppress(UserError):
+        found = stack_file.described(named)
+        return found.only if found else None
+    return None
 
 
 def imported(args: argparse.Namespace) -> int:
@@ -112,18 +141,22 @@ def history(args: argparse.Namespace) -> int:
 
 
 def show(args: argparse.Namespace) -> int:
-    """List the runs."""
+    """List the runs, or those on a stack's cluster."""
+    every_run = manifest(args.results)
+    runs = [run for run in every_run if not args.stack or run.get("stack") == args.stack]
     if args.json:
-        print(json.dumps(manifest(args.results), indent=2))
+        print(json.dumps(runs, indent=2))
         return 0
-    runs = manifest(args.results)
-    columns = [column for column in _COLUMNS if column != "label" or any(run.get(column) for run in runs)]
+    if not runs:
+        others = sorted({str(run["stack"]) for run in every_run if run.get("stack")})
+        there = f"; there are runs of {', '.join(others)}" if args.stack and others else ""
+        print(f"no runs{f' of {args.stack}' if args.stack else ''} in {args.results}{there}")
+        return 0
+    stacks = {run.get("stack") for run in runs}
+    without = {"label": not any(run.get("label") for run in runs), "stack": len(stacks) < 2}
+    columns = [column for column in _COLUMNS if not without.get(column)]
     rows = [[_COLUMNS[column] for column in columns]]
-    rows += [[str(run.get(column, "-")) for column in columns] for run in runs]
-    if len(rows) == 1:
-        print(f"no runs in {args.results}")
-        return 0
-    print(aligned(rows))
+    print(aligned([*rows, *([str(run.get(column) or "-") for column in columns] for run in runs)]))
     return 0
 
 

@@ -13,7 +13,7 @@
     kumulus experiment fragmentation latest
     kumulus experiment show RUN RUN2 --html both.html
     kumulus experiment history
-    kumulus experiment list
+    kumulus experiment list -s gcp-large
     kumulus experiment remove 20261121-1504
     kumulus experiment check experiments/*.yaml
 
@@ -66,7 +66,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _alternating(ab)
     check = commands.add_parser("check", help="report mistakes in experiment files without running them")
     check.add_argument("files", type=Path, nargs="+", metavar="FILE", help="experiment and sweep files")
+    check.add_argument("-s", "--stack", help="the stack that experiments are to run on (default: the file's)")
+    which.add_option(check)
     listed = commands.add_parser("list", help="list the runs")
+    listed.add_argument("-s", "--stack", help="only those on a stack's cluster")
     listed.add_argument("--json", action="store_true", help="for programs")
     remove = commands.add_parser("remove", help="remove runs, with all that they have written")
     remove.add_argument("runs", nargs="+", metavar="RUN", help="as compare has it")

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterator, Mapping
 from kumulus.extras.schedulers import NAMES, registry
 from kumulus.model import durations
 from kumulus.model.checks import problem
-from kumulus.model.errors import Problem, shown
-from kumulus.model.names import instead
+from kumulus.model.errors import Problem, Where, shown
+from kumulus.model.names import instead, suggest
 from kumulus.stackfile.plain import duplicates, items
 
 _MOMENTS = ("start", "created", "scheduled")
@@ -60,9 +60,9 @@ def _baseline(raw: Mapping[str, object]) -> Iterator[Problem]:
 
 
 def _references(raw: Mapping[str, object]) -> Iterator[Problem]:
-    workloads = [str(each.get("name")) for _, each in items(raw, "workloads")]
+    workloads = [each.get("name") for _, each in items(raw, "workloads")]
     faults = [
-        str(fault.get("name")) for _, each in items(raw, "timeline") if isinstance(fault := each.get("fault"), Mapping)
+        fault.get("name") for _, each in items(raw, "timeline") if isinstance(fault := each.get("fault"), Mapping)
     ]
     for part, key, known, what in (
         ("expect", "workload", workloads, "workload"),
@@ -70,24 +70,26 @@ def _references(raw: Mapping[str, object]) -> Iterator[Problem]:
         ("timeline", "clear", faults, "fault of this timeline"),
     ):
         for index, item in items(raw, part):
-            name = item.get(key)
-            if not isinstance(name, str) or name in known:
-                continue
-            yield problem((part, index, key), f"{shown(name)} is no {what}", _instead(name, known))
+            yield from _unknown((part, index, key), item.get(key), known, what)
     yield from _of_faults(raw, faults)
     yield from _deleted(raw)
     yield from _scaled(raw, workloads)
     yield from _restored(raw)
 
 
-def _of_faults(raw: Mapping[str, object], faults: list[str]) -> Iterator[Problem]:
+def _unknown(where: Where, name: object, known: Collection[object], what: str) -> Iterator[Problem]:
+    """A name of something that there is not; one that nothing is like may be meant for what has none."""
+    names = [each for each in known if isinstance(each, str)]
+    if isinstance(name, str) and name not in names and (len(names) == len(known) or suggest(name, names)):
+        yield problem(where, f"{shown(name)} is no {what}", instead(name, names) if names else "leave it out")
+
+
+def _of_faults(raw: Mapping[str, object], faults: list[object]) -> Iterator[Problem]:
     """What is expected of faulted nodes needs a fault."""
     for index, item in items(raw, "expect"):
         nodes = item.get("nodes")
         name = nodes.get("fault") if isinstance(nodes, Mapping) else None
-        if isinstance(name, str) and name not in faults:
-            message = f"{shown(name)} is no fault of this timeline"
-            yield problem(("expect", index, "nodes", "fault"), message, _instead(name, faults))
+        yield from _unknown(("expect", index, "nodes", "fault"), name, faults, "fault of this timeline")
         if item.get("onFaultedNodes") is not None and not faults:
             remedy = "write one, as in {fault: {name: rack1, kind: unreachable, target: {rack: r1}}}"
             yield problem(("expect", index, "onFaultedNodes"), "the timeline has no fault", remedy)
@@ -97,14 +99,8 @@ def _restored(raw: Mapping[str, object]) -> Iterator[Problem]:
     """Only a worker that the timeline kills or partitions can be restored."""
     struck = [str(each[key]) for _, each in items(raw, "timeline") for key in ("kill", "partition") if each.get(key)]
     for index, item in items(raw, "timeline"):
-        name = item.get("restore")
-        if isinstance(name, str) and name not in struck:
-            message = f"{shown(name)} is no worker that this timeline kills or partitions"
-            yield problem(("timeline", index, "restore"), message, _instead(name, dict.fromkeys(struck)))
-
-
-def _instead(name: str, known: Collection[str]) -> str:
-    return instead(name, known) if known else "leave it out"
+        what = "worker that this timeline kills or partitions"
+        yield from _unknown(("timeline", index, "restore"), item.get("restore"), dict.fromkeys(struck), what)
 
 
 def _deleted(raw: Mapping[str, object]) -> Iterator[Problem]:
@@ -116,7 +112,7 @@ def _deleted(raw: Mapping[str, object]) -> Iterator[Problem]:
             yield problem(("timeline", index, "delete"), message, "leave it out, or write replay.until")
 
 
-def _scaled(raw: Mapping[str, object], workloads: list[str]) -> Iterator[Problem]:
+def _scaled(raw: Mapping[str, object], workloads: list[object]) -> Iterator[Problem]:
     """Only a workload of Deployments can be scaled."""
     kinds = {str(each.get("name")): each for _, each in items(raw, "workloads")}
     for index, item in items(raw, "timeline"):
@@ -126,7 +122,7 @@ def _scaled(raw: Mapping[str, object], workloads: list[str]) -> Iterator[Problem
             continue
         where = ("timeline", index, "scale", "workload")
         if name not in kinds:
-            yield problem(where, f"{shown(name)} is no workload", _instead(name, workloads))
+            yield from _unknown(where, name, workloads, "workload")
         elif "replay" in kinds[name] or ("manifest" not in kinds[name] and kinds[name].get("kind") != "Deployment"):
             remedy = "write kind: Deployment for it, or delete: for the whole workload"
             yield problem(where, f"{shown(name)} is not made of Deployments, whose pods can be more or fewer", remedy)

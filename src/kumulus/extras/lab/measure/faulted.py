@@ -107,15 +107,19 @@ class Faulted:
         return max(found)
 
     def measures(self, pods: Collection[PodRecord]) -> dict[str, Measured]:
-        """How long it took at most to evacuate the nodes of a fault, and to recover; nothing without pods there."""
+        """How long it took at most to evacuate the nodes of a fault, and to recover; nothing without pods there.
+
+        Where none of them ran yet, there is nothing to recover.
+        """
         struck = [each for each in self.faults if self.had(each, pods)]
+        stopped = [each for each in struck if self.had(each, _running(pods, each.began))]
         found: dict[str, Measured] = {}
         for name, times in (
             (EVACUATE, [self._to_evacuate(each, pods) for each in struck]),
-            (RECOVER, [self._to_recover(each, pods) for each in struck]),
+            (RECOVER, [self._to_recover(each, pods) for each in stopped]),
         ):
             whole = [each for each in times if each is not None]
-            if struck and len(whole) == len(struck):
+            if times and len(whole) == len(times):
                 longest = known_time(Between(*map(max, zip(*whole, strict=True))))
                 found |= {name: longest} if longest is not None else {}
         return found
@@ -130,8 +134,7 @@ class Faulted:
 
     def _to_recover(self, struck: Struck, pods: Collection[PodRecord]) -> Between | None:
         """From a fault's begin until as many pods ran elsewhere, or had completed, as ran before; None if never."""
-        ran = (each for each in pods if each.running is not None and each.running <= struck.began)
-        before = sum(_there(each, struck.began) for each in ran)
+        before = sum(_there(each, struck.began) for each in _running(pods, struck.began))
         least, most = (_regained(struck, pods, before, late) for late in (False, True))
         if most == math.inf:
             return None
@@ -142,6 +145,10 @@ def most_at_once(pods: Collection[PodRecord], begin: float, end: float) -> int:
     """The most of some pods that had their node at one time between two times."""
     bound = [each.bound for each in pods if each.bound is not None and begin < each.bound < end]
     return max(sum(_there(each, at) for each in pods) for at in (begin, *bound))
+
+
+def _running(pods: Iterable[PodRecord], at: float) -> Iterator[PodRecord]:
+    return (each for each in pods if each.running is not None and each.running <= at)
 
 
 def _there(pod: PodRecord, at: float) -> bool:

@@ -138,6 +138,7 @@ def _index(results: Path, path: Path, report: Report, running: bool) -> None:
         "run_id": metadata.run_id,
         **({"label": metadata.label} if metadata.label else {}),
         "experiment": metadata.experiment,
+        "stack": metadata.stack,
         "scheduler": " ".join(filter(None, (metadata.scheduler.name, metadata.scheduler.config))),
         "status": report.results.status,
         **({_PROCESS: lifetime.own()} if running else {}),

@@ -22,12 +22,15 @@ from kumulus.extras.schedulers.manifests import pod_templates
 from kumulus.extras.watch.live.node import PlaceLabels
 from kumulus.kube.messages import MessageCodec
 from kumulus.kube.objects import NODES
-from kumulus.model.names import suggest
+from kumulus.model.errors import SpecError
+from kumulus.model.names import nearest, suggest
 from kumulus.model.nodes import HOSTNAME_LABEL
 from kumulus.model.pools import ZONE_LABEL, Pool
 from kumulus.model.quantity import NANO, ZERO, Quantity, parse
+from kumulus.model.totals import totals
 from kumulus.model.words import listed
 from kumulus.nodes.faults import records
+from kumulus.stackfile.fault_now import NoPools, resolved
 from kumulus.stackfile.group_topology import PRESETS
 
 if TYPE_CHECKING:
@@ -37,6 +40,7 @@ Labels = Mapping[str, str]
 Selector = frozenset[tuple[str, str]]
 _SHOWN = 4
 _KINDS_OF_GPU = 20
+_LABELS = "  Write labels that a node has; gpuProduct is a value of productLabel"
 
 
 async def planned(
@@ -51,10 +55,7 @@ async def planned(
         say: takes a line for the user, where more is asked for at once than is there.
     """
     pools = [pool for each in measured for pool in (await records.read(each)).pools.values()]
-    places: dict[str, str] = {}
-    for pool in pools:
-        for level in pool.topology.levels if pool.topology else ():
-            places.setdefault(level.name, level.label)
+    places = _places(pools)
     try:
         plan = make(loaded, places, await _queues(client, loaded, pools), await _gpus(loaded, measured), queue)
     except UnknownPlace as error:
@@ -66,6 +67,53 @@ async def planned(
     nodes = {name for pool in pools for name in pool.node_names()}
     plan = replace(plan, replays={name: on_nodes(each, nodes) for name, each in plan.replays.items()})
     return plan, PlaceLabels.of([places, *PRESETS.values()])
+
+
+def refused(loaded: LoadedExperiment, pools: Sequence[Pool], *, autoscaled: bool) -> Iterator[str]:
+    """What a run would refuse on nodes of these pools, as far as that is known before there are any.
+
+    Args:
+        autoscaled: whether there may be other nodes.
+    """
+    by_name = {pool.name: pool for pool in pools}
+    for event in loaded.experiment.timeline if not autoscaled else ():
+        try:
+            if event.fault is not None:
+                resolved(event.fault, by_name, f"the timeline's fault {event.fault.name}")
+        except (SpecError, NoPools) as error:
+            yield str(error)
+        if event.resize is not None and event.resize.pool not in by_name:
+            yield no_pool(event.resize.pool, by_name)
+    try:
+        plan = make(loaded, _places(pools), gpus=totals(pools).gpus)
+    except UnknownPlace as error:
+        yield f"affinity: {error}"
+    except LabError as error:
+        yield str(error)
+    else:
+        there = [
+            {HOSTNAME_LABEL: pool.node_name(number), **pool.labels, **pool.labels_of(number)}
+            for pool in pools
+            for number in range(pool.replicas)
+        ]
+        lines = [] if autoscaled else [*unmatched(selectors(plan.jobs), there, loaded.experiment.productLabel)]
+        yield from [*lines, _LABELS] if lines else ()
+
+
+def no_pool(name: str, pools: Iterable[str]) -> str:
+    """That a timeline resizes a pool that there is not."""
+    near = nearest(name, pools)
+    there = f"did you mean {' or '.join(near)}" if near else f"there are {', '.join(sorted(pools)) or 'none'}"
+    return f"the timeline's pool {name} is not in the cluster; {there}"
+
+
+def _places(pools: Iterable[Pool]) -> dict[str, str]:
+    """The label of each level of the pools' topologies."""
+    places: dict[str, str] = {}
+    for pool in pools:
+        for level in pool.topology.levels if pool.topology else ():
+            places.setdefault(level.name, level.label)
+    return places
 
 
 async def _require_nodes(
@@ -87,7 +135,7 @@ async def _require_nodes(
         async for page in each.listed(NODES, MessageCodec("Node")):
             there += [dict(node.metadata.labels) for node in page]
     if lines := list(unmatched(wanted, there, product_label)):
-        raise LabError("\n".join([*lines, "  Write labels that a node has; gpuProduct is a value of productLabel"]))
+        raise LabError("\n".join([*lines, _LABELS]))
 
 
 async def _too_much(measured: Sequence[Client], plan: RepetitionPlan) -> str:

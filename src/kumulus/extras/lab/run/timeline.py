@@ -14,6 +14,7 @@ from kumulus.extras.lab.federation.outages import Outages
 from kumulus.extras.lab.file.timeline import OUTAGES, PoolResize, TimelineEvent
 from kumulus.extras.lab.measure.faulted import Faulted
 from kumulus.extras.lab.run.commands import Commands
+from kumulus.extras.lab.run.planning import no_pool
 from kumulus.extras.lab.run.switch import SchedulerSwitch
 from kumulus.extras.lab.run.workloads import RepetitionWorkloads
 from kumulus.extras.watch.history.words import Sort
@@ -25,7 +26,6 @@ from kumulus.model.errors import SpecError
 from kumulus.model.fault_consequences import described_fault, reclaimed
 from kumulus.model.fault_effects import NodeEffects, OfferEffects
 from kumulus.model.identity import NOBODY, RUN_LABEL, Owner
-from kumulus.model.names import nearest
 from kumulus.nodes.faults import operations, records, stages
 from kumulus.nodes.faults.new_pods import wait_until_managed
 from kumulus.nodes.faults.records import Record
@@ -204,9 +204,7 @@ class Timeline:
         pools = known.of(self._owner).pools
         pool = pools.get(resize.pool)
         if pool is None:
-            near = nearest(resize.pool, pools)
-            there = f"did you mean {' or '.join(near)}" if near else f"there are {', '.join(sorted(pools)) or 'none'}"
-            raise LabError(f"the timeline's pool {resize.pool} is not in the cluster; {there}")
+            raise LabError(no_pool(resize.pool, pools))
         if pool.bounds:
             raise LabError(f"the timeline resizes {pool.name}, whose number of nodes is the autoscaler's (maxReplicas)")
         declared = pool.replicas
