@@ -1,8 +1,9 @@
-"""How a Pulumi program starts its plugin, and ends after an error: without messages that say nothing."""
+"""How a Pulumi program asks the engine for its plugin, and ends after an error: without messages that say nothing."""
 
 from __future__ import annotations
 
 import atexit
+import functools
 import os
 import signal
 import sys
@@ -16,10 +17,10 @@ from typing import Any
 import grpc
 import psutil
 import pulumi
-from pulumi.runtime.proto import resource_pb2
+from pulumi.runtime.proto import resource_pb2, resource_pb2_grpc
 from pulumi.runtime.settings import get_monitor
 
-from kumulus.components import plugin
+from kumulus.host import installation
 from kumulus.host.version import VERSION
 from kumulus.model.errors import SpecError
 
@@ -72,7 +73,7 @@ def start_plugin() -> None:
     """
     monitor = get_monitor()
     if monitor is not None:
-        plugin.make_known()
+        make_known()
         request = resource_pb2.ResourceInvokeRequest(tok=_READY, version=VERSION)
         threading.Thread(target=_ask, args=(monitor, request), daemon=True).start()
 
@@ -138,3 +139,32 @@ def short_stack_traces() -> Iterator[None]:
             del sys.tracebacklimit
         else:
             sys.tracebacklimit = before
+
+
+def asked_for(opts: pulumi.ResourceOptions | None) -> pulumi.ResourceOptions:
+    """Options for a resource of the plugin, with our version unless they name one."""
+    end_with_engine_if_its_program()
+    make_known()
+    return pulumi.ResourceOptions.merge(pulumi.ResourceOptions(version=VERSION), opts)
+
+
+def asked() -> pulumi.InvokeOptions:
+    """Options for invoking a function of the plugin."""
+    make_known()
+    return pulumi.InvokeOptions(version=VERSION)
+
+
+def under_engine() -> bool:
+    """Whether Pulumi's engine runs this program, rather than a test with mocks."""
+    return isinstance(get_monitor(), resource_pb2_grpc.ResourceMonitorStub)
+
+
+@functools.cache
+def make_known() -> None:
+    """Let the engine find the plugin of an installed Kumulus; in a checkout Pulumi.yaml names it.
+
+    If the launcher cannot be written, the engine reports that there is no such plugin.
+    """
+    if installation.checkout() is None and under_engine():
+        with suppress(OSError):
+            installation.install_plugin(installation.pulumi_home(), Path(sys.executable))

@@ -11,7 +11,7 @@ import pulumi
 from kumulus.components.arguments import check
 from kumulus.components.control_plane import ControlPlane, ControlPlaneArgs
 from kumulus.components.inputs import CheckedInputs, refused
-from kumulus.components.kwok_plan import KwokPlan
+from kumulus.components.kwok_charts import KwokPlan
 from kumulus.components.mistakes import collected
 from kumulus.model import needs
 from kumulus.model.errors import shown
