@@ -18,7 +18,7 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from kumulus.toolchain import cache, lock, pins
+from kumulus.toolchain import cache, pins
 from kumulus.toolchain.errors import ToolchainError
 from kumulus.toolchain.progress import say
 
@@ -79,7 +79,7 @@ def ensure(project: Path, with_: Iterable[str] = ()) -> None:
     wanted = set(with_)
     if has(project, wanted):
         return
-    with lock.exclusive(project / ".venv.lock", "making .venv", say):
+    with cache.exclusive(project / ".venv.lock", "making .venv", say):
         if has(project, wanted):
             return
         if not _works(project):
@@ -123,7 +123,7 @@ def ensure_policies(folder: Path) -> None:
     Args:
         folder: the pack, with its requirements.txt.
     """
-    with lock.exclusive(folder / ".venv.lock", "making .venv", say):
+    with cache.exclusive(folder / ".venv.lock", "making .venv", say):
         wanted = hashlib.sha256(f"{folder} ".encode() + (folder / "requirements.txt").read_bytes()).hexdigest()
         stamp = _stamp_file(folder)
         if stamp.exists() and stamp.read_text().strip() == wanted and os.access(python(folder), os.X_OK):
@@ -208,7 +208,7 @@ def _uv_program(project: Path) -> Path:
     program = folder / "bin" / "uv"
     if not os.access(program, os.X_OK):
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with lock.exclusive(folder.with_suffix(".lock"), "fetching uv", say):
+        with cache.exclusive(folder.with_suffix(".lock"), "fetching uv", say):
             if not os.access(program, os.X_OK):
                 options = ["--no-deps", "--no-compile", "--only-binary", ":all:", "--require-hashes"]
                 _pip(project, [*options, "-r", str(requirements), "--upgrade", "--target", str(folder)])

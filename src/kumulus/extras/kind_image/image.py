@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kumulus.extras.kind_image import assemble, containers, debian, docker
 from kumulus.extras.kind_image.containers import ContainerImage
-from kumulus.toolchain import cache, lock, pins, running, supply
+from kumulus.toolchain import cache, pins, running, supply
 from kumulus.toolchain.errors import ToolchainError
 from kumulus.toolchain.progress import ToolLine, say
 
@@ -75,7 +75,7 @@ def ensure(mirror: str | None = None, anew: bool = False) -> BuiltImage:
     """
     docker.require()
     wanted = BuiltImage(name(), archive())
-    with lock.exclusive(folder() / "lock", "making the node image", say):
+    with cache.exclusive(folder() / "lock", "making the node image", say):
         if not anew and docker.label(wanted.name, _LABEL) == made_from():
             return wanted
         if anew or not wanted.archive.exists():
