@@ -18,6 +18,7 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from kumulus.host import installation
 from kumulus.toolchain import cache, pins
 from kumulus.toolchain.errors import ToolchainError
 from kumulus.toolchain.progress import say
@@ -247,3 +248,35 @@ def _install(
 
 def _options(option: str, values: Iterable[str]) -> list[str]:
     return [word for value in values for word in (option, value)]
+
+
+def enter_venv() -> None:
+    """Run this command again in .venv, in place of this process; returns if it runs there already or is installed.
+
+    If there is no .venv, it is made.
+    """
+    checkout = installation.checkout()
+    if checkout is None or os.path.realpath(sys.prefix) == os.path.realpath(checkout / ".venv"):
+        return
+    if not has_venv():
+        ensure(checkout)
+    program = str(installation.python())
+    os.execv(program, [program, str(checkout / "kumulus"), *sys.argv[1:]])
+
+
+def with_venv() -> None:
+    """Let this process import what .venv has, which is sooner than another; enters it if it is of another Python."""
+    checkout = installation.checkout()
+    if checkout is None:
+        return
+    packages = checkout / ".venv" / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+    if packages.is_dir():
+        sys.path.append(str(packages))
+    else:
+        enter_venv()
+
+
+def has_venv() -> bool:
+    """Whether there is a .venv to enter that was made to the end, or none is needed."""
+    checkout = installation.checkout()
+    return checkout is None or is_made(checkout)
