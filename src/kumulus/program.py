@@ -100,7 +100,7 @@ def _declared() -> tuple[dict[str, EmulatedCluster], str]:
 
 def _costs(stack: Stack) -> dict[str, dict[str, Any]]:
     """What the nodes of each cluster cost, as outputs."""
-    from kumulus.nodes.catalog.costs import fleet_cost
+    from kumulus.nodes.catalog.prices import fleet_cost
 
     return {name: fleet_cost(each.pools, each.known_prices()).outputs() for name, each in stack.clusters.items()}
 
