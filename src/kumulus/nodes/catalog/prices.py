@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from kumulus.kube.yaml_limits import FAST_LOADER
+from kumulus.kube.safe_yaml import FAST_LOADER
 from kumulus.model.checks import mapping_problems, problem, unknown_key_problems
 from kumulus.model.errors import Problem, SpecError, Where, shown
 from kumulus.model.pools import INSTANCE_TYPE_LABEL, REGION_LABEL, Pool
