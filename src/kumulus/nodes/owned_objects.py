@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import discovery, objects
-from kumulus.kube.media import APPLY_PATCH
+from kumulus.kube.codecs import APPLY_PATCH
 from kumulus.kube.objects import inside, root
 from kumulus.model.identity import Owner
 from kumulus.nodes.errors import ProviderError

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import ApiError, Unreachable, objects
 from kumulus.kube.bulk import for_each
-from kumulus.kube.media import METADATA_ONLY
+from kumulus.kube.codecs import METADATA_ONLY
 from kumulus.kube.objects import NODES
 from kumulus.kube.pods import BOUND, PODS
 from kumulus.nodes.faults import leases, pods
