@@ -11,7 +11,7 @@ import pulumi
 from pulumi.runtime.settings import get_root_resource
 
 from kumulus.components import engine
-from kumulus.components.required_plugins import require_kubernetes_plugin
+from kumulus.components.engine import require_kubernetes_plugin
 from kumulus.components.resources import DeclaredCluster, of_plugin
 from kumulus.model.contents import PREVIEW
 from kumulus.runtimes import registry
