@@ -1,4 +1,4 @@
-"""One HTTP/1.1 connection and its TLS: asyncio carries the bytes, httptools (the parser of Node.js) reads the answers."""
+"""One HTTP/1.1 connection with its TLS: asyncio carries the bytes, httptools (Node.js' parser) reads the answers."""
 
 from __future__ import annotations
 

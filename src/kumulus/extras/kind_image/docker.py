@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from kumulus.toolchain import running
+from kumulus.toolchain import progress
 from kumulus.toolchain.errors import ToolchainError
 from kumulus.toolchain.progress import ToolLine
 
@@ -45,11 +45,11 @@ def run(arguments: Sequence[str], step: ToolLine, log: Path, *, stdin: Path | No
     """
     try:
         if stdin is None:
-            running.run(["docker", *arguments], step, log)
+            progress.run(["docker", *arguments], step, log)
         else:
             with stdin.open("rb") as file:
-                running.run(["docker", *arguments], step, log, stdin=file)
-    except running.Failed as failure:
+                progress.run(["docker", *arguments], step, log, stdin=file)
+    except progress.Failed as failure:
         raise ToolchainError(f"docker {arguments[0]} failed:\n{failure.tail}\n  The whole log: {log}") from failure
 
 

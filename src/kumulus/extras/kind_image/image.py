@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kumulus.extras.kind_image import assemble, containers, debian, docker
 from kumulus.extras.kind_image.containers import ContainerImage
-from kumulus.toolchain import cache, pins, running, supply
+from kumulus.toolchain import cache, pins, progress, supply
 from kumulus.toolchain.errors import ToolchainError
 from kumulus.toolchain.progress import ToolLine, say
 
@@ -157,8 +157,8 @@ def _save(wanted: BuiltImage, work: Path, step: ToolLine, log: Path) -> None:
     docker.run(["save", "--output", str(plain), wanted.name], step, log)
     try:
         # The fastest level: most of the content is programs, and the best would save only another tenth.
-        running.run(["gzip", "-1", "--stdout", str(plain)], step, log, stdout=packed)
-    except running.Failed as failure:
+        progress.run(["gzip", "-1", "--stdout", str(plain)], step, log, stdout=packed)
+    except progress.Failed as failure:
         raise ToolchainError(f"the node image could not be packed:\n{failure.tail}") from failure
     for earlier in folder().glob("node-*.tar.gz"):
         earlier.unlink()
