@@ -13,8 +13,8 @@ from kumulus.components.control_plane import ControlPlane, ControlPlaneArgs
 from kumulus.components.inputs import CheckedInputs, refused
 from kumulus.components.kwok_charts import KwokPlan
 from kumulus.components.mistakes import collected
-from kumulus.model import needs
 from kumulus.model.errors import shown
+from kumulus.runtimes import existing
 from kumulus.runtimes.existing.section import Existing
 from kumulus.stackfile.group_topology import VOLCANO
 from kumulus.stackfile.load import LoadedStack
@@ -46,8 +46,8 @@ class ExistingCluster(ControlPlane):
         source = f"ExistingCluster {resource_name}"
         check(args, ExistingClusterArgs, source)
         wanted = list(args.get("needs") or ())
-        if unknown := [each for each in wanted if each not in needs.NEEDS]:
-            raise refused(source, "needs", f"has {shown(unknown[0])}", f"write some of {', '.join(needs.NEEDS)}")
+        if unknown := [each for each in wanted if each not in existing.NEEDS]:
+            raise refused(source, "needs", f"has {shown(unknown[0])}", f"write some of {', '.join(existing.NEEDS)}")
         name = CheckedInputs(
             ClusterSpec, source, {"name": args.get("cluster_name") or resource_name}, {"name": "cluster_name"}
         ).plain.name
@@ -69,7 +69,7 @@ def _path_or_text(kubeconfig: str) -> str:
 def secret(options: dict[str, Any]) -> dict[str, Any]:
     """Options, with a kubeconfig's text marked as a secret."""
     kubeconfig = options["kubeconfig"]
-    if isinstance(kubeconfig, str) and needs.is_content(kubeconfig):
+    if isinstance(kubeconfig, str) and existing.is_content(kubeconfig):
         return {**options, "kubeconfig": pulumi.Output.secret(kubeconfig)}
     return options
 
@@ -79,15 +79,15 @@ def needs_of(loaded: LoadedStack, kwok: KwokPlan) -> list[str]:
     spec, extras = loaded.spec, loaded.spec.sections_of_extras()
     hyper_nodes = any(group.topology and group.topology.preset == VOLCANO for group in spec.nodeGroups)
     wanted = {
-        needs.NODES: loaded.pools,
-        needs.FAULTS: loaded.faults,
-        needs.STAGES: spec.podLifecycles or kwok.stages,
-        needs.USAGE: spec.podUsage,
-        needs.DEVICES: any(group.resourceSlices for group in spec.nodeGroups),
-        needs.HYPERNODES: hyper_nodes,
-        needs.KWOK: kwok.install,
-        needs.TENANTS: spec.tenants,
-        needs.ADDONS: spec.clusterAddons or "observability" in extras,
-        needs.AUTOSCALER: "autoscaler" in extras,
+        existing.NODES: loaded.pools,
+        existing.FAULTS: loaded.faults,
+        existing.STAGES: spec.podLifecycles or kwok.stages,
+        existing.USAGE: spec.podUsage,
+        existing.DEVICES: any(group.resourceSlices for group in spec.nodeGroups),
+        existing.HYPERNODES: hyper_nodes,
+        existing.KWOK: kwok.install,
+        existing.TENANTS: spec.tenants,
+        existing.ADDONS: spec.clusterAddons or "observability" in extras,
+        existing.AUTOSCALER: "autoscaler" in extras,
     }
     return [need for need, asked in wanted.items() if asked]
