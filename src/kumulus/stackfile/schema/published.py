@@ -287,6 +287,6 @@ def _plain(text: str) -> bool:
 
 
 if __name__ == "__main__":
-    for target, content in published().items():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(content, encoding="utf-8")
+    for path, content in published().items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
