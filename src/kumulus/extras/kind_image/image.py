@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kumulus.extras.kind_image import assemble, containers, debian, docker
+from kumulus.extras.kind_image import containers, debian, docker
 from kumulus.extras.kind_image.containers import ContainerImage
 from kumulus.toolchain import cache, pins, progress, supply
 from kumulus.toolchain.errors import ToolchainError
@@ -106,7 +106,7 @@ def _make(wanted: BuiltImage, mirror: str | None) -> None:
         containers.write(images, brought, work)
         _end(step)
         step = ToolLine(f"[3/4] {wanted.name}")
-        assemble.make(wanted.name, {_LABEL: made_from()}, root, images, step, log)
+        docker.make_image(wanted.name, {_LABEL: made_from()}, root, images, step, log)
         _end(step)
         step = ToolLine(f"[4/4] {wanted.archive}")
         _save(wanted, work, step, log)
