@@ -29,9 +29,7 @@ class WantedNamespace:
     """A namespace as a stack wants it."""
 
     name: str
-    """Its name."""
     owner: Owner
-    """Its owner."""
     labels: Mapping[str, str]
     """Those that it should have."""
     annotations: Mapping[str, str]

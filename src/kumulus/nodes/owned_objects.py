@@ -61,7 +61,6 @@ class Owned:
     manifest: Mapping[str, Any]
     """What it should have."""
     owner: Owner
-    """Its owner."""
     recorded: bool
     """Whether the stack's state has it: then it is the stack's own, too, if nobody has marked it."""
 

@@ -6,7 +6,7 @@
 - `…/downloads/`: release files being downloaded
 - `…/scratch/`: Go's caches while something is being built
 - `…/logs/<tool>.log`: Go's output from when it last built a tool
-- `…/lock` and `…/probes.json`: see lock.py and locate.py
+- `…/lock`: see :func:`exclusive`; `…/probes.json`: see locate.py
 - `…/../charts/`: Helm charts, which are small
 
 What has not been used for :data:`KEPT_DAYS` goes when something else is fetched.

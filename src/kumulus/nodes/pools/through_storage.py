@@ -76,7 +76,6 @@ class Writer:
     storage: Storage
     """Where to write."""
     pool: Pool
-    """The pool."""
     bodies: Bodies
     """Its nodes as they would be posted."""
     like: StoredNodes
