@@ -1,9 +1,8 @@
-"""``KwokCharts``: KWOK inside a cluster whose nodes run containers; and whether a stack installs it there."""
+"""``KwokCharts``: KWOK inside a cluster whose nodes run containers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Required, TypedDict, Unpack, cast
 
@@ -12,9 +11,8 @@ from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.apps.v1 import Deployment
 from pulumi_kubernetes.core.v1 import ConfigMap, Service
 
-from kumulus.components import engine, helm_addon
+from kumulus.components import helm_addon
 from kumulus.components.arguments import check, fields
-from kumulus.components.engine import user_error
 from kumulus.components.helm_addon import HelmAddon
 from kumulus.components.inputs import CheckedInputs
 from kumulus.components.mistakes import collected
@@ -25,7 +23,6 @@ from kumulus.kwok.stages import API_VERSION
 from kumulus.model.scale import shards_for
 from kumulus.stackfile.addons import Addon
 from kumulus.stackfile.cluster_charts import KwokChartsSpec as Charts
-from kumulus.stackfile.load import LoadedStack
 
 
 class KwokChartsArgs(TypedDict, total=False):
@@ -202,36 +199,3 @@ def arguments_of(charts: Charts, cluster: ClusterLike, base: Path) -> KwokCharts
     """The arguments of KwokCharts for a stack file, except for its nodes."""
     declared = {_NAMES[field]: value for field, value in charts.model_dump(exclude_unset=True).items()}
     return cast(KwokChartsArgs, {**declared, "cluster": cluster, "base": str(base)})
-
-
-@dataclass(frozen=True)
-class KwokPlan:
-    """What becomes of KWOK in a cluster."""
-
-    install: bool = False
-    """Whether the stack installs it."""
-    stages: bool = False
-    """Whether the cluster takes KWOK's stages as objects, or will."""
-    controller: str = ""
-    """Where another than the stack has installed it, ``<namespace>/<name>``; empty for nowhere."""
-
-    @classmethod
-    def of(cls, loaded: LoadedStack, base: Path) -> KwokPlan:
-        """The plan for a loaded stack; looks into an existing cluster.
-
-        Raises:
-            pulumi.RunError: the cluster does not answer. Taken for one without KWOK, it would get a second one, or
-                lose the stack's stages, as soon as it answers again.
-        """
-        asked = loaded.spec.kwokCharts.install
-        if loaded.spec.runtime_descriptor.local:
-            return cls()
-        if asked or not loaded.spec.runtime_descriptor.outlives_stack:
-            return cls(install=asked is not False, stages=asked is not False)
-        where = {**loaded.spec.runtime_options(base), "release": release_name(loaded.cluster_name)}
-        answer = pulumi.runtime.invoke("kumulus:index:findKwok", where, engine.asked()).value or {}
-        if problem := answer.get("problem"):
-            raise user_error(str(problem))
-        controller = str(answer.get("controller") or "")
-        install = asked is None and not controller
-        return cls(install, install or bool(answer.get("stages")), controller)
