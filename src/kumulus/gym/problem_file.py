@@ -26,7 +26,6 @@ from kumulus.stackfile.location import read_text
 from kumulus.stackfile.yamltext import read_yaml
 from kumulus.testing import ClusterError, wanted
 
-
 NAMESPACE = "namespace"
 """The name of the draw that says in which namespace a problem is."""
 _FOLDER = Path(__file__).parent / "problems"

@@ -358,5 +358,5 @@ def test_a_kube_scheduler_beside_the_clusters_own_is_of_no_later_minor_version(
 ) -> None:
     monkeypatch.setattr(toolchain, "kubernetes_versions", lambda: OFFERED)
     monkeypatch.setattr(definitions, "find", lambda tool, tool_set, version=None: tmp_path / f"{tool}-{version}")
-    request = LaunchRequest("kube-scheduler", Path("/k"), tmp_path, None, None, lambda: 1, kubernetes=running)
+    request = LaunchRequest("kube-scheduler", Path("/k"), tmp_path, None, None, lambda: 1, kubernetes=cluster)
     assert binary.chosen(request) == (tmp_path / f"kube-scheduler-{version}", version)
