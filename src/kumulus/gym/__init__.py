@@ -16,7 +16,7 @@ __all__ = ["Environment", "GymError", "Observation", "Outcome", "Problem", "Verd
 # Imported when asked for: every command imports this package for the extra that it brings.
 _WHEN_ASKED_FOR = {
     "Environment": "environment",
-    "GymError": "errors",
+    "GymError": "problem_file",
     "Observation": "environment",
     "Outcome": "conditions",
     "Problem": "problem_file",
