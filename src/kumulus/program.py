@@ -17,8 +17,13 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 from pulumi.runtime.config import get_config_env, get_config_secret_keys_env
 
-from kumulus.components import plugin
-from kumulus.components.engine import end_with_engine_if_its_program, is_its_program, start_plugin, user_error
+from kumulus.components.engine import (
+    end_with_engine_if_its_program,
+    is_its_program,
+    start_plugin,
+    under_engine,
+    user_error,
+)
 from kumulus.host import protection, pulumi_project
 from kumulus.host.extras import BrokenExtra
 from kumulus.host.installation import pulumi_home
@@ -62,7 +67,7 @@ def run_all() -> dict[str, EmulatedCluster]:
 
 
 def _run() -> tuple[dict[str, EmulatedCluster], str]:
-    if plugin.under_engine():
+    if under_engine():
         end_with_engine_if_its_program()
         start_plugin()
     try:
@@ -100,7 +105,7 @@ def _declared() -> tuple[dict[str, EmulatedCluster], str]:
 
 def _costs(stack: Stack) -> dict[str, dict[str, Any]]:
     """What the nodes of each cluster cost, as outputs."""
-    from kumulus.nodes.catalog.costs import fleet_cost
+    from kumulus.nodes.catalog.prices import fleet_cost
 
     return {name: fleet_cost(each.pools, each.known_prices()).outputs() for name, each in stack.clusters.items()}
 

@@ -19,7 +19,7 @@ from kumulus.extras.capture.spool import Spool
 from kumulus.extras.capture.words import Words
 from kumulus.kube import ApiError, Client, Connection, load_kubeconfig
 from kumulus.kube.bulk import for_each
-from kumulus.kube.media import JSON
+from kumulus.kube.codecs import JSON
 from kumulus.kube.message_tables import classes_of
 from kumulus.kube.namespaces import NAMESPACES
 from kumulus.runtimes.kwok.access import ETCD

@@ -20,7 +20,7 @@ from kumulus.extras.watch.live.amounts import Amounts
 from kumulus.extras.watch.live.fleet import Live
 from kumulus.extras.watch.live.summary import summary
 from kumulus.kube import Client, load_kubeconfig
-from kumulus.kube.media import PROTOBUF
+from kumulus.kube.codecs import PROTOBUF
 from kumulus.kube.messages import MessageCodec
 from kumulus.kube.watch import Events, Synced, follow
 from kumulus.runtimes.base import Observed, RecordedControlPlane

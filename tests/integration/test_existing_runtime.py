@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from kumulus import toolchain
-from kumulus.model.needs import FAULTS, KWOK, NODES
 from kumulus.nodes.errors import ProviderError
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Operation, Properties
 from kumulus.provider.resources.node_pool import NodePool
 from kumulus.runtimes.base import Observed, WantedControlPlane
+from kumulus.runtimes.existing import FAULTS, KWOK, NODES
 from kumulus.runtimes.existing.kwok import find_kwok
 from kumulus.runtimes.existing.runtime import ExistingRuntime
 from tests.integration.conftest import NODES as NODES_PATH

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from kumulus.kube import Client, Unreachable, load_kubeconfig
-from kumulus.kube.media import MERGE_PATCH
+from kumulus.kube.codecs import MERGE_PATCH
 from kumulus.kube.messages import MessageCodec
 from kumulus.model.applied import APPLIED
 from kumulus.model.pool_form import POOL_KEYS, pool_from_properties

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from kumulus.kube.media import STRATEGIC_MERGE_PATCH
+from kumulus.kube.codecs import STRATEGIC_MERGE_PATCH
 from kumulus.kwok.lifecycle_stages import stage_objects
 from kumulus.kwok.stages import API_VERSION
 from kumulus.model.lifecycles import Lifecycle

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kumulus.kube import ApiError, Client, load_kubeconfig
-from kumulus.kube.media import PROTOBUF
+from kumulus.kube.codecs import PROTOBUF
 from kumulus.kube.protobuf import encode_node
 from kumulus.model.pool_form import pool_from_properties
 from kumulus.model.pools import Pool

@@ -16,9 +16,8 @@ from kumulus.extras.lab.extender.column import PolicyColumn
 from kumulus.extras.lab.report.why import explained
 from kumulus.extras.schedulers.decisions.document import Decision, ScoredNode
 from kumulus.extras.watch.console import bundle
-from kumulus.extras.watch.history.document import History
+from kumulus.extras.watch.history.document import History, Sort
 from kumulus.extras.watch.history.recorder import Facts, Figures, JobKey, Recorder
-from kumulus.extras.watch.history.words import Sort
 from kumulus.extras.watch.live.admission import (
     AdmissionRule,
     AdmissionShape,

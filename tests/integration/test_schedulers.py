@@ -18,8 +18,8 @@ import pytest
 
 from kumulus import toolchain
 from kumulus.extras.schedulers import SchedulerError, children, objects, registry, workloads
-from kumulus.extras.schedulers.cluster import connected
 from kumulus.extras.schedulers.process import Running, start
+from kumulus.extras.schedulers.running import connected
 from kumulus.kube.objects import collection
 from kumulus.model.identity import RUN_LABEL, STACK_ID, Owner
 from tests.integration.conftest import JOBS, PODS, Plane, Pools, job, remove_namespaces

@@ -11,8 +11,7 @@ from kumulus.helm.history import encoded
 from kumulus.nodes.errors import ProviderError
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Properties
-from kumulus.provider.resources.release import ReleaseMark
-from kumulus.provider.resources.release_preparation import ReleasePreparation
+from kumulus.provider.resources.release import ReleaseMark, ReleasePreparation
 from tests.integration.conftest import Plane, operation
 from tests.support.api import Refused
 from tests.support.said import Said

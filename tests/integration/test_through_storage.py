@@ -19,7 +19,7 @@ import pytest
 
 from kumulus import toolchain
 from kumulus.kube import Client, load_kubeconfig
-from kumulus.kube.media import PROTOBUF
+from kumulus.kube.codecs import PROTOBUF
 from kumulus.kube.message_tables import classes_of
 from kumulus.kube.stored import StoredLeases, lease_key, node_key
 from kumulus.model.pool_form import pool_from_properties

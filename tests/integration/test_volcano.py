@@ -10,9 +10,9 @@ import pytest
 
 from kumulus import toolchain
 from kumulus.extras.schedulers import SchedulerError, registry, workloads
-from kumulus.extras.schedulers.cluster import connected
 from kumulus.extras.schedulers.launch.plan import Switches
 from kumulus.extras.schedulers.process import start
+from kumulus.extras.schedulers.running import connected
 from kumulus.extras.schedulers.volcano.places import places
 from kumulus.kube import objects
 from kumulus.nodes.faults import records

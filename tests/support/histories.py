@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from kumulus.extras.watch.history.document import History
+from kumulus.extras.watch.history.document import History, Sort
 from kumulus.extras.watch.history.recorder import Facts, Figures, JobKey, Recorder
-from kumulus.extras.watch.history.words import Sort
 from kumulus.extras.watch.live.admission import (
     AdmissionRule,
     AdmissionShape,

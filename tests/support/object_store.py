@@ -11,7 +11,7 @@ from aiohttp import web
 from google.protobuf import json_format
 
 from kumulus.kube import Client, Connection
-from kumulus.kube.media import PROTOBUF
+from kumulus.kube.codecs import PROTOBUF
 from kumulus.kube.messages import answered, enveloped, message_classes
 from tests.support.apiserver import listening
 

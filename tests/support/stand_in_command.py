@@ -16,7 +16,7 @@ from typing import Any
 import grpc
 from google.protobuf import empty_pb2
 
-from kumulus.model.unknown import UNKNOWN
+from kumulus.model.plain import UNKNOWN
 from kumulus.provider.protocol import plugin_pb2, provider_pb2, provider_pb2_grpc
 from kumulus.provider.values import from_struct, to_struct
 

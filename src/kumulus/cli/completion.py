@@ -72,38 +72,71 @@ def complete() -> NoReturn:
 def completions(line: str) -> list[str]:
     """What the last word of a line may become."""
     *before, word = _words(line)
-    its, places, values = parser(line), [], argparse.Namespace()
-    waiting: argparse.Action | None = None
-
-    def enter(into: argparse.ArgumentParser) -> list[argparse.Action]:
-        for action in arguments(into):
-            vars(values).setdefault(action.dest, action.default)
-        return [action for action in arguments(into) if not action.option_strings]
-
-    places = enter(its)
-    for each in before[1:]:
-        option, _, value = each.partition("=")
-        if waiting is not None:
-            setattr(values, waiting.dest, each)
-            waiting = None
-        elif each.startswith("-"):
-            found = _option(its, option)
-            if found is not None and found.nargs != 0:
-                waiting = None if value else found
-                setattr(values, found.dest, value or found.default)
-        elif places and isinstance(places[0].choices, dict):
-            if each not in places[0].choices:
-                return []
-            its = places[0].choices[each]
-            places = enter(its)
-        elif places:
-            setattr(values, places[0].dest, each)
-            places = places if places[0].nargs in ("*", "+") else places[1:]
+    read = _ReadWords(parser(line))
+    if not all(map(read.take, before[1:])):
+        return []
     option, equals, value = word.partition("=")
-    if waiting is None and equals and (waiting := _option(its, option)) is not None:
-        return [f"{option}={each}" for each in _values(waiting, values) if each.startswith(value)]
-    found_by = _values(waiting or places[0], values) if waiting or (places and not word.startswith("-")) else _long(its)
-    return sorted({each for each in found_by if each.startswith(word)})
+    if equals and read.waiting is None and (named := _option(read.parser, option)) is not None:
+        return [f"{option}={each}" for each in _values(named, read.values) if each.startswith(value)]
+    return sorted({each for each in read.next_words(word) if each.startswith(word)})
+
+
+class _ReadWords:
+    """The words of a line before the last one, as far as they are read.
+
+    Attributes:
+        parser: of the command or subcommand that they have come to.
+        places: the arguments without an option that may follow.
+        values: what they say.
+        waiting: the option whose value follows.
+    """
+
+    def __init__(self, parser: argparse.ArgumentParser) -> None:
+        self.values = argparse.Namespace()
+        self.waiting: argparse.Action | None = None
+        self._enter(parser)
+
+    def _enter(self, parser: argparse.ArgumentParser) -> None:
+        self.parser = parser
+        self.places = [action for action in arguments(parser) if not action.option_strings]
+        for action in arguments(parser):
+            vars(self.values).setdefault(action.dest, action.default)
+
+    def take(self, word: str) -> bool:
+        """Read one word; False if it is no subcommand where one has to be."""
+        if self.waiting is not None:
+            setattr(self.values, self.waiting.dest, word)
+            self.waiting = None
+        elif word.startswith("-"):
+            self._take_option(*word.partition("=")[::2])
+        elif self.places:
+            return self._take_argument(self.places[0], word)
+        return True
+
+    def _take_option(self, name: str, value: str) -> None:
+        option = _option(self.parser, name)
+        if option is not None and option.nargs != 0:
+            self.waiting = None if value else option
+            setattr(self.values, option.dest, value or option.default)
+
+    def _take_argument(self, place: argparse.Action, word: str) -> bool:
+        if isinstance(place.choices, dict):
+            if word not in place.choices:
+                return False
+            self._enter(place.choices[word])
+            return True
+        setattr(self.values, place.dest, word)
+        if place.nargs not in ("*", "+"):
+            del self.places[0]
+        return True
+
+    def next_words(self, begun: str) -> Iterable[str]:
+        """What may follow, given how it begins: the value of an option or an argument, or else an option."""
+        if self.waiting is not None:
+            return _values(self.waiting, self.values)
+        if self.places and not begun.startswith("-"):
+            return _values(self.places[0], self.values)
+        return _long(self.parser)
 
 
 def _words(line: str) -> list[str]:

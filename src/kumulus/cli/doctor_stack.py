@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from kumulus.cli import needs, project, stack_file
 from kumulus.cli.doctor import Finding, short
-from kumulus.cli.entering import enter_venv
 from kumulus.host.installation import pulumi_home
 from kumulus.toolchain import pins, plugins, releases, supply
 from kumulus.toolchain.locate import locate
 from kumulus.toolchain.pins import Tool
+from kumulus.toolchain.venv import enter_venv
 
 if TYPE_CHECKING:
     from kumulus.stackfile.load import LoadedStack

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kumulus.cli import project
 from kumulus.cli.errors import UserError
-from kumulus.cli.fault_options import described_options
+from kumulus.cli.fault import described_options
 from kumulus.host import installation
 from kumulus.kube import ApiError, Client, Unreachable, load_kubeconfig
 from kumulus.model.checks import problem

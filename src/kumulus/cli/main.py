@@ -9,12 +9,12 @@ import os
 import sys
 from collections.abc import Sequence
 
-from kumulus.cli.entering import enter_venv, has_venv, with_venv
 from kumulus.cli.errors import UserError, os_message
 from kumulus.cli.registry import COMMANDS, GROUPS, Command, offered, parser_of, subcommands
 from kumulus.host import installation
 from kumulus.host.extras import BrokenExtra, Extra
 from kumulus.model.words import listed
+from kumulus.toolchain.venv import enter_venv, has_venv, with_venv
 
 _INTERRUPTED = 130
 

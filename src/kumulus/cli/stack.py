@@ -14,7 +14,6 @@ from typing import IO, Any, NoReturn
 
 from kumulus import toolchain
 from kumulus.cli import beforehand, project, stack_file
-from kumulus.cli.entering import enter_venv
 from kumulus.cli.errors import UserError
 from kumulus.cli.needs import Needs
 from kumulus.host import installation
@@ -23,6 +22,7 @@ from kumulus.host.pulumi_project import PulumiProject
 from kumulus.model.names import suggest
 from kumulus.toolchain import environment, pins, plugins, supply, venv
 from kumulus.toolchain.errors import ToolchainError
+from kumulus.toolchain.venv import enter_venv
 
 _CURRENT = "default: PULUMI_STACK, or the one that `pulumi stack select` chose"
 

@@ -14,13 +14,13 @@ import argparse
 
 from kumulus.cli import needs
 from kumulus.cli.doctor_stack import how
-from kumulus.cli.entering import enter_venv
 from kumulus.cli.errors import UserError
 from kumulus.host.installation import pulumi_home
 from kumulus.model.words import aligned
 from kumulus.toolchain import images, pins, plugins, releases, supply, versions
 from kumulus.toolchain.locate import Location, locate
 from kumulus.toolchain.pins import Pins
+from kumulus.toolchain.venv import enter_venv
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

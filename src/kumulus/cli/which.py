@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kumulus.cli import project, stack_file
-from kumulus.cli.entering import enter_venv
 from kumulus.cli.errors import UserError
 from kumulus.host import pulumi_project
 from kumulus.host.pulumi_project import PulumiProject
 from kumulus.model.names import default_cluster_name
 from kumulus.model.words import listed
 from kumulus.runtimes.place import Place
+from kumulus.toolchain.venv import enter_venv
 
 _SHOWN = 12
 # A `name:` that is not the first key of a list item, as the name of a group or an add-on usually is.

@@ -10,8 +10,8 @@ from weakref import WeakKeyDictionary
 import pulumi
 from pulumi.runtime.settings import get_root_resource
 
-from kumulus.components import plugin
-from kumulus.components.required_plugins import require_kubernetes_plugin
+from kumulus.components import engine
+from kumulus.components.engine import require_kubernetes_plugin
 from kumulus.components.resources import DeclaredCluster, of_plugin
 from kumulus.model.contents import PREVIEW
 from kumulus.runtimes import registry
@@ -30,7 +30,7 @@ class StackIdentity(pulumi.CustomResource):
     """``kumulus:index:StackIdentity``: who the stack is."""
 
     def __init__(self, resource_name: str, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("kumulus:index:StackIdentity", resource_name, {"stackId": None}, plugin.asked_for(opts))
+        super().__init__("kumulus:index:StackIdentity", resource_name, {"stackId": None}, engine.asked_for(opts))
 
     @property
     def stack_id(self) -> pulumi.Output[str]:

@@ -8,10 +8,9 @@ from typing import Any
 import pulumi
 
 from kumulus.components.control_plane import ControlPlane, type_of
-from kumulus.components.existing_cluster import ExistingCluster, needs_of, secret
+from kumulus.components.existing_cluster import ExistingCluster, KwokPlan, needs_of, secret
 from kumulus.components.kind_cluster import KindCluster
 from kumulus.components.kwok_cluster import KwokCluster
-from kumulus.components.kwok_plan import KwokPlan
 from kumulus.model.contents import contents
 from kumulus.runtimes import registry
 from kumulus.stackfile.expand import kubelet

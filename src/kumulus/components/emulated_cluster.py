@@ -12,12 +12,12 @@ import pulumi
 from kumulus.components import engine
 from kumulus.components.arguments import SectionOf, checked
 from kumulus.components.described_cluster import control_plane
+from kumulus.components.engine import require_command_plugin
+from kumulus.components.existing_cluster import KwokPlan
 from kumulus.components.fault import Fault
 from kumulus.components.inputs import problems_explained
 from kumulus.components.kwok_node_group import KwokNodeGroup
-from kumulus.components.kwok_plan import KwokPlan
 from kumulus.components.mistakes import collected
-from kumulus.components.required_plugins import require_command_plugin
 from kumulus.components.resources import ClusterLike, DeclaredCluster, InCluster, of_plugin
 from kumulus.model.names import default_cluster_name
 from kumulus.model.pools import Pool

@@ -1,25 +1,29 @@
-"""How a Pulumi program starts its plugin, and ends after an error: without messages that say nothing."""
+"""How a Pulumi program asks the engine for its plugin, and ends after an error: without messages that say nothing."""
 
 from __future__ import annotations
 
 import atexit
+import functools
 import os
+import shutil
 import signal
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import grpc
 import psutil
 import pulumi
-from pulumi.runtime.proto import resource_pb2
+from pulumi.runtime.proto import resource_pb2, resource_pb2_grpc
 from pulumi.runtime.settings import get_monitor
 
-from kumulus.components import plugin
+from kumulus.host import installation
+from kumulus.host.installation import pulumi_home
 from kumulus.host.version import VERSION
 from kumulus.model.errors import SpecError
 
@@ -72,7 +76,7 @@ def start_plugin() -> None:
     """
     monitor = get_monitor()
     if monitor is not None:
-        plugin.make_known()
+        make_known()
         request = resource_pb2.ResourceInvokeRequest(tok=_READY, version=VERSION)
         threading.Thread(target=_ask, args=(monitor, request), daemon=True).start()
 
@@ -138,3 +142,75 @@ def short_stack_traces() -> Iterator[None]:
             del sys.tracebacklimit
         else:
             sys.tracebacklimit = before
+
+
+def asked_for(opts: pulumi.ResourceOptions | None) -> pulumi.ResourceOptions:
+    """Options for a resource of the plugin, with our version unless they name one."""
+    end_with_engine_if_its_program()
+    make_known()
+    return pulumi.ResourceOptions.merge(pulumi.ResourceOptions(version=VERSION), opts)
+
+
+def asked() -> pulumi.InvokeOptions:
+    """Options for invoking a function of the plugin."""
+    make_known()
+    return pulumi.InvokeOptions(version=VERSION)
+
+
+def under_engine() -> bool:
+    """Whether Pulumi's engine runs this program, rather than a test with mocks."""
+    return isinstance(get_monitor(), resource_pb2_grpc.ResourceMonitorStub)
+
+
+@functools.cache
+def make_known() -> None:
+    """Let the engine find the plugin of an installed Kumulus; in a checkout Pulumi.yaml names it.
+
+    If the launcher cannot be written, the engine reports that there is no such plugin.
+    """
+    if installation.checkout() is None and under_engine():
+        with suppress(OSError):
+            installation.install_plugin(installation.pulumi_home(), Path(sys.executable))
+
+
+_ENGINE_FETCHES_NONE = "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"
+_NO = ("", "0", "false")
+
+
+def require_command_plugin() -> None:
+    """Fail if the plugin that runs `hostCommands` and `loadImages` is missing and the engine would not fetch it.
+
+    The engine itself would report the missing plugin only after the cluster has been created.
+
+    Raises:
+        pulumi.RunError: it is not installed, and the engine may not fetch plugins; says how to get it.
+    """
+    install = f"pulumi plugin install resource command {version('pulumi-command')}"
+    _require(
+        "command",
+        "hostCommands and loadImages are run by",
+        f"{install}\n  From a machine that can fetch it: {install} --file ARCHIVE",
+    )
+
+
+def require_kubernetes_plugin() -> None:
+    """Fail if the plugin that makes charts and objects of the user's own is missing, likewise.
+
+    Raises:
+        pulumi.RunError: as above.
+    """
+    _require(
+        "kubernetes",
+        "charts and objects of your own in the cluster are made by",
+        f"{installation.command()} tools --with pulumi-resource-kubernetes  "
+        "(where it cannot be downloaded, it is built: about eleven CPU minutes)",
+    )
+
+
+def _require(name: str, what: str, remedy: str) -> None:
+    fetched = os.environ.get(_ENGINE_FETCHES_NONE, "").lower() in _NO
+    if fetched or shutil.which(f"pulumi-resource-{name}"):
+        return
+    folder = pulumi_home() / "plugins"
+    if not any(path.is_dir() for path in folder.glob(f"resource-{name}-v*")):
+        raise user_error(f"{what} Pulumi's plugin {name}, which is not in {folder}\n  To get it: {remedy}")

@@ -1,20 +1,23 @@
-"""``ExistingCluster``: a cluster that is there already, by its kubeconfig."""
+"""``ExistingCluster``: a cluster that is there already, by its kubeconfig; and whether a stack installs KWOK in it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack
 
 import pulumi
 
+from kumulus.components import engine
 from kumulus.components.arguments import checked
 from kumulus.components.control_plane import ControlPlane, ControlPlaneArgs
+from kumulus.components.engine import user_error
 from kumulus.components.inputs import CheckedInputs
-from kumulus.components.kwok_plan import KwokPlan
 from kumulus.components.mistakes import collected
-from kumulus.model import needs
+from kumulus.kwok.controllers import release_name
 from kumulus.model.errors import shown
+from kumulus.runtimes import existing
 from kumulus.runtimes.existing.section import Existing
 from kumulus.stackfile.group_topology import VOLCANO
 from kumulus.stackfile.load import LoadedStack
@@ -46,8 +49,8 @@ class ExistingCluster(ControlPlane):
         source = f"ExistingCluster {resource_name}"
         with checked(args, ExistingClusterArgs, source) as wrong:
             wanted = list(args.get("needs") or ())
-            if unknown := [each for each in wanted if each not in needs.NEEDS]:
-                wrong.add("needs", f"has {shown(unknown[0])}", f"write some of {', '.join(needs.NEEDS)}")
+            if unknown := [each for each in wanted if each not in existing.NEEDS]:
+                wrong.add("needs", f"has {shown(unknown[0])}", f"write some of {', '.join(existing.NEEDS)}")
             with wrong.also():
                 name = CheckedInputs(
                     ClusterSpec, source, {"name": args.get("cluster_name") or resource_name}, {"name": "cluster_name"}
@@ -70,7 +73,7 @@ def _path_or_text(kubeconfig: str) -> str:
 def secret(options: dict[str, Any]) -> dict[str, Any]:
     """Options, with a kubeconfig's text marked as a secret."""
     kubeconfig = options["kubeconfig"]
-    if isinstance(kubeconfig, str) and needs.is_content(kubeconfig):
+    if isinstance(kubeconfig, str) and existing.is_content(kubeconfig):
         return {**options, "kubeconfig": pulumi.Output.secret(kubeconfig)}
     return options
 
@@ -80,15 +83,48 @@ def needs_of(loaded: LoadedStack, kwok: KwokPlan) -> list[str]:
     spec, extras = loaded.spec, loaded.spec.sections_of_extras()
     hyper_nodes = any(group.topology and group.topology.preset == VOLCANO for group in spec.nodeGroups)
     wanted = {
-        needs.NODES: loaded.pools,
-        needs.FAULTS: loaded.faults,
-        needs.STAGES: spec.podLifecycles or kwok.stages,
-        needs.USAGE: spec.podUsage,
-        needs.DEVICES: any(group.resourceSlices for group in spec.nodeGroups),
-        needs.HYPERNODES: hyper_nodes,
-        needs.KWOK: kwok.install,
-        needs.TENANTS: spec.tenants,
-        needs.ADDONS: spec.clusterAddons or "observability" in extras,
-        needs.AUTOSCALER: "autoscaler" in extras,
+        existing.NODES: loaded.pools,
+        existing.FAULTS: loaded.faults,
+        existing.STAGES: spec.podLifecycles or kwok.stages,
+        existing.USAGE: spec.podUsage,
+        existing.DEVICES: any(group.resourceSlices for group in spec.nodeGroups),
+        existing.HYPERNODES: hyper_nodes,
+        existing.KWOK: kwok.install,
+        existing.TENANTS: spec.tenants,
+        existing.ADDONS: spec.clusterAddons or "observability" in extras,
+        existing.AUTOSCALER: "autoscaler" in extras,
     }
     return [need for need, asked in wanted.items() if asked]
+
+
+@dataclass(frozen=True)
+class KwokPlan:
+    """What becomes of KWOK in a cluster."""
+
+    install: bool = False
+    """Whether the stack installs it."""
+    stages: bool = False
+    """Whether the cluster takes KWOK's stages as objects, or will."""
+    controller: str = ""
+    """Where another than the stack has installed it, ``<namespace>/<name>``; empty for nowhere."""
+
+    @classmethod
+    def of(cls, loaded: LoadedStack, base: Path) -> KwokPlan:
+        """The plan for a loaded stack; looks into an existing cluster.
+
+        Raises:
+            pulumi.RunError: the cluster does not answer. Taken for one without KWOK, it would get a second one, or
+                lose the stack's stages, as soon as it answers again.
+        """
+        asked = loaded.spec.kwokCharts.install
+        if loaded.spec.runtime_descriptor.local:
+            return cls()
+        if asked or not loaded.spec.runtime_descriptor.outlives_stack:
+            return cls(install=asked is not False, stages=asked is not False)
+        where = {**loaded.spec.runtime_options(base), "release": release_name(loaded.cluster_name)}
+        answer = pulumi.runtime.invoke("kumulus:index:findKwok", where, engine.asked()).value or {}
+        if problem := answer.get("problem"):
+            raise user_error(str(problem))
+        controller = str(answer.get("controller") or "")
+        install = asked is None and not controller
+        return cls(install, install or bool(answer.get("stages")), controller)

@@ -10,7 +10,7 @@ from typing import Any
 import pulumi
 from pulumi_kubernetes.helm.v3 import Release, RepositoryOptsArgs
 
-from kumulus.components import plugin
+from kumulus.components import engine
 from kumulus.components.engine import user_error
 from kumulus.components.inputs import CheckedInputs, marked
 from kumulus.components.resources import ClusterLike, InCluster
@@ -163,7 +163,7 @@ def require_charts(loaded: LoadedStack, base: Path) -> None:
         chart, repository = chart_source(addon, base)
         access = repository_access(addon, base)
         wanted.append({"chart": chart, "repository": repository or "", "version": addon.version, "access": access})
-    answer = pulumi.runtime.invoke("kumulus:index:findCharts", {"charts": wanted}, plugin.asked()).value or {}
+    answer = pulumi.runtime.invoke("kumulus:index:findCharts", {"charts": wanted}, engine.asked()).value or {}
     wrong = {int(index): str(said) for index, said in (answer.get("problems") or {}).items()}
     if not wrong:
         return

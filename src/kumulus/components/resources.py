@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pulumi
 
-from kumulus.components import plugin
+from kumulus.components import engine
 from kumulus.model.identity import STACK_ID
 from kumulus.model.pools import CLUSTER_LABEL
 from kumulus.runtimes import registry
@@ -68,14 +68,14 @@ class DeclaredCluster(pulumi.CustomResource):
             # Outputs that are not inputs have to be listed to become attributes.
             **dict.fromkeys(_CLUSTER_OUTPUTS),
         }
-        super().__init__("kumulus:index:Cluster", resource_name, properties, plugin.asked_for(opts))
+        super().__init__("kumulus:index:Cluster", resource_name, properties, engine.asked_for(opts))
 
 
 def of_plugin(
     token: str, resource_name: str, properties: Mapping[str, Any], opts: pulumi.ResourceOptions
 ) -> pulumi.CustomResource:
     """A resource of the plugin's, such as ``kumulus:index:Lifetime``, by its type."""
-    return pulumi.CustomResource(token, resource_name, dict(properties), plugin.asked_for(opts))
+    return pulumi.CustomResource(token, resource_name, dict(properties), engine.asked_for(opts))
 
 
 def depended_on(opts: pulumi.ResourceOptions | None) -> list[Any]:
@@ -165,7 +165,7 @@ class InCluster(pulumi.CustomResource):
             "stackId": cluster.stack_id,
             **({"clusterOutlivesStack": True} if cluster.end is None else {}),
         }
-        super().__init__(token, resource_name, {**place, **properties}, plugin.asked_for(opts))
+        super().__init__(token, resource_name, {**place, **properties}, engine.asked_for(opts))
 
 
 class KubernetesObject(InCluster):

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from kumulus.gym.conditions import Outcome, Verdict
     from kumulus.gym.environment import Environment, Observation
-    from kumulus.gym.errors import GymError
-    from kumulus.gym.problem_file import Problem, problem, problems
+    from kumulus.gym.problem_file import GymError, Problem, problem, problems
 
 __all__ = ["Environment", "GymError", "Observation", "Outcome", "Problem", "Verdict", "problem", "problems"]
 
 # Imported when asked for: every command imports this package for the extra that it brings.
 _WHEN_ASKED_FOR = {
     "Environment": "environment",
-    "GymError": "errors",
+    "GymError": "problem_file",
     "Observation": "environment",
     "Outcome": "conditions",
     "Problem": "problem_file",

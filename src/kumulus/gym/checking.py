@@ -1,7 +1,7 @@
 """Whether a problem is one: not solved at its beginning, and solved by its recorded solution."""
 
 from kumulus.gym.environment import Environment
-from kumulus.gym.errors import GymError
+from kumulus.gym.problem_file import GymError
 
 _UNSOLVED_S = 0.5
 

@@ -11,8 +11,7 @@ from typing import Any, Self
 from kumulus import toolchain
 from kumulus.gym import kubectl, problem_file
 from kumulus.gym.conditions import Objects, Verdict
-from kumulus.gym.errors import GymError
-from kumulus.gym.problem_file import Problem, ProblemStep
+from kumulus.gym.problem_file import GymError, Problem, ProblemStep
 from kumulus.model.words import counted
 from kumulus.testing import Cluster, ClusterError, Event, Node, Pod
 from kumulus.testing.manifests import Manifest

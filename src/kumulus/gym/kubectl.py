@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kumulus.kube import yaml_writing
+from kumulus.kube import safe_yaml
 from kumulus.model.words import counted
 from kumulus.testing.manifests import Manifest
 
@@ -59,7 +59,7 @@ def parsed(command: str | Manifest | Sequence[Manifest]) -> AgentCommand:
     """A command line, or manifests to be applied, as an agent gives them; a here-document is its standard input."""
     if not isinstance(command, str):
         manifests = [command] if hasattr(command, "keys") else list(command)
-        return AgentCommand(("kubectl", "apply", "-f", "-"), "---\n".join(map(yaml_writing.written, manifests)))
+        return AgentCommand(("kubectl", "apply", "-f", "-"), "---\n".join(map(safe_yaml.written, manifests)))
     text = ""
     if heredoc := _HEREDOC.fullmatch(command.strip()):
         command, text = heredoc["command"], heredoc["text"] + "\n"

@@ -14,7 +14,6 @@ from pydantic import Field, model_validator
 
 from kumulus.gym import kubectl
 from kumulus.gym.conditions import ProblemCondition
-from kumulus.gym.errors import GymError
 from kumulus.model import durations
 from kumulus.model.checks import problem as mistake
 from kumulus.model.errors import Problem as Mistake
@@ -35,6 +34,10 @@ _WHOLE = re.compile(r"\$(?:([a-z][a-z0-9_]*)|\{([a-z][a-z0-9_]*)\})")
 Duration = Annotated[str, checked(durations.duration_problems, str, form="duration")]
 Objects = list[dict[str, Any]]
 Values = Mapping[str, Any]
+
+
+class GymError(Exception):
+    """A problem's file is wrong, or an episode cannot begin or go on; the message's first line says why."""
 
 
 class _Text(Template):

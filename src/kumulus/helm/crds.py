@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from kumulus.kube.codecs import APPLY_PATCH, MERGE_PATCH
 from kumulus.kube.errors import tolerating
-from kumulus.kube.media import APPLY_PATCH, MERGE_PATCH
 from kumulus.kube.objects import established, find, persist, remove
 from kumulus.model.identity import STACK_ID, Owner
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import ApiError
-from kumulus.kube.media import METADATA_ONLY
+from kumulus.kube.codecs import METADATA_ONLY
 from kumulus.model.identity import STACK_ID, Owner
 
 if TYPE_CHECKING:

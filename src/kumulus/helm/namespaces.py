@@ -8,9 +8,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import ApiError
+from kumulus.kube.codecs import METADATA_ONLY
 from kumulus.kube.discovery import BESIDE_OTHERS, IN_EVERY_NAMESPACE, ApiResource, namespaced
 from kumulus.kube.errors import tolerating
-from kumulus.kube.media import METADATA_ONLY
 from kumulus.kube.namespaces import NAMESPACES
 from kumulus.kube.objects import find, remove
 from kumulus.model.identity import STACK_ID, Owner

@@ -4,7 +4,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from kumulus.kube.protobuf import decode_status
+from google.protobuf.message import DecodeError
+
+from kumulus.kube.messages import message_classes, opened
 
 
 def encoded(body: Mapping[str, Any]) -> bytes:
@@ -29,3 +31,15 @@ def refusal(raw: bytes) -> Any:
         return json.loads(raw)
     except ValueError:
         return raw.decode(errors="replace")
+
+
+def decode_status(body: bytes) -> dict[str, str] | None:
+    """Read a v1 ``Status``, the answer of an API server that refuses; None when the body is something else."""
+    try:
+        envelope = opened(body)
+        if envelope.typeMeta.kind != "Status":
+            return None
+        status = message_classes()["Status"].FromString(envelope.raw)
+    except DecodeError:
+        return None
+    return {"message": status.message, "reason": status.reason}

@@ -12,14 +12,12 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from kumulus.kube.bodies import content, encoded, nothing, refusal
-from kumulus.kube.codecs import Codec, JsonCodec
+from kumulus.kube.codecs import JSON, MERGE_PATCH, PROTOBUF, USER_AGENT, Codec, JsonCodec
 from kumulus.kube.config import Connection
-from kumulus.kube.errors import ApiError, Unreachable, api_error, no_answer
+from kumulus.kube.errors import ApiError, RequestAttempts, Unreachable, api_error, no_answer
 from kumulus.kube.exec_credentials import Credential
 from kumulus.kube.http import Http, Query, reason
 from kumulus.kube.http_connection import HttpAnswer
-from kumulus.kube.media import JSON, MERGE_PATCH, PROTOBUF, USER_AGENT
-from kumulus.kube.patience import RequestAttempts
 
 T = TypeVar("T")
 # For answers that nobody reads: the least that a server can give, as client-go's metadata client asks for it.

@@ -1,11 +1,21 @@
-"""How a watch's events are encoded: where one ends, what it is about, and from which version to continue after it."""
+"""The media types of the API's bodies; and how a watch's events are encoded: where one ends, and what it is about."""
 
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from kumulus.kube.media import JSON
+JSON = "application/json"
+MERGE_PATCH = "application/merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+"""Server-side apply; JSON is YAML, too."""
+JSON_PATCH = "application/json-patch+json"
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+"""Only the metadata of a list's objects."""
+USER_AGENT = "kumulus"
+"""Also the name under which API servers note what we write, in an object's `managedFields`."""
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

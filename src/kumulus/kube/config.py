@@ -20,8 +20,8 @@ from kumulus.kube import authentication
 from kumulus.kube.authentication import TokenFile
 from kumulus.kube.errors import KubeconfigError
 from kumulus.kube.exec_credentials import ExecCredentials, exec_plugin
-from kumulus.kube.tls import ResumingContext
-from kumulus.kube.yaml_limits import FAST_LOADER, MOST_BYTES, TooMuch, check_limits
+from kumulus.kube.http_connection import ResumingContext
+from kumulus.kube.safe_yaml import FAST_LOADER, MOST_BYTES, TooMuch, check_limits
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from contextlib import aclosing, asynccontextmanager
 from functools import lru_cache
 from urllib.parse import quote, urlencode, urlsplit
 
+from kumulus.kube.codecs import USER_AGENT
 from kumulus.kube.http_connection import Broken, HttpAnswer, HttpConnection
-from kumulus.kube.media import USER_AGENT
 
 # Servers close what was idle for long (Go's own after 90 s, load balancers after 60), so it is not used.
 _LONGEST_IDLE = 30.0

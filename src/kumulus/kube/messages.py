@@ -14,9 +14,8 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from kumulus.kube.codecs import Listed
+from kumulus.kube.codecs import PROTOBUF, Listed
 from kumulus.kube.errors import no_answer
-from kumulus.kube.media import PROTOBUF
 from kumulus.kube.message_tables import Tables, classes_of
 
 MAGIC = b"k8s\x00"

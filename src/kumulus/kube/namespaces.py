@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import objects
 from kumulus.kube.bodies import nothing
+from kumulus.kube.codecs import METADATA_ONLY
 from kumulus.kube.discovery import namespaced
 from kumulus.kube.errors import ApiError
-from kumulus.kube.media import METADATA_ONLY
 
 if TYPE_CHECKING:
     from kumulus.kube.client import Client

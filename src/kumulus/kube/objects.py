@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kumulus.kube.bulk import for_each
+from kumulus.kube.codecs import MERGE_PATCH, METADATA_ONLY
 from kumulus.kube.errors import ApiError, no_answer, tolerating
-from kumulus.kube.media import MERGE_PATCH, METADATA_ONLY
 
 if TYPE_CHECKING:
     from kumulus.kube.client import Client

@@ -9,10 +9,8 @@ from datetime import datetime
 from functools import cache, lru_cache
 from typing import Any
 
-from google.protobuf.message import DecodeError
-
 from kumulus.kube.message_tables import Tables, classes_of
-from kumulus.kube.messages import OBSERVED, enveloped, message_classes, opened
+from kumulus.kube.messages import OBSERVED, enveloped
 
 # With the fields that nobody reads, which are therefore in no table for reading.
 _POSTED: Tables = {
@@ -144,15 +142,3 @@ def _one(kind: str, content: Any) -> Any:
 @lru_cache(maxsize=16)
 def _seconds(written: str) -> int:
     return int(datetime.fromisoformat(written).timestamp())
-
-
-def decode_status(body: bytes) -> dict[str, str] | None:
-    """Read a v1 ``Status``, the answer of an API server that refuses; None when the body is something else."""
-    try:
-        envelope = opened(body)
-        if envelope.typeMeta.kind != "Status":
-            return None
-        status = message_classes()["Status"].FromString(envelope.raw)
-    except DecodeError:
-        return None
-    return {"message": status.message, "reason": status.reason}

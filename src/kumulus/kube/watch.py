@@ -16,8 +16,7 @@ from typing import Generic, Literal, NamedTuple, TypeAlias, TypeVar, cast
 
 from kumulus.kube.client import Client
 from kumulus.kube.codecs import Codec, JsonCodec
-from kumulus.kube.errors import ApiError, Unreachable, api_error
-from kumulus.kube.patience import backoff
+from kumulus.kube.errors import ApiError, Unreachable, api_error, backoff
 
 T = TypeVar("T")
 Kind = Literal["ADDED", "MODIFIED", "DELETED"]

@@ -27,7 +27,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kumulus.kwok.endings import HAS_PROBES, INIT_FAILS, next_is, when_init_fails, when_next
-from kumulus.kwok.kubelet_events import with_events
 from kumulus.kwok.pod_statuses.base import (
     COMPLETE,
     DEADLINE_EXCEEDED,
@@ -51,6 +50,7 @@ from kumulus.kwok.stages import (
     pod_removed,
     pod_status,
     stage,
+    with_events,
 )
 from kumulus.model.active_faults import BOOT_ID_ANNOTATION, FAULTS_ANNOTATION, REBOOT_ANNOTATION
 from kumulus.model.fault_effects import RECLAIM_ANNOTATION

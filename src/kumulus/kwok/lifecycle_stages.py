@@ -26,8 +26,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kumulus.kwok import kubelet_events
 from kumulus.kwok import lifecycle_states as states
+from kumulus.kwok import stages
 from kumulus.kwok import stages as kwok_stages
 from kumulus.kwok.pod_statuses import base
 from kumulus.kwok.pod_statuses import lifecycle as templates
@@ -124,20 +124,20 @@ class _Stages:
         mark = (states.CONDITION, self.life.name)
         pending = self.life.must_run == "pending"
         template = templates.beginning(*mark, pending) if self.life.image_pull else self._started(first=mark)
-        starts = {} if self.life.image_pull else kubelet_events.STARTS
+        starts = {} if self.life.image_pull else stages.STARTS
         return self._stage("create", "at once", selector, template, events=starts)
 
     def _start(self, pull: Distribution) -> StageObject:
         delay = self._delay(states.STARTED, (pull, "image pull"))
         about = "never, as nothing can run" if self.life.must_run else f"image pull: {pull}"
-        starts = kubelet_events.STARTS_PULLED
+        starts = stages.STARTS_PULLED
         return self._stage("start", about, self._in("pulling"), self._started(), delay, starts)
 
     def _init(self, init: Distribution) -> StageObject:
         # Each init container has a duration of its own.
         draw = seconds(init, f'("init " + {states.INIT_NAME})')
         delay = states.delay(definitions(self.life.seed), states.INIT_STARTED, draw)
-        about, starts = f"init: {init}", kubelet_events.STARTS
+        about, starts = f"init: {init}", stages.STARTS
         return self._stage("init", about, self._in("initializing"), self._started(), delay, starts)
 
     def _ready(self, start_up: Distribution) -> StageObject:
@@ -191,12 +191,12 @@ class _Stages:
         ):
             delay = states.delay(functions, states.DELETED, total)
             yield self._stage(step, about, states.which(seen, late, is_late), status, delay, removed=True)
-        yield self._stage("terminating", "at once", begins, templates.deletion_seen(), events=kubelet_events.ENDS)
+        yield self._stage("terminating", "at once", begins, templates.deletion_seen(), events=stages.ENDS)
 
     def _restart(self) -> StageObject:
         delay = states.delay("", states.CONTAINERS_ENDED, states.BACK_OFF)
         template = templates.restarted(start_up=self.life.start_up is not None)
-        about, starts = "the kubelet's back-off", kubelet_events.STARTS
+        about, starts = "the kubelet's back-off", stages.STARTS
         return self._stage("restart", about, self._in("ended"), template, delay, starts, again=True)
 
     def _started(self, first: tuple[str, str] | None = None) -> str:
@@ -225,7 +225,7 @@ class _Stages:
         rest = {"weight": 1, **({"delay": delay} if delay else {}), **patch}
         spec = kwok_stages.spec("Pod", selector, rest)
         if self.events:
-            spec = kubelet_events.writing(spec, events, again)
+            spec = stages.writing(spec, events, again)
         return StageObject(f"{self.life.name}.{step}", self.life.name, about, spec)
 
 

@@ -18,7 +18,7 @@ from kumulus.extras.lab.file.model import ExperimentSpec
 from kumulus.extras.lab.report import text
 from kumulus.extras.lab.report.model import Report
 from kumulus.extras.scaling.section import AutoscalerSpec
-from kumulus.kube.yaml_limits import FAST_LOADER
+from kumulus.kube.safe_yaml import FAST_LOADER
 from kumulus.mcp.held import Held
 from kumulus.mcp.looking import Cluster
 from kumulus.model.errors import path_text

@@ -41,7 +41,6 @@ class ActiveFault:
     """An active fault."""
 
     name: str
-    """Its name."""
     effects: NodeEffects
     """On each of its nodes."""
     nodes: NodeSet

@@ -1,11 +1,11 @@
-"""Dataclasses as JSON has them, and back: camelCase keys, lists for tuples. The provider plugin imports this file."""
+"""Values as JSON has them, dataclasses among them, and what a preview cannot know. The plugin imports this file."""
 
 import dataclasses
 import functools
 import types
 import typing
 from collections.abc import Callable, Container, Mapping
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 
@@ -50,3 +50,16 @@ def _read(hint: Any, value: Any) -> Any:
     if origin is Mapping:
         return {key: _read(inner[1], each) for key, each in value.items()}
     return made_from(hint, value) if isinstance(value, Mapping) else hint(value)
+
+
+class Unknown:
+    """A value that a preview cannot know yet; its only instance is :data:`UNKNOWN`."""
+
+    def __repr__(self) -> str:
+        return "UNKNOWN"
+
+    def __bool__(self) -> bool:
+        return False
+
+
+UNKNOWN: Final = Unknown()

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import namespaces, objects
+from kumulus.kube.codecs import METADATA_ONLY
 from kumulus.kube.errors import tolerating
-from kumulus.kube.media import METADATA_ONLY
 from kumulus.kube.namespaces import NAMESPACES
 from kumulus.model.identity import STACK_ANNOTATION, TENANT_LABEL, Owner
 from kumulus.nodes.ownership import NotOurs, is_ours, owner_text
@@ -29,9 +29,7 @@ class WantedNamespace:
     """A namespace as a stack wants it."""
 
     name: str
-    """Its name."""
     owner: Owner
-    """Its owner."""
     labels: Mapping[str, str]
     """Those that it should have."""
     annotations: Mapping[str, str]

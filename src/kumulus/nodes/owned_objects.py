@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import discovery, objects
-from kumulus.kube.media import APPLY_PATCH
+from kumulus.kube.codecs import APPLY_PATCH
 from kumulus.kube.objects import inside, root
 from kumulus.model.identity import Owner
 from kumulus.nodes.errors import ProviderError
@@ -61,7 +61,6 @@ class Owned:
     manifest: Mapping[str, Any]
     """What it should have."""
     owner: Owner
-    """Its owner."""
     recorded: bool
     """Whether the stack's state has it: then it is the stack's own, too, if nobody has marked it."""
 

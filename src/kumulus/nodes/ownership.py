@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import ApiError, Unreachable, objects
-from kumulus.kube.media import METADATA_ONLY
+from kumulus.kube.codecs import METADATA_ONLY
 from kumulus.model.identity import STACK_ANNOTATION, STACK_ID, Owner
 from kumulus.nodes.errors import ProviderError
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from google.protobuf import struct_pb2
 
-from kumulus.model.unknown import UNKNOWN
+from kumulus.model.plain import UNKNOWN
 
 _DRIFT = "drift"
 _SIGNATURE = "4dabf18193072939515e22adb298388d"

@@ -28,7 +28,6 @@ class Here:
     """Where the plugin works."""
 
     machine: HostMachine
-    """The machine."""
     program: Path
     """The project's directory."""
     state: Path | None

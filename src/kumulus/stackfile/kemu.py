@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from kumulus.kube.yaml_writing import Dumper
+from kumulus.kube.safe_yaml import Dumper
 from kumulus.model.checks import is_requestable, meant_resource
 from kumulus.model.errors import Notice, Problem, SpecError, Where, path_text, shown, under
 from kumulus.model.fields.validation import in_file_order

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO
 from urllib.parse import urlsplit, urlunsplit
 
-from kumulus.kube.yaml_limits import MOST_BYTES
+from kumulus.kube.safe_yaml import MOST_BYTES
 from kumulus.model.errors import Problem, SpecError, shown, shown_path
 from kumulus.model.names import suggest
 

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 import yaml
 
-from kumulus.kube import yaml_writing
-from kumulus.kube.yaml_limits import FAST_LOADER, MOST_BYTES, TooMuch, YamlLimits, check_limits, too_large
+from kumulus.kube import safe_yaml
+from kumulus.kube.safe_yaml import FAST_LOADER, MOST_BYTES, TooMuch, YamlLimits, check_limits, too_large
 from kumulus.model.errors import Problem, SpecError, shown
 
 T = TypeVar("T")
@@ -166,7 +166,7 @@ def read_all_yaml(text: str, source: str = "") -> list[object]:
 
 def written(document: object) -> str:
     """The text of a document of dicts, lists and scalars, whose texts are texts to whoever reads it."""
-    return yaml_writing.written(document)
+    return safe_yaml.written(document)
 
 
 def json_problem(value: object) -> str | None:

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from kumulus.kube import Client
-from kumulus.kube.media import MERGE_PATCH
+from kumulus.kube.codecs import MERGE_PATCH
 from kumulus.testing import faults
 from kumulus.testing.asynchronous import AsyncCluster
 from kumulus.testing.clients import Clients

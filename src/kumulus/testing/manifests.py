@@ -8,9 +8,9 @@ from typing import Any
 import yaml
 
 from kumulus.kube import ApiError, Client, discovery, objects
-from kumulus.kube.media import APPLY_PATCH
+from kumulus.kube.codecs import APPLY_PATCH
 from kumulus.kube.objects import inside, root
-from kumulus.kube.yaml_limits import FAST_LOADER
+from kumulus.kube.safe_yaml import FAST_LOADER
 from kumulus.testing.errors import ClusterError
 
 Manifest = Mapping[str, Any]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kumulus.host import files, installation
-from kumulus.toolchain import cache, golang, running
+from kumulus.toolchain import cache, golang, progress
 from kumulus.toolchain.errors import ToolchainError
 from kumulus.toolchain.pins import Embed, Tool
 from kumulus.toolchain.progress import ToolLine
@@ -123,8 +123,8 @@ class Builder:
         switches = golang.newer(tool) is not None
         variables = golang.environment(self.scratch, caches or self.caches(tool.workspace), switches=switches)
         try:
-            running.run([self.go, *arguments], step, log, stdout=output, cwd=cwd, env=variables)
-        except running.Failed as failure:
+            progress.run([self.go, *arguments], step, log, stdout=output, cwd=cwd, env=variables)
+        except progress.Failed as failure:
             raise ToolchainError(
                 f"{tool.name} v{tool.version} could not be built: go ended with exit code {failure.code}"
                 f"\n{failure.tail}\n  The whole log: {log}"

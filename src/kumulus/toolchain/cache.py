@@ -6,20 +6,22 @@
 - `…/downloads/`: release files being downloaded
 - `…/scratch/`: Go's caches while something is being built
 - `…/logs/<tool>.log`: Go's output from when it last built a tool
-- `…/lock` and `…/probes.json`: see lock.py and locate.py
+- `…/lock`: see :func:`exclusive`; `…/probes.json`: see locate.py
 - `…/../charts/`: Helm charts, which are small
 
 What has not been used for :data:`KEPT_DAYS` goes when something else is fetched.
 """
 
+import fcntl
 import os
 import shutil
 import time
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
 
+from kumulus.toolchain.errors import ToolchainError
 from kumulus.toolchain.pins import Pins, Tool, combined
 
 KEPT_DAYS = 90
@@ -152,3 +154,35 @@ def running(home: Path) -> dict[int, str]:
 def owns(path: Path) -> bool:
     """Whether a file lies in this cache rather than being the user's own."""
     return path.resolve().is_relative_to(root().resolve())
+
+
+@contextmanager
+def exclusive(file: Path, doing: str, say: Callable[[str], None]) -> Iterator[bool]:
+    """Hold the lock for the block; yields whether another process held it first.
+
+    The kernel releases the lock with the process, so a killed one leaves nothing to clean up.
+
+    Args:
+        file: the lock file; its content is the holder's process id, and it stays.
+        doing: what processes need this lock for, such as "building the tools".
+        say: called with a line for the user if there is a process to wait for.
+    """
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise ToolchainError(f"cannot write {file}: {error.strerror}") from error
+    try:
+        waited = False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            waited = True
+            holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip() or "unknown"
+            say(f"waiting for process {holder}, which is {doing}")
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        yield waited
+    finally:
+        os.close(descriptor)

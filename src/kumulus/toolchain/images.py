@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kumulus.toolchain import accepted, cache, fetch, registry, releases, unpack
+from kumulus.toolchain import accepted, cache, fetch, registry, releases
+from kumulus.toolchain.download import paths, take
 from kumulus.toolchain.errors import ToolchainError
 from kumulus.toolchain.fetch import NotFetched, Timeouts
 from kumulus.toolchain.pins import Tool
@@ -61,7 +62,7 @@ def find(image: Image, member: str, platform: str, limits: Timeouts | None = Non
         if "zstd" in media:
             raise ToolchainError(f"{named} has a layer packed with zstd, which Python reads only since 3.14")
         file = _layer(image, digest, limits)
-        if any(fnmatch.fnmatchcase(path, member) for path in unpack.paths(file)):
+        if any(fnmatch.fnmatchcase(path, member) for path in paths(file)):
             found.append((file, digest))
         else:
             file.unlink()
@@ -150,7 +151,7 @@ def _layer(image: Image, digest: str, limits: Timeouts) -> Path:
 def _loader(layer: Path, member: str) -> str:
     """The loader that a program in a layer asks for."""
     with tempfile.TemporaryDirectory(dir=layer.parent) as folder:
-        program = unpack.take(layer, {"program": member}, "", Path(folder))["program"].read_bytes()
+        program = take(layer, {"program": member}, "", Path(folder))["program"].read_bytes()
     if program[:6] != b"\x7fELF\x02\x01":
         raise ToolchainError(f"{member} of {layer.name} is no program for Linux of 64 bits")
     (table,), (size, count) = struct.unpack_from("<Q", program, 32), struct.unpack_from("<HH", program, 54)

@@ -28,7 +28,6 @@ class Image:
     repository: str
     """The image's name there."""
     tag: str
-    """Its tag."""
 
     @property
     def file(self) -> str:

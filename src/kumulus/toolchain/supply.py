@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kumulus.host import interrupts
-from kumulus.toolchain import accepted, build, cache, golang, lock, pins, releases
+from kumulus.toolchain import accepted, build, cache, golang, pins, releases
 from kumulus.toolchain.download import Downloads
 from kumulus.toolchain.errors import ToolchainError, ToolMissing
 from kumulus.toolchain.locate import locate
@@ -68,7 +68,7 @@ def _provide(known: Pins, wanted: Sequence[Tool]) -> None:
     if not missing(known, wanted):
         return
     scratch = cache.root() / "scratch"
-    with lock.exclusive(cache.root() / "lock", "getting the tools", say), interrupts.like_ctrl_c():
+    with cache.exclusive(cache.root() / "lock", "getting the tools", say), interrupts.like_ctrl_c():
         # The previous holder of the lock may have built the same tools.
         lacking = missing(known, wanted)
         # No other process is building now, so what is left here is from a killed run.

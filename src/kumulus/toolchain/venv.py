@@ -18,7 +18,8 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from kumulus.toolchain import cache, lock, pins
+from kumulus.host import installation
+from kumulus.toolchain import cache, pins
 from kumulus.toolchain.errors import ToolchainError
 from kumulus.toolchain.progress import say
 
@@ -79,7 +80,7 @@ def ensure(project: Path, with_: Iterable[str] = ()) -> None:
     wanted = set(with_)
     if has(project, wanted):
         return
-    with lock.exclusive(project / ".venv.lock", "making .venv", say):
+    with cache.exclusive(project / ".venv.lock", "making .venv", say):
         if has(project, wanted):
             return
         if not _works(project):
@@ -123,7 +124,7 @@ def ensure_policies(folder: Path) -> None:
     Args:
         folder: the pack, with its requirements.txt.
     """
-    with lock.exclusive(folder / ".venv.lock", "making .venv", say):
+    with cache.exclusive(folder / ".venv.lock", "making .venv", say):
         wanted = hashlib.sha256(f"{folder} ".encode() + (folder / "requirements.txt").read_bytes()).hexdigest()
         stamp = _stamp_file(folder)
         if stamp.exists() and stamp.read_text().strip() == wanted and os.access(python(folder), os.X_OK):
@@ -208,7 +209,7 @@ def _uv_program(project: Path) -> Path:
     program = folder / "bin" / "uv"
     if not os.access(program, os.X_OK):
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with lock.exclusive(folder.with_suffix(".lock"), "fetching uv", say):
+        with cache.exclusive(folder.with_suffix(".lock"), "fetching uv", say):
             if not os.access(program, os.X_OK):
                 options = ["--no-deps", "--no-compile", "--only-binary", ":all:", "--require-hashes"]
                 _pip(project, [*options, "-r", str(requirements), "--upgrade", "--target", str(folder)])
@@ -247,3 +248,35 @@ def _install(
 
 def _options(option: str, values: Iterable[str]) -> list[str]:
     return [word for value in values for word in (option, value)]
+
+
+def enter_venv() -> None:
+    """Run this command again in .venv, in place of this process; returns if it runs there already or is installed.
+
+    If there is no .venv, it is made.
+    """
+    checkout = installation.checkout()
+    if checkout is None or os.path.realpath(sys.prefix) == os.path.realpath(checkout / ".venv"):
+        return
+    if not has_venv():
+        ensure(checkout)
+    program = str(installation.python())
+    os.execv(program, [program, str(checkout / "kumulus"), *sys.argv[1:]])
+
+
+def with_venv() -> None:
+    """Let this process import what .venv has, which is sooner than another; enters it if it is of another Python."""
+    checkout = installation.checkout()
+    if checkout is None:
+        return
+    packages = checkout / ".venv" / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+    if packages.is_dir():
+        sys.path.append(str(packages))
+    else:
+        enter_venv()
+
+
+def has_venv() -> bool:
+    """Whether there is a .venv to enter that was made to the end, or none is needed."""
+    checkout = installation.checkout()
+    return checkout is None or is_made(checkout)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kumulus.cli import fault, fault_actions, fault_options, project, which
+from kumulus.cli import fault, fault_actions, project, which
 from kumulus.cli.errors import UserError
 from kumulus.cli.main import main
 from kumulus.model.node_sets import to_plain
@@ -39,7 +39,7 @@ def test_a_command_line_is_a_fault_of_the_stack_file() -> None:
         *("--condition", "GpuHWSlowDown=Active", "--taint", "example.com/odd=yes:NoSchedule"),
         *("--capacity", "nvidia.com/gpu=-1", "--set-label", "example.com/state=odd", "--kubelet", "notReady"),
     )
-    assert fault_options.described_options(args) == {
+    assert fault.described_options(args) == {
         "name": "x",
         "kubelet": "notReady",
         "target": {
@@ -60,7 +60,7 @@ def test_a_command_line_is_a_fault_of_offerings() -> None:
         *("--kind", "price-change", "--price-factor", "2.5", "--offer-zone", "us-central1-a"),
         *("--instance-type", "e2-standard-4", "--instance-type", "e2-standard-8", "--capacity-type", "spot"),
     )
-    assert fault_options.described_options(args) == {
+    assert fault.described_options(args) == {
         "name": "x",
         "kind": "price-change",
         "priceFactor": 2.5,
@@ -74,14 +74,14 @@ def test_a_command_line_is_a_fault_of_offerings() -> None:
 
 def test_a_command_line_is_a_quota_or_an_interruption() -> None:
     args = parsed("--kind", "quota", "--limit", "cpu=64", "--limit", "nodes=10", "--instance-type", "e2-*")
-    assert fault_options.described_options(args) == {
+    assert fault.described_options(args) == {
         "name": "x",
         "kind": "quota",
         "limits": {"cpu": "64", "nodes": "10"},
         "offers": {"instanceTypes": ["e2-*"]},
     }
     args = parsed("--kind", "spot-interruption", "--percent", "20", "--notice", "30s", "--label", "team=ml")
-    assert fault_options.described_options(args) == {
+    assert fault.described_options(args) == {
         "name": "x",
         "kind": "spot-interruption",
         "notice": "30s",
@@ -100,13 +100,13 @@ def test_choosing_the_cluster_leaves_the_faults_own_options_alone(
     described = []
 
     async def inject(_: Path, args: argparse.Namespace) -> int:
-        described.append(fault_options.described_options(args))
+        described.append(fault.described_options(args))
         return 0
 
     monkeypatch.setattr(fault_actions, "inject", inject)
     for options in ((), ("--label", "a=b")):
         args = parsed("--kind", "spot-reclaim", *options)
-        before = fault_options.described_options(args)
+        before = fault.described_options(args)
         args.action, args.stack, args.cluster = "inject", "many", "worker-1"
         assert fault.run(args) == 0
         assert described.pop() == before

@@ -9,9 +9,9 @@ import pulumi
 import pytest
 
 from kumulus import EmulatedCluster
+from kumulus.components.engine import require_kubernetes_plugin
 from kumulus.components.host_commands import digest_of_archive, digest_of_image, image_load
 from kumulus.components.kwok_cluster import KwokCluster
-from kumulus.components.required_plugins import require_kubernetes_plugin
 from kumulus.host import installation
 from kumulus.stackfile.load import load
 from kumulus.stackfile.secrets import Secrets

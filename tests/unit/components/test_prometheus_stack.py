@@ -13,8 +13,7 @@ from kumulus.extras.watch import resource as release
 from kumulus.extras.watch.dashboards import DASHBOARDS
 from kumulus.extras.watch.observability import Observability
 from kumulus.extras.watch.prometheus_stack import merged_values
-from kumulus.extras.watch.readiness import look
-from kumulus.extras.watch.resource import ReleaseReady
+from kumulus.extras.watch.resource import ReleaseReady, look
 from kumulus.extras.watch.scraping import scraped
 from kumulus.kube import ApiError
 from kumulus.kube.pods import reason

@@ -8,7 +8,7 @@ import yaml
 
 from kumulus.gym import GymError, Problem, problem, problems
 from kumulus.gym.problem_file import read
-from kumulus.kube.yaml_writing import written
+from kumulus.kube.safe_yaml import written
 from kumulus.model.errors import SpecError
 
 NODES = ["n1", "n2", "n3", "n4"]

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from kumulus.kube import ApiError
+from kumulus.kube.bodies import decode_status
 from kumulus.kube.messages import MessageCodec, message_classes
-from kumulus.kube.protobuf import NodeBatch, NoEncoding, decode_status, encode_node
+from kumulus.kube.protobuf import NodeBatch, NoEncoding, encode_node
 from tests.support.messages import node_message
 
 CLASSES = message_classes()

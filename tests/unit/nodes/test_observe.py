@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from aiohttp import web
 
-from kumulus.kube.media import PROTOBUF
+from kumulus.kube.codecs import PROTOBUF
 from kumulus.kube.messages import message_classes
 from kumulus.model.bounds import Bounds
 from kumulus.model.consequences import consequences

@@ -9,7 +9,7 @@ import pytest
 from kumulus.helm import charts, crds
 from kumulus.helm.charts import Chart, ChartSource
 from kumulus.model.identity import STACK_ID
-from kumulus.model.unknown import UNKNOWN
+from kumulus.model.plain import UNKNOWN
 from kumulus.nodes.errors import PartialFailure
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Operation, Properties

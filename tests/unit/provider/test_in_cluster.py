@@ -27,8 +27,7 @@ from kumulus.provider.resources.kubernetes_object import KubernetesObjectResourc
 from kumulus.provider.resources.namespace import NamespaceResource
 from kumulus.provider.resources.node_pool import NodePool
 from kumulus.provider.resources.registry import CLASSES
-from kumulus.provider.resources.release import ReleaseMark
-from kumulus.provider.resources.release_preparation import ReleasePreparation
+from kumulus.provider.resources.release import ReleaseMark, ReleasePreparation
 from tests.support.apiserver import listening
 from tests.support.object_store import storing
 from tests.support.said import Said

@@ -10,7 +10,7 @@ import pytest
 
 from kumulus.kube import ApiError
 from kumulus.model.identity import STACK_ID
-from kumulus.model.unknown import UNKNOWN
+from kumulus.model.plain import UNKNOWN
 from kumulus.nodes.errors import PartialFailure, ProviderError
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources import kubernetes_object

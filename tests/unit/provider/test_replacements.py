@@ -22,8 +22,7 @@ from kumulus.model.identity import STACK_ID
 from kumulus.provider.resources.base import Properties, Resource
 from kumulus.provider.resources.node_pool import NodePool
 from kumulus.provider.resources.registry import CLASSES, resources
-from kumulus.provider.resources.release import ReleaseMark
-from kumulus.provider.resources.release_preparation import ReleasePreparation
+from kumulus.provider.resources.release import ReleaseMark, ReleasePreparation
 from kumulus.provider.resources.state_only import StackIdentityResource
 from tests.support.kinds import CRDS, crd
 from tests.support.object_store import NODES, Store, storing

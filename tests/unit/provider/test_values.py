@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pulumi.runtime import rpc
 
-from kumulus.model.unknown import UNKNOWN
+from kumulus.model.plain import UNKNOWN
 from kumulus.provider.resources.diffing import PropertyDifference, differences, join
 from kumulus.provider.values import contains_unknown, from_struct, to_struct
 

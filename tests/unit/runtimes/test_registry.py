@@ -24,7 +24,7 @@ from pathlib import Path
 from kumulus.cli import convert, needs, project
 from kumulus.components import described_cluster
 from kumulus.components.control_plane import type_of
-from kumulus.components.kwok_plan import KwokPlan
+from kumulus.components.existing_cluster import KwokPlan
 from kumulus.model.errors import SpecError
 from kumulus.provider.resources.registry import resources
 from kumulus.stackfile.load import load

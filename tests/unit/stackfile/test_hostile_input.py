@@ -18,7 +18,7 @@ import pytest
 
 from kumulus.kube import KubeconfigError
 from kumulus.kube.config import read_kubeconfig
-from kumulus.kube.yaml_limits import MOST_VALUES
+from kumulus.kube.safe_yaml import MOST_VALUES
 from kumulus.model.errors import SpecError
 from kumulus.stackfile import location
 from kumulus.stackfile.load import load

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kumulus.toolchain import cache, fetch, pins, releases, unpack
+from kumulus.toolchain import cache, fetch, pins, releases
 from kumulus.toolchain import download as download_module
 from kumulus.toolchain.errors import ToolchainError
 from kumulus.toolchain.fetch import NotFetched, Timeouts, WrongSum
@@ -339,7 +339,7 @@ def test_a_dead_host_is_told_of_within_the_time_limit() -> None:
 def test_only_the_named_member_is_taken(tmp_path: Path, name: str, pack: object) -> None:
     assert callable(pack)
     (tmp_path / name).write_bytes(pack({"x/etcd": b"program", "../outside": b"", "x/etcdctl": b"", "/abs": b""}))
-    taken = unpack.take(tmp_path / name, {"etcd": "x/etcd"}, "", tmp_path / "into")
+    taken = download_module.take(tmp_path / name, {"etcd": "x/etcd"}, "", tmp_path / "into")
     assert taken == {"etcd": tmp_path / "into" / "etcd"}
     assert taken["etcd"].read_bytes() == b"program"
     assert sorted(file.name for file in tmp_path.rglob("*")) == sorted([name, "into", "etcd"])
@@ -348,13 +348,13 @@ def test_only_the_named_member_is_taken(tmp_path: Path, name: str, pack: object)
 def test_what_an_archive_lacks_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.tar.gz").write_bytes(tar({"b": b""}, links={"x/link": "b"}))
     with pytest.raises(ToolchainError, match=r"a.tar.gz has no x/etcd"):
-        unpack.take(tmp_path / "a.tar.gz", {"etcd": "x/etcd"}, "", tmp_path / "into")
+        download_module.take(tmp_path / "a.tar.gz", {"etcd": "x/etcd"}, "", tmp_path / "into")
     with pytest.raises(ToolchainError, match=r"x/link is a link\n  Name the file that it points to"):
-        unpack.take(tmp_path / "a.tar.gz", {"etcd": "x/link"}, "", tmp_path / "into")
+        download_module.take(tmp_path / "a.tar.gz", {"etcd": "x/link"}, "", tmp_path / "into")
     for name in ("broken.tar.gz", "broken.zip"):
         (tmp_path / name).write_bytes(b"no archive")
         with pytest.raises(ToolchainError, match=f"{name} is no archive that can be read"):
-            unpack.take(tmp_path / name, {"etcd": "x/etcd"}, "", tmp_path / "into")
+            download_module.take(tmp_path / name, {"etcd": "x/etcd"}, "", tmp_path / "into")
 
 
 # --- the project's pins --------------------------------------------------------------------------------------------

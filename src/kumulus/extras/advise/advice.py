@@ -18,7 +18,7 @@ import numpy.typing as npt
 from kumulus.extras.advise.demand import ORDERS, PodShape, Unadvisable, WorkloadDemand, largest_first
 from kumulus.extras.advise.offers import MachineOffers, Offer, useful, without
 from kumulus.extras.advise.programme import Programme
-from kumulus.kube import yaml_writing
+from kumulus.kube import safe_yaml
 from kumulus.model.gfd import GPU_PRODUCT_LABEL, GPU_RESOURCE
 from kumulus.model.names import dns_safe
 from kumulus.model.pools import REGION_LABEL
@@ -257,7 +257,7 @@ def lines(advice: Advice) -> Iterator[str]:
         yield f"# not looked at, no price is known: {listed(advice.unpriced, _NAMED)}"
     if advice.uncounted:
         yield f"# not counted, as it is not known how many pods they have: {listed(advice.uncounted, _NAMED)}"
-    yield yaml_writing.written(json.loads(json.dumps({"nodeGroups": groups(advice)}))).rstrip()
+    yield safe_yaml.written(json.loads(json.dumps({"nodeGroups": groups(advice)}))).rstrip()
 
 
 def plain(advice: Advice) -> dict[str, Any]:

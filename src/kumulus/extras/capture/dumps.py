@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from kumulus.kube.yaml_limits import FAST_LOADER
+from kumulus.kube.safe_yaml import FAST_LOADER
 
 MOST_BYTES = 2 * 1024**3
 MOST_JSON_BYTES = 64 * 1024**2

@@ -16,7 +16,7 @@ from kumulus.extras.capture.putting import Put, Putting, accounts, checked, defi
 from kumulus.extras.capture.workload import SHAPE, manifest
 from kumulus.kube import ApiError, objects
 from kumulus.kube.bulk import for_each
-from kumulus.kube.media import METADATA_ONLY
+from kumulus.kube.codecs import METADATA_ONLY
 from kumulus.kube.namespaces import NAMESPACES
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from kumulus.extras.capture.kinds import KINDS
 from kumulus.extras.capture.reading import captured
 from kumulus.extras.schedulers.kinds import ObjectKind
 from kumulus.kube import ApiError, Client
+from kumulus.kube.codecs import JSON, PROTOBUF
 from kumulus.kube.errors import no_answer
-from kumulus.kube.media import JSON, PROTOBUF
 from kumulus.kube.namespaces import NAMESPACES
 
 if TYPE_CHECKING:

@@ -27,8 +27,8 @@ from kumulus.extras.schedulers.kinds import ObjectKind
 from kumulus.extras.schedulers.objects import CAPTURED_LABEL, established
 from kumulus.kube import ApiError, objects
 from kumulus.kube.bulk import for_each
+from kumulus.kube.codecs import METADATA_ONLY
 from kumulus.kube.errors import tolerating
-from kumulus.kube.media import METADATA_ONLY
 from kumulus.kube.objects import NODES
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from kumulus.extras.capture.words import Words
 from kumulus.extras.capture.workload import shapes
 from kumulus.extras.schedulers.native.objects import GROUP as SCHEDULING
 from kumulus.host import files
-from kumulus.kube import yaml_writing
+from kumulus.kube import safe_yaml
 
 STACK, WORKLOAD, LEFT_OUT = "stack.yaml", "workload.yaml", "left-out.md"
 _WIDTH = 120
@@ -97,7 +97,7 @@ def _items(spool: Spool, kind: str, words: Words | None, unnamed: list[str] | No
 
 
 def _block(value: object) -> str:
-    return yaml_writing.written(value, width=_WIDTH)
+    return safe_yaml.written(value, width=_WIDTH)
 
 
 def _flow(value: object) -> str:

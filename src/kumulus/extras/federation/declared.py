@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import objects
-from kumulus.kube.media import MERGE_PATCH
+from kumulus.kube.codecs import MERGE_PATCH
 from kumulus.kube.objects import address, collection
 from kumulus.model.identity import Owner
 from kumulus.model.quantity import parse

@@ -10,7 +10,7 @@ import yaml
 
 from kumulus import toolchain
 from kumulus.extras.federation.names import NAMESPACE
-from kumulus.kube.yaml_limits import FAST_LOADER
+from kumulus.kube.safe_yaml import FAST_LOADER
 
 OF_ITS_OWN = ("pod", "deployment", "statefulset")
 """Integrations that are named without an API group, and whose webhooks are called for every pod of the cluster."""

@@ -14,7 +14,7 @@ from kumulus import toolchain
 from kumulus.extras.gpu_operator import dra
 from kumulus.host.ports import Claims
 from kumulus.kube import namespaces, objects
-from kumulus.kube.media import METADATA_ONLY
+from kumulus.kube.codecs import METADATA_ONLY
 from kumulus.kube.namespaces import NAMESPACES
 from kumulus.model.gfd import GPU_OPERATOR, SIMULATED_POOL_LABEL
 from kumulus.nodes.ownership import make

@@ -10,7 +10,7 @@ from kumulus.extras.journal.book import Journal
 from kumulus.extras.journal.changes import Exchanged
 from kumulus.extras.scaling.karpenter.objects import DELAYS
 from kumulus.kube import ApiError, objects
-from kumulus.kube.media import MERGE_PATCH
+from kumulus.kube.codecs import MERGE_PATCH
 
 if TYPE_CHECKING:
     from kumulus.kube import Client

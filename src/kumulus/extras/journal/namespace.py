@@ -12,8 +12,8 @@ from kumulus.extras.schedulers import registry
 from kumulus.host import lifetime
 from kumulus.kube import namespaces
 from kumulus.kube.bulk import for_all
+from kumulus.kube.codecs import MERGE_PATCH
 from kumulus.kube.errors import tolerating
-from kumulus.kube.media import MERGE_PATCH
 from kumulus.kube.namespaces import NAMESPACES
 from kumulus.kube.objects import find, names
 

@@ -3,7 +3,6 @@
 - `image`: the whole: what it is made from, where it is kept, whether it is there
 - `debian`: the root filesystem
 - `containers`: the images of the control plane's programs, which a node brings along
-- `assemble`: both together, as an image in Docker
-- `docker`: the `docker` command
+- `docker`: both together, as an image in Docker, by the `docker` command
 - `files`: what the root filesystem gets of ours
 """

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kumulus.toolchain import running
+from kumulus.toolchain import progress
 from kumulus.toolchain.errors import ToolchainError
 from kumulus.toolchain.progress import ToolLine
 
@@ -138,8 +138,8 @@ def _run(command: Sequence[str], step: ToolLine, log: Path) -> None:
     # The kernel ends with the namespace whatever was started in it, and takes its mounts along.
     namespace = ["unshare", "--mount", "--pid", "--fork", "--kill-child"]
     try:
-        running.run([*namespace, *command], step, log)
-    except running.Failed as failure:
+        progress.run([*namespace, *command], step, log)
+    except progress.Failed as failure:
         raise ToolchainError(
             f"the root filesystem of a node could not be made: {command[0]} ended with exit code {failure.code}"
             f"\n{failure.tail}\n  The whole log: {log}"

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kumulus.extras.kind_image import assemble, containers, debian, docker
+from kumulus.extras.kind_image import containers, debian, docker
 from kumulus.extras.kind_image.containers import ContainerImage
-from kumulus.toolchain import cache, lock, pins, running, supply
+from kumulus.toolchain import cache, pins, progress, supply
 from kumulus.toolchain.errors import ToolchainError
 from kumulus.toolchain.progress import ToolLine, say
 
@@ -75,7 +75,7 @@ def ensure(mirror: str | None = None, anew: bool = False) -> BuiltImage:
     """
     docker.require()
     wanted = BuiltImage(name(), archive())
-    with lock.exclusive(folder() / "lock", "making the node image", say):
+    with cache.exclusive(folder() / "lock", "making the node image", say):
         if not anew and docker.label(wanted.name, _LABEL) == made_from():
             return wanted
         if anew or not wanted.archive.exists():
@@ -106,7 +106,7 @@ def _make(wanted: BuiltImage, mirror: str | None) -> None:
         containers.write(images, brought, work)
         _end(step)
         step = ToolLine(f"[3/4] {wanted.name}")
-        assemble.make(wanted.name, {_LABEL: made_from()}, root, images, step, log)
+        docker.make_image(wanted.name, {_LABEL: made_from()}, root, images, step, log)
         _end(step)
         step = ToolLine(f"[4/4] {wanted.archive}")
         _save(wanted, work, step, log)
@@ -157,8 +157,8 @@ def _save(wanted: BuiltImage, work: Path, step: ToolLine, log: Path) -> None:
     docker.run(["save", "--output", str(plain), wanted.name], step, log)
     try:
         # The fastest level: most of the content is programs, and the best would save only another tenth.
-        running.run(["gzip", "-1", "--stdout", str(plain)], step, log, stdout=packed)
-    except running.Failed as failure:
+        progress.run(["gzip", "-1", "--stdout", str(plain)], step, log, stdout=packed)
+    except progress.Failed as failure:
         raise ToolchainError(f"the node image could not be packed:\n{failure.tail}") from failure
     for earlier in folder().glob("node-*.tar.gz"):
         earlier.unlink()

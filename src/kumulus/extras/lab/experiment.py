@@ -13,7 +13,7 @@ from kumulus.extras.lab.file.load import LoadedExperiment, load, loaded_from
 from kumulus.extras.lab.report import junit
 from kumulus.extras.lab.run.bench import RunOptions
 from kumulus.extras.lab.running import run
-from kumulus.kube import ApiError, KubeconfigError, Unreachable, yaml_writing
+from kumulus.kube import ApiError, KubeconfigError, Unreachable, safe_yaml
 from kumulus.model.errors import SpecError
 
 
@@ -76,6 +76,6 @@ class Experiment:
 
 def _loaded(description: str | Path | Mapping[str, Any], directory: Path) -> LoadedExperiment:
     if isinstance(description, Mapping):
-        text = yaml_writing.written(dict(description))
+        text = safe_yaml.written(dict(description))
         return loaded_from(dict(description), directory, "the experiment", text)
     return load(Path(description).expanduser())

@@ -1,4 +1,4 @@
-"""One pod that is processes: from its beginning to its end, with the status that a kubelet would give it."""
+"""One pod that is processes: from its beginning to its end."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from kumulus.extras.processes import containers, probes
 from kumulus.extras.processes.containers import Manifest, Missing
 from kumulus.extras.processes.outside import Sandbox, SandboxError
+from kumulus.extras.processes.status import PodStatus, RunningContainer
 from kumulus.extras.processes.volumes import Volumes
 from kumulus.kube import ApiError, Unreachable
 from kumulus.kube.errors import tolerating
@@ -26,34 +27,6 @@ _REFRESHED_EVERY = 2.0
 _SETTLED = 600.0
 _LONGEST_BACKOFF = 300.0
 _LOG_BYTES = 10 << 20
-
-
-class RunningContainer:
-    """What is known of one container while its pod is there."""
-
-    def __init__(self, spec: Manifest, log: Path) -> None:
-        self.spec = spec
-        self.name: str = spec["name"]
-        self.log = log
-        self.state: dict[str, Any] = {"waiting": {"reason": "PodInitializing"}}
-        self.last: dict[str, Any] = {}
-        self.restarts = 0
-        self.ready = self.started = False
-        self.pid = 0
-
-    def status(self) -> dict[str, Any]:
-        """Its entry in the pod's status."""
-        return {
-            "name": self.name,
-            "image": self.spec["image"],
-            "imageID": "",
-            "state": self.state,
-            "ready": self.ready,
-            "started": self.started,
-            "restartCount": self.restarts,
-            "lastState": self.last,
-            "containerID": f"kumulus://{self.pid}" if self.pid else "",
-        }
 
 
 class ProcessPod:
@@ -85,10 +58,9 @@ class ProcessPod:
         self._first = [self._container(each) for each in spec.get("initContainers") or []]
         self.containers = [self._container(each) for each in spec["containers"]]
         self.sandbox: Sandbox | None = None
-        self._began = timestamp()
+        self._status = PodStatus(address, self._first, self.containers)
         self._published: dict[str, Any] = {}
         self._news = asyncio.Event()
-        self._conditions: dict[str, tuple[str, str]] = {}
         self._tasks = [asyncio.create_task(each) for each in (self._life(), self._publishing())]
         self._ending: asyncio.Task[None] | None = None
 
@@ -307,7 +279,7 @@ class ProcessPod:
         """Write the status whenever it has changed."""
         while True:
             self._news.clear()
-            status = self.status()
+            status = self._status.written(self.pod, has_sandbox=self.sandbox is not None)
             if status != self._published:
                 try:
                     await self._client.merge_patch(f"{_path(self.pod['metadata'])}/status", {"status": status})
@@ -320,42 +292,6 @@ class ProcessPod:
                 except Unreachable:
                     continue
             await self._news.wait()
-
-    def status(self) -> dict[str, Any]:
-        """The pod's status, as a kubelet would write it."""
-        begun = all("terminated" in each.state and not each.state["terminated"]["exitCode"] for each in self._first)
-        ready = begun and all(each.ready for each in self.containers)
-        seen = {"PodReadyToStartContainers": self.sandbox is not None, "Initialized": begun}
-        seen |= {"ContainersReady": ready, "Ready": ready, "PodScheduled": True}
-        ours = [self._condition(kind, holds) for kind, holds in seen.items()]
-        others = [each for each in (self.pod.get("status") or {}).get("conditions") or [] if each["type"] not in seen]
-        return {
-            "phase": self._phase(begun),
-            "conditions": [*others, *ours],
-            "startTime": self._began,
-            "hostIP": "127.0.0.1",
-            "hostIPs": [{"ip": "127.0.0.1"}],
-            "podIP": self.address,
-            "podIPs": [{"ip": self.address}],
-            "containerStatuses": [each.status() for each in self.containers],
-            "initContainerStatuses": [each.status() for each in self._first],
-        }
-
-    def _phase(self, begun: bool) -> str:
-        policy = self.pod["spec"].get("restartPolicy", "Always")
-        failed = [each for each in self._first if each.state.get("terminated", {}).get("exitCode")]
-        ended = [each.state["terminated"]["exitCode"] for each in self.containers if "terminated" in each.state]
-        if policy == "Never" and failed:
-            return "Failed"
-        if len(ended) == len(self.containers) and (policy == "Never" or (policy == "OnFailure" and not any(ended))):
-            return "Failed" if any(ended) else "Succeeded"
-        return "Running" if begun and any(each.pid for each in self.containers) else "Pending"
-
-    def _condition(self, kind: str, holds: bool) -> dict[str, str]:
-        value = str(holds)
-        if self._conditions.get(kind, ("", ""))[0] != value:
-            self._conditions[kind] = (value, timestamp())
-        return {"type": kind, "status": value, "lastTransitionTime": self._conditions[kind][1]}
 
 
 def _path(metadata: Manifest) -> str:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from kumulus.extras.scaling import NAMES, registry
 from kumulus.extras.scaling.descriptor import AutoscalerDescriptor, Manifest
 from kumulus.kube import ApiError, objects
+from kumulus.kube.codecs import MERGE_PATCH
 from kumulus.kube.errors import tolerating
-from kumulus.kube.media import MERGE_PATCH
 from kumulus.kube.objects import NODES
 from kumulus.model.fault_effects import ANNOTATION
 from kumulus.nodes.errors import ProviderError

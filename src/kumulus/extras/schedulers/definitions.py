@@ -10,7 +10,7 @@ from kumulus import toolchain
 from kumulus.extras.schedulers import registry
 from kumulus.extras.schedulers.errors import SchedulerError
 from kumulus.host import installation
-from kumulus.kube.yaml_limits import FAST_LOADER
+from kumulus.kube.safe_yaml import FAST_LOADER
 from kumulus.toolchain import pins
 
 

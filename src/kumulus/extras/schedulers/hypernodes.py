@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kumulus.extras.schedulers.fabrics import HyperNode
 from kumulus.kube import ApiError, objects
 from kumulus.kube.bulk import BulkOutcome, for_each
-from kumulus.kube.media import USER_AGENT
+from kumulus.kube.codecs import USER_AGENT
 from kumulus.model.identity import NOBODY, STACK_ID, Owner
 from kumulus.model.pools import CLUSTER_LABEL
 from kumulus.model.words import listed

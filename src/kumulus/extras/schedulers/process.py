@@ -5,11 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from kumulus.extras.schedulers import children, objects, registry
-from kumulus.extras.schedulers.cluster import connected
 from kumulus.extras.schedulers.errors import SchedulerError
 from kumulus.extras.schedulers.launch.plan import PLAIN, LaunchPlan, LaunchRequest, Switches
 from kumulus.extras.schedulers.objects import Mark
-from kumulus.extras.schedulers.running import Running
+from kumulus.extras.schedulers.running import Running, connected
 from kumulus.host import files
 from kumulus.host.ports import Claims, NoFreePort
 from kumulus.kube import Client

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import ssl
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from kumulus.extras.schedulers import children, objects
-from kumulus.extras.schedulers.cluster import connected
 from kumulus.extras.schedulers.errors import SchedulerError
 from kumulus.extras.schedulers.launch.plan import LaunchPlan, SchedulerProgram, Setting
 from kumulus.host import inotify
+from kumulus.kube import ApiError, Client, Connection, KubeconfigError, Unreachable, load_kubeconfig
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
-import ssl
-from collections.abc import Sequence
-from urllib.parse import urlsplit
 
-from kumulus.kube import ApiError, Client, Connection, Unreachable
 
 _LOOK_EVERY = 0.1
 _READ_WITHIN = 30.0
@@ -190,3 +189,20 @@ def _anybody() -> ssl.SSLContext:
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return context
+
+
+_PATIENCE_SECONDS = 10.0
+
+
+@asynccontextmanager
+async def connected(kubeconfig: Path) -> AsyncIterator[Client]:
+    """A client, closed with the context.
+
+    Raises:
+        SchedulerError: the kubeconfig cannot be used, or the server refused a request.
+    """
+    try:
+        async with Client(load_kubeconfig(kubeconfig), patience=_PATIENCE_SECONDS) as client:
+            yield client
+    except (ApiError, Unreachable, KubeconfigError) as error:
+        raise SchedulerError(str(error)) from None

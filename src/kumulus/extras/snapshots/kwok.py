@@ -9,18 +9,23 @@ and recreate objects.
 import asyncio
 import os
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
+from typing import Any
+
+from google.protobuf.message import DecodeError
 
 from kumulus.extras.snapshots import file as snapshot_file
-from kumulus.extras.snapshots import kwok_clocks
 from kumulus.extras.snapshots.file import SnapshotSummary
 from kumulus.extras.snapshots.kwok_workloads import defined, is_namespace, namespaces, workloads
 from kumulus.extras.snapshots.restored import RELEASED, Begin, OfAnother, Restored, require_nodes, unrecorded
 from kumulus.host import files, processes
+from kumulus.kube.message_tables import classes_of, tables_of
+from kumulus.kube.messages import opened, sealed
 from kumulus.model.durations import timestamp
 from kumulus.nodes.reporter import Silent
 from kumulus.runtimes.directories import lock_file
@@ -91,7 +96,7 @@ def restore(layout: Layout, cluster: str, file: Path, begin: Begin = unrecorded)
             f"  What its users had in it can be put into this one: kumulus snapshot restore --of {about.stack}"
         )
     passed = _seconds_since(about)
-    wanted = {key: kwok_clocks.moved(key, value, passed) for key, value in entries}
+    wanted = {key: moved(key, value, passed) for key, value in entries}
     begin(())
     with EtcdKeys(layout) as etcd, _paused_controllers(layout):
         _, now = etcd.all(_ROOT)
@@ -123,7 +128,7 @@ def restore_into(layout: Layout, file: Path, begin: Begin = unrecorded) -> Resto
         nodes = {key.rpartition(b"/")[2].decode() for key in now if key.startswith(b"/registry/minions/")}
         require_nodes(about, file, there.nodes(), nodes)
         passed = _seconds_since(about)
-        wanted = {key: kwok_clocks.moved(key, value, passed) for key, value in there.entries.items()}
+        wanted = {key: moved(key, value, passed) for key, value in there.entries.items()}
         # Namespaces, priority classes and storage classes that exist already keep their owners: they are not changed.
         wanted |= {key: now[key] for key in wanted if key in now and key.startswith(_SHARED)}
         # Deleting a namespace deletes all that is in it, and some of that is the cluster's own: the namespace stays.
@@ -189,3 +194,92 @@ def _signal(pids: list[int], number: signal.Signals) -> None:
     for pid in pids:
         with suppress(ProcessLookupError):
             os.kill(pid, number)
+
+
+# The times in an object are shifted by the time that has passed. A pod should run for the rest of its duration, and not
+# end at once because that would be over by now. So the times of running pods, of Jobs, and of taints by which pods are
+# evicted are moved. Sources of the numbers: ``generated.proto`` of k8s.io/api/core/v1, k8s.io/api/batch/v1 and of
+# k8s.io/apimachinery's pkg/apis/meta/v1 and pkg/runtime. Fields that the tables do not name stay as they are.
+_TABLES = tables_of(
+    """
+    Time: seconds 1 int64
+    Condition: lastProbeTime 3 Time, lastTransitionTime 4 Time
+    Running: startedAt 1 Time
+    Terminated: startedAt 5 Time, finishedAt 6 Time
+    ContainerState: running 2 Running, terminated 3 Terminated
+    ContainerStatus: state 2 ContainerState, lastState 3 ContainerState
+    PodStatus: phase 1 string, startTime 7 Time, containerStatuses 8 *ContainerStatus,
+        initContainerStatuses 10 *ContainerStatus
+    Pod: status 3 PodStatus
+    JobStatus: conditions 1 *Condition, startTime 2 Time, completionTime 3 Time
+    Job: status 3 JobStatus
+    Taint: timeAdded 4 Time
+    NodeSpec: taints 5 *Taint
+    Node: spec 2 NodeSpec
+    """
+)
+_ENDED = ("Succeeded", "Failed")
+
+
+@cache
+def _classes() -> Mapping[str, Any]:
+    return classes_of(_TABLES)
+
+
+def moved(key: bytes, value: bytes, seconds: int) -> bytes:
+    """A stored object whose clocks are put forward.
+
+    Args:
+        value: the object as the API server stores it.
+
+    Returns:
+        The object to store; the same one if nothing in it depends on the clock, or if it is not in protobuf.
+    """
+    kind = next((each for each in _KINDS if key.startswith(each)), None)
+    if kind is None or seconds <= 0:
+        return value
+    name, times = _KINDS[kind]
+    try:
+        envelope = opened(value)
+        item = _classes()[name].FromString(envelope.raw)
+    except DecodeError:
+        return value
+    found = [time for time in times(item) if time.seconds]
+    if not found:
+        return value
+    for time in found:
+        time.seconds += seconds
+    envelope.raw = item.SerializeToString()
+    return sealed(envelope)
+
+
+def _of_pod(pod: Any) -> Iterator[Any]:
+    """The times of a pod that has not ended."""
+    status = pod.status
+    if status.phase in _ENDED:
+        return
+    yield status.startTime
+    for each in (*status.initContainerStatuses, *status.containerStatuses):
+        for state in (each.state, each.lastState):
+            yield from (state.running.startedAt, state.terminated.startedAt, state.terminated.finishedAt)
+
+
+def _of_job(job: Any) -> Iterator[Any]:
+    """A Job's deadline counts from its start, and its removal (``ttlSecondsAfterFinished``) from its end."""
+    status = job.status
+    yield from (status.startTime, status.completionTime)
+    for each in status.conditions:
+        yield from (each.lastProbeTime, each.lastTransitionTime)
+
+
+def _of_node(node: Any) -> Iterator[Any]:
+    """Pods that tolerate a taint for some time are evicted that long after it was added."""
+    for taint in node.spec.taints:
+        yield taint.timeAdded
+
+
+_KINDS: Mapping[bytes, tuple[str, Callable[[Any], Iterator[Any]]]] = {
+    b"/registry/pods/": ("Pod", _of_pod),
+    b"/registry/jobs/": ("Job", _of_job),
+    b"/registry/minions/": ("Node", _of_node),
+}

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from kumulus.kube.yaml_limits import FAST_LOADER
+from kumulus.kube.safe_yaml import FAST_LOADER
 from kumulus.model.durations import seconds
 from kumulus.model.fault_effects import Condition, Interruption, NodeEffects, OfferEffects, PodEffects
 from kumulus.model.pools import taints_from

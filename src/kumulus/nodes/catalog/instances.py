@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import yaml
 
-from kumulus.kube.yaml_limits import FAST_LOADER
+from kumulus.kube.safe_yaml import FAST_LOADER
 from kumulus.model.gfd import GPU_RESOURCE, GpuProduct
 
 CATALOG = Path(__file__).parent

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import objects
 from kumulus.kube.bulk import for_all
+from kumulus.kube.codecs import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from kumulus.kube.errors import tolerating
-from kumulus.kube.media import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from kumulus.kube.pods import path_of
 from kumulus.model.devices import gpu_of
 from kumulus.model.pools import Pool

@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import ApiError, objects
-from kumulus.kube.media import MERGE_PATCH
+from kumulus.kube.codecs import MERGE_PATCH
 from kumulus.kube.objects import NODES
 from kumulus.model.durations import micro_timestamp
 

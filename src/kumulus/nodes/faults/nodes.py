@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import ApiError, objects
 from kumulus.kube.bulk import BulkOutcome, for_each
+from kumulus.kube.codecs import STRATEGIC_MERGE_PATCH
 from kumulus.kube.errors import tolerating
-from kumulus.kube.media import STRATEGIC_MERGE_PATCH
 from kumulus.kube.objects import NODES
 from kumulus.model.active_faults import ActiveFault
 from kumulus.model.applied import posted_node, record_of

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import objects
 from kumulus.kube.bulk import for_all
+from kumulus.kube.codecs import MERGE_PATCH, METADATA_ONLY
 from kumulus.kube.errors import tolerating
-from kumulus.kube.media import MERGE_PATCH, METADATA_ONLY
 from kumulus.kube.objects import NODES
 from kumulus.model.durations import timestamp
 from kumulus.model.fault_effects import ANNOTATION, RECLAIM_ANNOTATION, OfferEffects

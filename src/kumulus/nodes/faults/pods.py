@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube.bulk import Interrupted, for_all, for_each
+from kumulus.kube.codecs import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from kumulus.kube.errors import tolerating
-from kumulus.kube.media import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from kumulus.kube.objects import remove
 from kumulus.kube.pods import BOUND, PODS, each_bound, path_of
 from kumulus.model.durations import micro_timestamp, timestamp

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import objects
+from kumulus.kube.codecs import MERGE_PATCH
 from kumulus.kube.errors import tolerating
-from kumulus.kube.media import MERGE_PATCH
 from kumulus.model.active_faults import FAULT_LABEL, ActiveFault, faults_of
 from kumulus.model.errors import SpecError
 from kumulus.model.fault_effects import (

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from kumulus.kube import ApiError, Unreachable, objects
 from kumulus.kube.bulk import for_all
-from kumulus.kube.media import METADATA_ONLY
+from kumulus.kube.codecs import METADATA_ONLY
 from kumulus.kube.objects import NODES
 from kumulus.model.applied import APPLIED
 from kumulus.model.pools import POOL_LABEL, Pool

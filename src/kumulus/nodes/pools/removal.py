@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kumulus.kube import ApiError, Unreachable, objects
 from kumulus.kube.bulk import Interrupted, for_each
+from kumulus.kube.codecs import STRATEGIC_MERGE_PATCH
 from kumulus.kube.errors import tolerating
-from kumulus.kube.media import STRATEGIC_MERGE_PATCH
 from kumulus.kube.objects import NODES
 from kumulus.kube.pods import each_bound, path_of
 from kumulus.nodes.pools.observe import PoolObservation

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import objects
+from kumulus.kube.codecs import PROTOBUF, STRATEGIC_MERGE_PATCH
 from kumulus.kube.errors import tolerating
-from kumulus.kube.media import PROTOBUF, STRATEGIC_MERGE_PATCH
 from kumulus.kube.objects import NODES
 from kumulus.kube.protobuf import NodeBatch
 from kumulus.model.applied import posted_node, record_of

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kumulus.kube import ApiError, objects
 from kumulus.kube.bulk import BulkOutcome, for_each
+from kumulus.kube.codecs import MERGE_PATCH
 from kumulus.kube.errors import tolerating
-from kumulus.kube.media import MERGE_PATCH
 from kumulus.model.devices import NODE_ALLOCATABLE, Devices
 from kumulus.model.pools import POOL_LABEL, Pool
 from kumulus.model.slices import RESOURCE_API, SlicePart, parts_of, slice_labels, slice_manifest, slice_name

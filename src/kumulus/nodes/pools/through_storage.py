@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from kumulus.kube import ApiError
-from kumulus.kube.media import PROTOBUF
+from kumulus.kube.codecs import PROTOBUF
 from kumulus.kube.objects import NODES
 from kumulus.kube.stored import NotAlike, StoredLeases, StoredNodes, alike, lease_key, node_key, same
 from kumulus.model.pools import Pool
@@ -76,7 +76,6 @@ class Writer:
     storage: Storage
     """Where to write."""
     pool: Pool
-    """The pool."""
     bodies: Bodies
     """Its nodes as they would be posted."""
     like: StoredNodes

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Unpack
 
 import pulumi
 from google.protobuf import struct_pb2
@@ -19,8 +19,10 @@ from pulumi.runtime.stack import wait_for_rpcs
 
 from kumulus.components.arguments import Argument, described_arguments, outputs
 from kumulus.components.engine import UserMistake
+from kumulus.components.fault import Fault, FaultArgs
 from kumulus.components.inputs import reworded
 from kumulus.components.resources import ClusterLike
+from kumulus.model.node_sets import to_plain
 from kumulus.nodes.errors import InvalidInputs, ProviderError
 from kumulus.provider import VERSION
 from kumulus.provider.plugin.references import Settled, cluster_of, group_of
@@ -122,7 +124,7 @@ def component_kinds() -> tuple[ComponentKind, ...]:
     }
     made = [ComponentKind(f"{_PACKAGE}.{module}", name, f"kumulus:index:{name}") for module, name in found.items()]
     # The type Fault is taken: it is the resource, with its nodes, that a FleetFault consists of.
-    return (*made, ComponentKind("kumulus.provider.plugin.fleet_fault", "FleetFault", "kumulus:index:FleetFault"))
+    return (*made, ComponentKind(__name__, "FleetFault", "kumulus:index:FleetFault"))
 
 
 def by_token(token: str) -> ComponentKind:
@@ -205,3 +207,27 @@ async def constructed(request: bytes, engine: str) -> bytes:
             raise ProviderError(str(error)) from None
         raise
     return bytes(answer.SerializeToString())
+
+
+class FleetFaultArgs(FaultArgs, total=False):
+    """What a FleetFault is given."""
+
+
+class FleetFault(pulumi.ComponentResource):
+    """Something that goes wrong on nodes or with pods while it is declared; its nodes are chosen by a target.
+
+    Args:
+        resource_name: its name in the stack, and the fault's.
+        args: see :class:`FaultArgs`.
+    """
+
+    nodes: pulumi.Output[dict[str, str]]
+    """Its nodes: by pool, ordinals as ranges."""
+
+    def __init__(
+        self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[FleetFaultArgs]
+    ) -> None:
+        super().__init__("kumulus:index:FleetFault", resource_name, None, opts)
+        self.resource = Fault(resource_name, opts=pulumi.ResourceOptions(parent=self), **args)
+        self.nodes = pulumi.Output.from_input(to_plain(self.resource.fault.nodes))
+        self.register_outputs({"nodes": self.nodes})

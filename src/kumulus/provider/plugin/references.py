@@ -15,9 +15,9 @@ from pulumi.resource import DependencyResource
 from pulumi.runtime.proto import resource_pb2
 from pulumi.runtime.settings import get_monitor
 
+from kumulus.model.plain import UNKNOWN
 from kumulus.model.pool_form import pool_within
 from kumulus.model.pools import Pool
-from kumulus.model.unknown import UNKNOWN
 from kumulus.provider.values import from_struct
 from kumulus.runtimes import registry
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from kumulus.model.checks import annotation_problems, label_problems
 from kumulus.model.errors import Where
-from kumulus.model.unknown import UNKNOWN
+from kumulus.model.plain import UNKNOWN
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
 from kumulus.provider.properties import Property

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from kumulus.helm import charts, crds, history
 from kumulus.helm.charts import Chart, ChartError, ChartSource
-from kumulus.model.unknown import UNKNOWN
+from kumulus.model.plain import UNKNOWN
 from kumulus.model.words import listed
 from kumulus.nodes.errors import PartialFailure, ProviderError
 from kumulus.provider.connections import UNASKED, Connections

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from kumulus.model.contents import expected_nodes
-from kumulus.model.unknown import UNKNOWN
+from kumulus.model.plain import UNKNOWN
 from kumulus.nodes import runs
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Silent

@@ -8,7 +8,7 @@ from typing import Any
 from kumulus.model.contents import is_contents
 from kumulus.model.errors import under
 from kumulus.model.names import dns_label_mistake
-from kumulus.model.unknown import UNKNOWN
+from kumulus.model.plain import UNKNOWN
 from kumulus.provider.object_types import CONTENTS
 from kumulus.provider.properties import OBJECT, STRING, STRINGS, Property
 from kumulus.provider.resources import adoption

@@ -14,7 +14,7 @@ from kumulus.helm import history
 from kumulus.kube import objects
 from kumulus.kube.errors import tolerating
 from kumulus.kwok.stages import API_VERSION
-from kumulus.model.unknown import UNKNOWN
+from kumulus.model.plain import UNKNOWN
 from kumulus.nodes.errors import ProviderError
 from kumulus.provider.properties import STRING, Property, listing
 from kumulus.provider.resources.base import CheckResult, InputFailure, Operation, Properties, known

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, cast
 
 from kumulus.kube import KubeconfigError
 from kumulus.model.identity import Owner
-from kumulus.model.unknown import UNKNOWN
+from kumulus.model.plain import UNKNOWN
 from kumulus.nodes.errors import PartialFailure, ProviderError
 from kumulus.nodes.ownership import NotOurs
 from kumulus.provider.connections import GONE, SILENT, UNASKED, Connections, WrongCluster

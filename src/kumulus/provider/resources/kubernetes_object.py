@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from kumulus.kube import ApiError, objects
 from kumulus.kwok.stages import STAGES
+from kumulus.model.plain import UNKNOWN
 from kumulus.model.quantity import QuantityError
 from kumulus.model.quotas import over
-from kumulus.model.unknown import UNKNOWN
 from kumulus.nodes import owned_objects
 from kumulus.nodes.errors import PartialFailure, ProviderError
 from kumulus.nodes.faults import stages

@@ -14,8 +14,7 @@ from kumulus.provider.resources.in_cluster import InClusterResource
 from kumulus.provider.resources.kubernetes_object import KubernetesObjectResource
 from kumulus.provider.resources.namespace import NamespaceResource
 from kumulus.provider.resources.node_pool import NodePool
-from kumulus.provider.resources.release import ReleaseMark
-from kumulus.provider.resources.release_preparation import ReleasePreparation
+from kumulus.provider.resources.release import ReleaseMark, ReleasePreparation
 from kumulus.provider.resources.state_only import DestroyCheck, Lifetime, StackIdentityResource
 from kumulus.provider.settings import PluginSettings
 from kumulus.runtimes import registry

@@ -1,13 +1,16 @@
-"""Resources about a Helm release: what they share, and its mark."""
+"""Resources about a Helm release: what they share, its mark, and its preparation."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
-from kumulus.helm import history
+from kumulus.helm import command, history, namespaces
 from kumulus.helm.history import Revision
-from kumulus.model.identity import Owner
+from kumulus.model.identity import STACK_ID, Owner
+from kumulus.model.words import repairs
+from kumulus.nodes import ownership
 from kumulus.nodes.errors import ProviderError
-from kumulus.provider.connections import UNASKED
-from kumulus.provider.properties import STRING, Property
+from kumulus.provider.connections import SILENT, UNASKED
+from kumulus.provider.properties import BOOLEAN, INTEGER, STRING, Property
 from kumulus.provider.resources.base import Operation, Properties, known
 from kumulus.provider.resources.diffing import PropertyDifference
 from kumulus.provider.resources.in_cluster import LOOK_PATIENCE, PLACE, WORK_PATIENCE, InClusterResource
@@ -51,7 +54,7 @@ class OfRelease(InClusterResource[Properties]):
 # ``kumulus:index:ReleaseMark``: a note in the cluster that the stack's state has a Helm release.
 #
 # It is declared after the release. A release without it was installed by an update that was killed before it ended,
-# and Pulumi would fail on it forever; see ``release_preparation`` and docs/decisions/helm-releases.md.
+# and Pulumi would fail on it forever; see ``ReleasePreparation`` and docs/decisions/helm-releases.md.
 
 
 class ReleaseMark(OfRelease):
@@ -82,3 +85,161 @@ class ReleaseMark(OfRelease):
                 client = await self.client(inputs, WORK_PATIENCE)
                 await history.mark_recorded(client, str(inputs["namespace"]), found[-1], owner)
         return inputs
+
+
+# ``kumulus:index:ReleasePreparation``: creates a Helm release's namespace, and repairs leftovers in its way.
+#
+# It is declared before the release, and so deleted after it: then it uninstalls a release that the state never knew of,
+# and removes a namespace that is no longer needed. See docs/decisions/helm-releases.md.
+
+
+class ReleasePreparation(OfRelease):
+    """That nothing an interrupted update has left is in a Helm release's way; and the release's namespace."""
+
+    token: ClassVar[str] = "kumulus:index:ReleasePreparation"
+    inputs: ClassVar = (
+        *OfRelease.inputs,
+        Property("createNamespace", BOOLEAN, "Make the namespace, and remove it with the last release in it."),
+    )
+    outputs: ClassVar = (
+        Property("repairs", INTEGER, "How often something was in the release's way; the release follows from it."),
+        Property("foreign", STRING, "UID of the revision of somebody else's release that was there before."),
+    )
+
+    async def compare(self, old_outputs: Properties, inputs: Properties) -> list[PropertyDifference]:
+        """See :meth:`Resource.compare`: a leftover in the cluster is a difference, in previews too."""
+        found = self.diff(old_outputs, inputs)
+        if found or contains_unknown(inputs):
+            return found
+        try:
+            revisions = await self.revisions(inputs, LOOK_PATIENCE)
+        except UNASKED:
+            # Then nothing can be in the way, or the cluster's own resource reports the problem.
+            return []
+        if history.others(revisions, _mine(inputs), proven=True):
+            # The update refuses it.
+            return [PropertyDifference("repairs", "update")]
+        left = history.leftover(revisions, str(old_outputs.get("foreign") or ""))
+        return [PropertyDifference("repairs", "update")] if left else []
+
+    async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
+        if old is None and contains_unknown(inputs):
+            return _outputs(inputs, {})
+        try:
+            return await self._looked_over(op, inputs, old)
+        except UNASKED:
+            return _outputs(inputs, old or {})
+
+    async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
+        """See :meth:`InCluster.make`: an existing release is somebody else's unless marked as this stack's."""
+        with self.needing_cluster(inputs):
+            outputs = await self._looked_over(op, inputs, old)
+        await self._namespace(op, inputs, old)
+        return outputs
+
+    async def _looked_over(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
+        """Refuse another owner's release, and repair what an interrupted update left; a preview only reports that."""
+        found = await self.revisions(inputs, LOOK_PATIENCE if op.preview else WORK_PATIENCE)
+        # A stack without an identity has no other way to know its own.
+        proven = old is not None or (not _mine(inputs).identity and any(revision.recorded for revision in found))
+        owner = self.owner(op, inputs, old)
+        if last := history.others(found, owner, proven=proven):
+            raise ProviderError(await self._refusal(inputs, last))
+        if found and not op.preview and (marked := found[-1].owner) and marked.identity != owner.identity:
+            # The stack has been given another identity.
+            client = await self.client(inputs, WORK_PATIENCE)
+            await history.mark_recorded(client, str(inputs["namespace"]), found[-1], owner)
+        outputs = _outputs(inputs, old or {})
+        if old is None and _forgotten(found, _mine(inputs)):
+            # The state may have lost this resource alone, and the release changes only by another number of repairs.
+            client = await self.client(inputs, WORK_PATIENCE)
+            said = await history.description(client, str(inputs["namespace"]), found[-1], LOOK_PATIENCE)
+            outputs["repairs"] = repairs(said)
+            ending = "is taken up again" if op.preview else "was taken up again"
+            op.report.info(f"{self.title(inputs)} is this stack's and has left its state; it {ending}")
+        elif old is not None and (left := history.leftover(found, outputs["foreign"])):
+            ending = "is repaired" if op.preview else "was repaired"
+            op.report.info(f"{self.title(inputs)}: {left} by an update that did not end; it {ending}")
+        else:
+            return outputs
+        if not op.preview:
+            client = await self.client(inputs, WORK_PATIENCE)
+            await history.mark_failed(client, str(inputs["namespace"]), found[-1])
+        # The release depends on this output, and on no other.
+        return {**outputs, "repairs": outputs["repairs"] + 1}
+
+    async def remove(self, op: Operation, outputs: Properties) -> None:
+        """See :meth:`InCluster.remove`: uninstalls a release that is left after Pulumi removed what it knew of."""
+        foreign, resource_id = str(outputs.get("foreign") or ""), self.id_of(outputs)
+        found = await self.revisions(outputs, WORK_PATIENCE)
+        if last := history.others(found, _mine(outputs), proven=not any(revision.uid == foreign for revision in found)):
+            op.report.warn(f"release {resource_id} {await self._owner_text(outputs, last)}; it is left alone")
+        elif found:
+            await self._uninstall(op, resource_id, outputs)
+        if not outputs.get("createNamespace"):
+            return
+        try:
+            client = await self.client(outputs, WORK_PATIENCE)
+            name, cluster = str(known(outputs, "namespace")), str(known(outputs, "clusterName"))
+            if kept := await namespaces.take_away(client, name, cluster, _mine(outputs)):
+                op.report.info(kept)
+        except SILENT as error:
+            op.report.warn(f"whether the namespace {outputs['namespace']} can go is not known: {error}")
+
+    async def _refusal(self, inputs: Properties, last: history.Revision) -> str:
+        """Why nothing is done with a release, and the possible remedies."""
+        namespace, name, mine = inputs["namespace"], inputs["name"], _mine(inputs)
+        there = f"the release {namespace}/{name} is there already (revision {last.number}, {last.status})"
+        refused = (
+            f"{there} and {await self._owner_text(inputs, last)}; nothing was changed: give the add-on another name"
+        )
+        if last.owner is not None or not mine.identity:
+            return refused
+        return (
+            f"{refused}. To have this stack take it over: kubectl -n {namespace} label secret -l owner=helm,name="
+            f"{name} {STACK_ID}={mine.identity}, then pulumi import kubernetes:helm.sh/v3:Release {name}-release "
+            f"{namespace}/{name}"
+        )
+
+    async def _owner_text(self, properties: Properties, last: history.Revision) -> str:
+        if last.owner is not None:
+            client = await self.client(properties, LOOK_PATIENCE)
+            return f"belongs to {await ownership.named(client, last.owner)}"
+        return "is a stack's that has no identity" if last.recorded else "was installed by somebody else"
+
+    async def _uninstall(self, op: Operation, resource_id: str, outputs: Properties) -> None:
+        place = ("--namespace", str(outputs["namespace"]), "--kubeconfig", str(outputs["kubeconfig"]))
+        try:
+            await command.run("uninstall", str(outputs["name"]), *place)
+        except command.HelmError as error:
+            raise ProviderError(f"release {resource_id}, left by an update that did not end: {error}") from None
+        op.report.info(f"release {resource_id}, left by an update that did not end, was uninstalled")
+
+    async def _namespace(self, op: Operation, inputs: Properties, old: Properties | None) -> None:
+        if not inputs.get("createNamespace"):
+            return
+        try:
+            client = await self.client(inputs, WORK_PATIENCE)
+            owner = self.owner(op, inputs, old)
+            name, cluster = str(inputs["namespace"]), str(inputs["clusterName"])
+            await namespaces.ensure(client, name, cluster, owner, recorded=old is not None)
+        except UNASKED as error:
+            raise ProviderError(f"the namespace {inputs['namespace']}: {error}") from None
+        except TimeoutError:
+            raise ProviderError(
+                f"the namespace {inputs['namespace']} is being removed and does not go; see what holds it with "
+                f"kubectl get namespace {inputs['namespace']} -o yaml"
+            ) from None
+
+
+def _outputs(inputs: Properties, old: Properties) -> Properties:
+    return {**inputs, "repairs": int(old.get("repairs") or 0), "foreign": str(old.get("foreign") or "")}
+
+
+def _forgotten(found: Sequence[history.Revision], mine: Owner) -> bool:
+    """Whether a release of this stack was once in its state, as after a refused destroy."""
+    return bool(mine.identity) and any(each.recorded for each in found)
+
+
+def _mine(properties: Properties) -> Owner:
+    return Owner(str(properties.get("stackId") or ""))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from kumulus.kube.media import METADATA_ONLY
+from kumulus.kube.codecs import METADATA_ONLY
 from kumulus.model.contents import FAULTS, POOLS, PREVIEW, removed, renamed
 from kumulus.model.words import counted
 from kumulus.nodes.reporter import Reporter

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from kumulus.model import identity
-from kumulus.model.unknown import UNKNOWN
+from kumulus.model.plain import UNKNOWN
 from kumulus.nodes.errors import ProviderError
 from kumulus.provider.properties import STRING, STRINGS, Property
 from kumulus.provider.resources.base import (

@@ -1,4 +1,8 @@
-"""The runtime existing: a cluster that exists already; the stack keeps a copy of its kubeconfig."""
+"""The runtime existing: a cluster that exists already; the stack keeps a copy of its kubeconfig.
+
+Here is also what a stack may do in such a cluster, by names that the program and the plugin share. The plugin imports
+this file, so it must not import anything slow.
+"""
 
 from kumulus.runtimes.descriptor import Descriptor, RuntimeOptions
 from kumulus.toolchain.plugins import PROVIDER
@@ -24,3 +28,21 @@ RUNTIME = Descriptor(
     own_file=KUBECONFIG_FILE,
     given_up="delete what has the label kumulus.io/stack-id={identity} in that cluster, nodes first, then {directory}",
 )
+
+NODES = "nodes"
+FAULTS = "faults"
+STAGES = "stages"
+USAGE = "usage"
+DEVICES = "devices"
+HYPERNODES = "hypernodes"
+KWOK = "kwok"
+ADDONS = "addons"
+TENANTS = "tenants"
+AUTOSCALER = "autoscaler"
+NEEDS = (NODES, FAULTS, STAGES, USAGE, DEVICES, HYPERNODES, KWOK, ADDONS, TENANTS, AUTOSCALER)
+"""Every part of a stack that needs its own permissions."""
+
+
+def is_content(kubeconfig: str) -> bool:
+    """Whether a text is the content of a kubeconfig rather than its path."""
+    return "\n" in kubeconfig

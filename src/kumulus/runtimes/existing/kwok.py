@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import ApiError, KubeconfigError, Unreachable, objects
 from kumulus.kwok.stages import API_VERSION
-from kumulus.model.unknown import UNKNOWN
+from kumulus.model.plain import UNKNOWN
 from kumulus.runtimes.existing.source import ContextSource, not_asked
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kwok.stages import API_VERSION as KWOK_API
-from kumulus.model import needs
 from kumulus.model.slices import RESOURCE_API
+from kumulus.runtimes import existing
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -150,16 +150,16 @@ def _autoscaler() -> Iterator[Access]:
 
 
 _OF = {
-    needs.NODES: _nodes,
-    needs.FAULTS: _faults,
-    needs.STAGES: _stages,
-    needs.USAGE: _usage,
-    needs.DEVICES: _devices,
-    needs.HYPERNODES: lambda: _verbs("topology.volcano.sh", "hypernodes", "get list create patch delete"),
-    needs.KWOK: _kwok,
-    needs.ADDONS: _addons,
-    needs.TENANTS: _tenants,
-    needs.AUTOSCALER: _autoscaler,
+    existing.NODES: _nodes,
+    existing.FAULTS: _faults,
+    existing.STAGES: _stages,
+    existing.USAGE: _usage,
+    existing.DEVICES: _devices,
+    existing.HYPERNODES: lambda: _verbs("topology.volcano.sh", "hypernodes", "get list create patch delete"),
+    existing.KWOK: _kwok,
+    existing.ADDONS: _addons,
+    existing.TENANTS: _tenants,
+    existing.AUTOSCALER: _autoscaler,
 }
 
 
@@ -167,7 +167,7 @@ def needed(wanted: Iterable[str]) -> list[Access]:
     """The permissions that a stack needs for what it does, each once.
 
     Args:
-        wanted: some of :data:`kumulus.model.needs.NEEDS`.
+        wanted: some of :data:`kumulus.runtimes.existing.NEEDS`.
     """
     # The namespace kube-system, whose UID is the cluster's identity.
     found = dict.fromkeys([Access("", "", "namespaces", "get", "kube-system")])

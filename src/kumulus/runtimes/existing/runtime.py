@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
-from kumulus.model.needs import NEEDS
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import directories
 from kumulus.runtimes.base import Foreseen, Observed, RecordedControlPlane, Runtime, WantedControlPlane
-from kumulus.runtimes.existing import permissions, source
+from kumulus.runtimes.existing import NEEDS, permissions, source
 from kumulus.runtimes.existing.source import ContextSource, CopyPlace
 from kumulus.runtimes.place import Place, same
 
@@ -22,7 +21,7 @@ class ExistingRuntime(Runtime):
     """A cluster by kubeconfig and context; the stack has its own copy of both (see :mod:`.copy`).
 
     Options: ``kubeconfig`` (a path or a content), ``context``, and ``needs``: what the stack does there, some of
-    :data:`kumulus.model.needs.NEEDS`, whose permissions are checked.
+    :data:`kumulus.runtimes.existing.NEEDS`, whose permissions are checked.
     """
 
     name: ClassVar[str] = "existing"

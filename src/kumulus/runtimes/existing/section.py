@@ -10,7 +10,7 @@ from pydantic import Field
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where
 from kumulus.model.fields import checked
-from kumulus.model.needs import is_content
+from kumulus.runtimes.existing import is_content
 from kumulus.runtimes.section import RuntimeSection
 
 

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from kumulus.host import files
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
-from kumulus.model.needs import is_content
 from kumulus.nodes.errors import ProviderError
-from kumulus.runtimes.existing import KUBECONFIG_FILE, RUNTIME
+from kumulus.runtimes.existing import KUBECONFIG_FILE, RUNTIME, is_content
 from kumulus.runtimes.place import Place, unfinished
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from kumulus import toolchain
 from kumulus.host import files
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.kube.bodies import nothing
-from kumulus.kube.media import STRATEGIC_MERGE_PATCH
+from kumulus.kube.codecs import STRATEGIC_MERGE_PATCH
 from kumulus.kube.objects import NODES
 from kumulus.model import nodes
 from kumulus.model.durations import seconds

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from kumulus.host import files
 from kumulus.host.machine import state_home
-from kumulus.kube import yaml_writing
+from kumulus.kube import safe_yaml
 from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import directories
 from kumulus.runtimes.kind import CONFIG_FILE
@@ -47,7 +47,7 @@ class KindPlace(Place):
         begun = datetime.now(UTC).isoformat(timespec="seconds")
         self.write_note({"owner": owner, "provider": engine.provider, "state": _CREATING, _BEGUN: begun})
         claim(self.directory)
-        files.write(self.config_file, yaml_writing.written(dict(config)))
+        files.write(self.config_file, safe_yaml.written(dict(config)))
 
     def complete(self, owner: str, engine: ContainerEngine, nodes: Sequence[NodeContainer]) -> None:
         """Note that the cluster is complete, and the ids of its containers."""

@@ -73,7 +73,7 @@ def connection(pki: Path, server: str) -> Connection:
     """The connection to a component with the cluster's certificate."""
     # Imported here: a plugin that only compares properties needs no HTTP library.
     from kumulus.kube import Connection
-    from kumulus.kube.tls import ResumingContext
+    from kumulus.kube.http_connection import ResumingContext
 
     name = pki.parent.name
     tls = ResumingContext.for_client(cafile=str(pki / "ca.crt"))

@@ -4,14 +4,17 @@ kwokctl writes ``kwok.yaml``, the kubeconfig and the certificates in place and w
 component can be started; without the second, none can be reached. So each of these two has a copy, made whenever a
 cluster has come up as wanted, when we write the file ourselves, and when a cluster without a copy is looked at. A new
 cluster is synced to the disk before it counts as created. Keys have no copy: damaged ones are reported, and only a new
-cluster helps.
+cluster helps. A cluster is observed by its copies where there is no other way.
 """
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import yaml
 
-from kumulus.host import files
+from kumulus.host import files, processes
+from kumulus.runtimes.base import MISSING, Observed
+from kumulus.runtimes.kwok import addition, hung
 from kumulus.runtimes.kwok.layout import Layout
 
 DAMAGED = "damaged"
@@ -123,3 +126,31 @@ def _leads_somewhere(kubeconfig: str) -> bool:
 def _is_whole(pem: str) -> bool:
     """Whether each certificate or key in a file has its end line."""
     return 0 < pem.count(_BEGIN) == pem.count(_END) and pem.rstrip().endswith("-----")
+
+
+def observed(layout: Layout, identity: str, running: Mapping[str, Sequence[int]] | None = None) -> Observed:
+    """A control plane as it is.
+
+    Args:
+        identity: the one that it is known to have.
+        running: its processes; looked for when None.
+    """
+    running = processes.running(layout.directory) if running is None else running
+    alive = running.keys() - hung.useless(layout, running).keys()
+    broken = damaged(layout)
+    copy = layout.of_copy() if broken else layout
+    states = {name: "running" if name in alive else "stopped" for name in copy.components()}
+    spoiled = {layout.kwok_file.name: broken, layout.kubeconfig.name: kubeconfig_damaged(layout)}
+    states |= {name: DAMAGED for name, is_spoiled in spoiled.items() if is_spoiled}
+    states |= dict.fromkeys(lost(layout), MISSING)
+    layout = copy
+    port = layout.ports().get("kube-apiserver")
+    return Observed(
+        identity=identity,
+        kubeconfig=str(layout.kubeconfig),
+        server=f"https://127.0.0.1:{port}",
+        directory=str(layout.directory),
+        components=states,
+        configuration=layout.note().get("configuration", ""),
+        endpoints={name: at for each in addition.every() for name, at in each.endpoints(layout).items()},
+    )

@@ -17,8 +17,7 @@ import yaml
 
 from kumulus.host import extras, files
 from kumulus.host.files import last_lines
-from kumulus.kube.yaml_limits import FAST_LOADER, check_limits
-from kumulus.kube.yaml_writing import Dumper
+from kumulus.kube.safe_yaml import FAST_LOADER, Dumper, check_limits
 from kumulus.runtimes.place import Place, unfinished
 
 

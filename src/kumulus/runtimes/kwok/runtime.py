@@ -27,7 +27,6 @@ from kumulus.runtimes.kwok import (
     kwokctl,
     logs,
     moving,
-    observing,
     pod_logs,
     priority,
     starting,
@@ -141,7 +140,7 @@ class KwokRuntime(Runtime):
         except OSError as error:
             raise ProviderError(directories.os_error(error, layout)) from None
         report.status(f"control plane answers after {time.monotonic() - started:.1f} s", last=True)
-        return observing.observed(layout, identity)
+        return kept.observed(layout, identity)
 
     async def _clear_leftover(self, layout: Layout, wanted: WantedControlPlane, report: Reporter) -> None:
         """Remove what a killed create of ours left; refuse to touch anybody else's cluster."""
@@ -166,7 +165,7 @@ class KwokRuntime(Runtime):
             kept.keep(layout)
         logs.rotate(layout)
         running = processes.running(layout.directory)
-        found = observing.observed(layout, identity, running)
+        found = kept.observed(layout, identity, running)
         if lost := kept.lost(layout):
             report.warn(kept.loss(layout, lost))
         if found.components.get("kube-apiserver") != "running":
@@ -238,7 +237,7 @@ class KwokRuntime(Runtime):
             layout.write_note({**noted, "owner": wanted.owner, **(additions.note(wanted) if changed else {})})
         with suppress(OSError):
             kept.keep(layout)
-        return observing.observed(layout, actual)
+        return kept.observed(layout, actual)
 
     def _mend(self, layout: Layout, wanted: WantedControlPlane, report: Reporter) -> None:
         """Repair what a full disk or a power failure has done to the files that say what the cluster is."""

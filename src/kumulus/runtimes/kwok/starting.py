@@ -7,6 +7,7 @@ from kumulus import toolchain
 from kumulus.host import ports, processes
 from kumulus.kube import ApiError, Unreachable
 from kumulus.nodes.errors import ProviderError
+from kumulus.nodes.faults import new_pods
 from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes.base import WantedControlPlane
 from kumulus.runtimes.kwok import (
@@ -15,7 +16,6 @@ from kumulus.runtimes.kwok import (
     api,
     components,
     configuration,
-    handover,
     kwokctl,
     moving,
     objects,
@@ -78,7 +78,7 @@ async def start(
         if hand_over:
             report.status("handing nodes and pods over to the new kwok-controller")
             async with api.client(layout) as client:
-                await handover.resume(client, everything=bool(configuration.custom_resources(wanted.options)))
+                await new_pods.resume_pods(client, everything=bool(configuration.custom_resources(wanted.options)))
         for each in every:
             await each.answering(layout, dead, report)
     except ProviderError as error:
@@ -241,4 +241,4 @@ async def _undefined(layout: Layout, kinds: Sequence[str], report: Reporter) -> 
 async def _released(layout: Layout, patience: float) -> bool:
     """Whether the leases of a kwok-controller that ended could be removed."""
     async with api.client(layout, patience=patience) as client:
-        return await handover.release(client)
+        return await new_pods.release_leases(client)

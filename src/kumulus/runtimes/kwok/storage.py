@@ -13,9 +13,9 @@ from weakref import WeakKeyDictionary
 
 from kumulus import toolchain
 from kumulus.kube import ApiError
+from kumulus.kube.codecs import PROTOBUF
 from kumulus.kube.errors import tolerating
 from kumulus.kube.etcd import Etcd, EtcdError
-from kumulus.kube.media import PROTOBUF
 from kumulus.kube.stored import StoredLeases
 from kumulus.nodes.faults.leases import HOLDER, LEASES
 from kumulus.nodes.pools.through_storage import NotThroughStorage, Post, Unwritten

@@ -12,7 +12,7 @@ from kumulus.cli.errors import UserError
 from kumulus.extras.capture import writing
 from kumulus.extras.capture.commands import clone, clone_file
 from kumulus.extras.capture.commands.catching_up import moved, named_as_before, nodes, without
-from kumulus.kube import yaml_limits
+from kumulus.kube import safe_yaml
 from kumulus.stackfile import nodes_file
 
 CAPTURE = """config:
@@ -66,7 +66,7 @@ def test_a_capture_with_more_nodes_than_a_stack_file_may_have_values_is_cloned_a
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = [f"n{number}" for number in range(30)]
-    monkeypatch.setattr(yaml_limits, "MOST_VALUES", 60)
+    monkeypatch.setattr(safe_yaml, "MOST_VALUES", 60)
     clone._declare(capture(file.parent, names), "mine")
     written = file.read_bytes()
     clone._declare(capture(file.parent, names), "mine")

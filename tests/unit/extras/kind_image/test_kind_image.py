@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kumulus.extras.kind_image import assemble, containers, debian, docker, image
+from kumulus.extras.kind_image import containers, debian, docker, image
 from kumulus.extras.kind_image.containers import ContainerImage
 from kumulus.toolchain import ToolchainError
 from kumulus.toolchain.progress import ToolLine
@@ -141,7 +141,7 @@ def test_two_caches_make_their_images_beside_each_other(path: Path, tmp_path: Pa
         root.mkdir(parents=True, exist_ok=True)
         images = tmp_path / "images.tar"
         images.touch()
-        assemble.make("kumulus/node:v1", {}, root, images, ToolLine("image"), tmp_path / "log")
+        docker.make_image("kumulus/node:v1", {}, root, images, ToolLine("image"), tmp_path / "log")
         asked = (tmp_path / "asked").read_text().splitlines()
         (tmp_path / "asked").unlink()
         return {line.split()[-1] for line in asked if line.split()[1] == "rm"}

@@ -17,7 +17,7 @@ from kumulus.extras.lab.sweep import cells, engines, live, page
 from kumulus.extras.lab.sweep.cells import Cell, cells_of
 from kumulus.extras.lab.sweep.file import load as load_sweep
 from kumulus.extras.lab.sweep.store import CellResult, Store
-from kumulus.kube import Connection, yaml_limits
+from kumulus.kube import Connection, safe_yaml
 from kumulus.model.errors import SpecError
 from kumulus.nodes.catalog.prices import with_own
 from tests.support.sweeps import read, starts, swept
@@ -125,7 +125,7 @@ def test_a_trace_may_be_as_large_as_in_an_experiment(tmp_path: Path) -> None:
     read(tmp_path)
     trace = tmp_path / "tasks.csv"
     trace.write_text(trace.read_text() + "99,1,1Gi,1,1000\n" * (5 << 16))
-    assert trace.stat().st_size > yaml_limits.MOST_BYTES
+    assert trace.stat().st_size > safe_yaml.MOST_BYTES
     before = ids(tmp_path)
     trace.write_text(trace.read_text() + "99,1,1Gi,1,1000\n")
     assert not ids(tmp_path) & before

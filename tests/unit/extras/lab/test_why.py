@@ -17,8 +17,7 @@ from kumulus.extras.lab.report.why import explained, read, sums
 from kumulus.extras.lab.run.policy import with_scheduler
 from kumulus.extras.schedulers.decisions import reader
 from kumulus.extras.schedulers.decisions.document import NAME, Decision, DecisionTotals, ScoredNode
-from kumulus.extras.watch.history.document import History, save
-from kumulus.extras.watch.history.words import EventKind, Status
+from kumulus.extras.watch.history.document import EventKind, History, Status, save
 from tests.support.reports import report
 
 CHOSEN = ScoredNode("node-a", 190, {"NodeResourcesFit": 90, "TaintToleration": 100})

@@ -11,7 +11,7 @@ from kumulus import toolchain
 from kumulus.extras.scaling import BUILT, registry
 from kumulus.extras.scaling.addition import ADDITION as AUTOSCALING
 from kumulus.extras.scaling.descriptor import AutoscalerPlace
-from kumulus.extras.scaling.karpenter import deployment, objects
+from kumulus.extras.scaling.karpenter import launch, objects
 from kumulus.extras.scaling.karpenter.launch import instance_types
 from kumulus.model.errors import SpecError
 from kumulus.nodes.catalog.prices import catalog
@@ -151,7 +151,7 @@ def deployed(**fields: Any) -> dict[str, dict[str, Any]]:
         toolchain.find("karpenter")
     except toolchain.ToolMissing as error:
         pytest.skip(str(error).splitlines()[0])
-    return {each["kind"]: each for each in deployment.manifests({**asked(**fields), "image": "karpenter:x"})}
+    return {each["kind"]: each for each in launch.manifests({**asked(**fields), "image": "karpenter:x"})}
 
 
 def test_as_a_deployment_it_has_its_own_account_and_reads_the_machines_from_a_config_map() -> None:
@@ -172,7 +172,7 @@ def test_as_a_deployment_it_has_its_own_account_and_reads_the_machines_from_a_co
 
 
 def deployed_without_stages() -> set[str]:
-    return {each["kind"] for each in deployment.manifests({**asked(), "image": "karpenter:x", "stages": False})}
+    return {each["kind"] for each in launch.manifests({**asked(), "image": "karpenter:x", "stages": False})}
 
 
 def test_another_machine_is_another_pod_and_another_pool_is_not() -> None:
@@ -189,7 +189,7 @@ def test_machines_that_no_config_map_holds_are_refused_with_the_way_out() -> Non
     many = {**asked(), "image": "karpenter:x"}
     many["machines"] = [{**many["machines"][0], "type": f"type-{number}"} for number in range(2000)]
     with pytest.raises(ValueError, match=r"name those that Karpenter is to choose from \(autoscaler.instanceTypes\)"):
-        deployment.manifests(many)
+        launch.manifests(many)
 
 
 def test_a_node_group_that_it_would_take_for_its_own_is_refused() -> None:

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from kumulus import toolchain
-from kumulus.extras.schedulers import SchedulerError, cluster, definitions, registry
+from kumulus.extras.schedulers import SchedulerError, definitions, registry, running
 from kumulus.extras.schedulers.launch import binary
 from kumulus.extras.schedulers.launch.plan import LaunchPlan, LaunchRequest, Switches
 from kumulus.extras.schedulers.process import start
@@ -304,7 +304,7 @@ users: [{name: u, user: {}}]
 def test_a_cluster_that_cannot_be_reached_is_told_before_anything_is_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cluster, "_PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(running, "_PATIENCE_SECONDS", 0.1)
     kubeconfig = tmp_path / "kubeconfig"
     kubeconfig.write_text(KUBECONFIG)
     with pytest.raises(SchedulerError) as raised:

@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 
 from kumulus.extras.schedulers.readers import queue_of
-from kumulus.extras.watch.history.document import HistoryError, history_from, load, save
+from kumulus.extras.watch.history.document import EventKind, HistoryError, Status, history_from, load, save
 from kumulus.extras.watch.history.forgetting import since
 from kumulus.extras.watch.history.moment import HistoryMoment, fullest, holding, moment
 from kumulus.extras.watch.history.recorder import Facts, JobKey, Recorder
-from kumulus.extras.watch.history.words import EventKind, Status
 from kumulus.extras.watch.live.admission import AdmissionRule, AdmissionShape, Alternative, Nature, Requirement
 from kumulus.extras.watch.live.pod import pod_from
 from tests.support.fleets import node, pod

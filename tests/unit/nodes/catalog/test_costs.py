@@ -8,8 +8,7 @@ import pytest
 from kumulus.cli.main import main
 from kumulus.model.named_nodes import NamedNode
 from kumulus.model.pools import INSTANCE_TYPE_LABEL, REGION_LABEL, Pool
-from kumulus.nodes.catalog.costs import FleetCost, fleet_cost
-from kumulus.nodes.catalog.prices import Price, Prices
+from kumulus.nodes.catalog.prices import FleetCost, Price, Prices, fleet_cost
 
 PRICES = Prices(
     {

@@ -18,7 +18,7 @@ import gc, signal, sys
 from kumulus import program
 from kumulus.components import engine
 sys.orig_argv = sys.argv
-program.plugin.under_engine = lambda: True
+program.under_engine = lambda: True
 program.start_plugin = lambda: None
 engine._watch = lambda *_: None
 def stop():

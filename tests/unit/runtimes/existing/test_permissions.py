@@ -8,11 +8,11 @@ import pytest
 import yaml
 
 from kumulus.extras.scaling.karpenter import objects
-from kumulus.model import needs
+from kumulus.runtimes import existing
 from kumulus.runtimes.existing.permissions import Access, needed
 
 RBAC = Path(__file__).resolve().parents[4] / "docs" / "rbac"
-ON_NODES = [needs.NODES, needs.FAULTS, needs.STAGES, needs.USAGE, needs.DEVICES, needs.HYPERNODES]
+ON_NODES = [existing.NODES, existing.FAULTS, existing.STAGES, existing.USAGE, existing.DEVICES, existing.HYPERNODES]
 
 
 def documents(name: str) -> list[dict[str, Any]]:
@@ -38,9 +38,9 @@ def covers(rules: set[Access], wanted: Access) -> bool:
     ("manifests", "wanted"),
     [
         (["nodes.yaml"], ON_NODES),
-        (["nodes.yaml", "kwok.yaml"], [*ON_NODES, needs.KWOK]),
-        (["nodes.yaml", "tenants.yaml"], [*ON_NODES, needs.TENANTS]),
-        (["nodes.yaml", "karpenter.yaml"], [*ON_NODES, needs.AUTOSCALER]),
+        (["nodes.yaml", "kwok.yaml"], [*ON_NODES, existing.KWOK]),
+        (["nodes.yaml", "tenants.yaml"], [*ON_NODES, existing.TENANTS]),
+        (["nodes.yaml", "karpenter.yaml"], [*ON_NODES, existing.AUTOSCALER]),
     ],
 )
 def test_the_manifests_grant_what_is_needed(manifests: list[str], wanted: list[str]) -> None:
@@ -53,7 +53,7 @@ def test_what_nodes_need_is_all_that_their_manifest_grants() -> None:
 
 
 def test_what_tenants_need_is_all_that_their_manifest_grants() -> None:
-    assert set(granted("tenants.yaml")) <= set(needed([needs.TENANTS]))
+    assert set(granted("tenants.yaml")) <= set(needed([existing.TENANTS]))
 
 
 def test_karpenters_manifest_grants_what_is_needed_and_what_karpenter_is_granted_by_it() -> None:
@@ -64,7 +64,7 @@ def test_karpenters_manifest_grants_what_is_needed_and_what_karpenter_is_granted
         for verb in verbs
     }
     assert its_own <= set(granted("karpenter.yaml"))
-    assert set(granted("karpenter.yaml")) <= its_own | set(needed([needs.AUTOSCALER]))
+    assert set(granted("karpenter.yaml")) <= its_own | set(needed([existing.AUTOSCALER]))
 
 
 def test_all_manifests_bind_the_same_account() -> None:

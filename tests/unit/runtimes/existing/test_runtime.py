@@ -12,10 +12,9 @@ import pytest
 from aiohttp import web
 
 from kumulus.kube import KubeconfigError
-from kumulus.model.needs import FAULTS, NEEDS, NODES
 from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes.base import Observed, RecordedControlPlane, WantedControlPlane
-from kumulus.runtimes.existing import section, source
+from kumulus.runtimes.existing import FAULTS, NEEDS, NODES, section, source
 from kumulus.runtimes.existing import source as sources
 from kumulus.runtimes.existing.kwok import find_kwok
 from kumulus.runtimes.existing.permissions import needed

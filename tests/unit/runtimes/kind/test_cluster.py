@@ -7,7 +7,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from kumulus.model.unknown import UNKNOWN
+from kumulus.model.plain import UNKNOWN
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Operation
 from kumulus.provider.resources.cluster import ClusterResource

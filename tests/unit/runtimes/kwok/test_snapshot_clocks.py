@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kumulus.extras.snapshots.kwok_clocks import _TABLES, moved
+from kumulus.extras.snapshots.kwok import _TABLES, moved
 from kumulus.kube.message_tables import classes_of
 from kumulus.kube.messages import MAGIC, OBSERVED
 

@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
 def _fleets(args: argparse.Namespace) -> tuple[list[tuple[int, int | None]], str, str]:
     """The number of nodes and the heartbeat factor of each cluster in question, what to call them, and their cost."""
     from kumulus.extras.advise.commands import price
-    from kumulus.nodes.catalog.costs import fleet_cost
+    from kumulus.nodes.catalog.prices import fleet_cost
 
     stack = project.chosen(args.stack)
     clusters = stack_file.load(stack).clusters

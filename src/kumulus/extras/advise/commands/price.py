@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from kumulus.cli import cluster, project, stack, which
 
 if TYPE_CHECKING:
-    from kumulus.nodes.catalog.costs import Cost, FleetCost
+    from kumulus.nodes.catalog.prices import Cost, FleetCost
 
 _SHOWN = 8
 _TAKES = "a group's instanceType, as e2-standard-4, and its availabilityZone, as us-central1-a"
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Show it."""
-    from kumulus.nodes.catalog.costs import fleet_cost
+    from kumulus.nodes.catalog.prices import fleet_cost
 
     found = which.chosen(project.require_stack(project.chosen(args.stack)), args.cluster)
     fleet = cluster.fleet(found)

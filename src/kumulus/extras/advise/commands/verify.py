@@ -11,7 +11,7 @@ from kumulus.extras.advise.advice import Advice, groups
 from kumulus.extras.advise.demand import PodShape, WorkloadDemand, largest_first
 from kumulus.extras.capture.commands import clone
 from kumulus.extras.lab.commands import experiment
-from kumulus.kube import yaml_writing
+from kumulus.kube import safe_yaml
 from kumulus.toolchain.errors import ToolMissing
 
 _LABEL = "kumulus.io/advised"
@@ -26,7 +26,7 @@ def verify(advice: Advice, demand: WorkloadDemand) -> int:
     current = project.current()
     file = current.stack_file(name)
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(yaml_writing.written({"config": {"kumulus:cluster": {"nodeGroups": groups(advice)}}}), "utf-8")
+    file.write_text(safe_yaml.written({"config": {"kumulus:cluster": {"nodeGroups": groups(advice)}}}), "utf-8")
     try:
         clone.bring_up(name)
         with tempfile.TemporaryDirectory() as folder:
@@ -53,7 +53,7 @@ def _taken_down(name: str) -> bool:
 def _run(name: str, demand: WorkloadDemand, order: str, folder: Path) -> int:
     workloads = []
     for number, shape in enumerate(largest_first(demand.whole, order)):
-        (folder / f"pods-{number}.yaml").write_text(yaml_writing.written(_deployment(f"pods-{number}", shape)), "utf-8")
+        (folder / f"pods-{number}.yaml").write_text(safe_yaml.written(_deployment(f"pods-{number}", shape)), "utf-8")
         workloads.append(
             {
                 "name": f"pods-{number}",
@@ -64,7 +64,7 @@ def _run(name: str, demand: WorkloadDemand, order: str, folder: Path) -> int:
         )
     made = folder / "experiment.yaml"
     document = {"name": "advised", "workloads": workloads, "expect": [{"measure": "pods.pending", "equals": 0}]}
-    made.write_text(yaml_writing.written(document), "utf-8")
+    made.write_text(safe_yaml.written(document), "utf-8")
     parser = argparse.ArgumentParser()
     experiment.add_arguments(parser)
     return experiment.run(parser.parse_args(["run", str(made), "-s", name]))

@@ -205,13 +205,13 @@ def _prepare(directory: Path, fresh: Path) -> None:
 def _follow_nodes(directory: Path, begun: Path, name: str) -> None:
     """Give the stack the source's nodes, by an update like any other, or by two if nodes have moved between groups."""
     from kumulus.extras.capture.writing import STACK
-    from kumulus.kube import yaml_writing
+    from kumulus.kube import safe_yaml
 
     now = (begun / STACK).read_text(encoding="utf-8")
     if now == (directory / STACK).read_text(encoding="utf-8"):
         return
     before, between, _ = written(directory)
-    for text in [yaml_writing.written({"config": between})] * (between != before) + [now]:
+    for text in [safe_yaml.written({"config": between})] * (between != before) + [now]:
         clone_file.write(project.current().stack_file(name), text)
         code, output = stack.run_quietly(["up", "-s", name, "--yes", "--skip-preview", "--non-interactive"])
         if code != 0:

@@ -15,7 +15,7 @@ _CLUSTER, _NODES = "kumulus:cluster", "kumulus:nodes"
 
 def write(file: Path, text: str) -> None:
     """Write a stack's file, and keep the salt that Pulumi has put into it."""
-    from kumulus.kube import yaml_writing
+    from kumulus.kube import safe_yaml
     from kumulus.stackfile.nodes_file import is_too_long, without_nodes, written
 
     salt = pulumi_project.salt(file)
@@ -31,7 +31,7 @@ def write(file: Path, text: str) -> None:
             raise UserError(f"{shown} is already there, and not of this clone\n  Name another with -s, or delete it")
         files.write(nodes_path, lines)
         named = {_NODES: os.path.relpath(nodes_path, project.current().root), _CLUSTER: cluster}
-        text = yaml_writing.written({"config": named}, width=120)
+        text = safe_yaml.written({"config": named}, width=120)
     files.write(file, text + salt)
 
 
@@ -70,7 +70,7 @@ def config_of(text: str) -> dict[str, Any]:
     """The configuration in a stack file's text; empty if it has none."""
     import yaml
 
-    from kumulus.kube.yaml_limits import FAST_LOADER
+    from kumulus.kube.safe_yaml import FAST_LOADER
 
     document = yaml.load(text, Loader=FAST_LOADER)  # noqa: S506 - a safe loader
     config = document.get("config") if isinstance(document, dict) else None

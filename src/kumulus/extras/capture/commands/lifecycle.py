@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
     """Print them."""
     from kumulus.extras.capture import lived
     from kumulus.extras.capture.dumps import FileRefused
-    from kumulus.kube import yaml_writing
+    from kumulus.kube import safe_yaml
     from kumulus.model.names import dns_safe
 
     try:
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"# not in it: {what} ({why})")
     print("podLifecycles:")
     for kind, life in known.items():
-        print(f"# {groups[kind].about()}\n{yaml_writing.written([life])}", end="")
+        print(f"# {groups[kind].about()}\n{safe_yaml.written([life])}", end="")
     return 0
 
 

@@ -17,7 +17,7 @@ from kumulus.extras.capture.day.requests import ApiRequest, RequestCounts, Unusa
 from kumulus.extras.capture.dumps import FileRefused
 from kumulus.extras.lab.file.recording import API_VERSION, KIND
 from kumulus.host import files
-from kumulus.kube import yaml_writing
+from kumulus.kube import safe_yaml
 from kumulus.model import durations
 from kumulus.model.names import dns_safe
 
@@ -148,7 +148,7 @@ def _experiment(file: Path, recording: Path, stack: str, speed: float, window: M
         "workloads": [{"name": "recorded", "replay": replay}],
         "timeout": f"{min(lasted / speed + _TIMEOUT_BESIDE, durations.LONGEST):.0f}s",
     }
-    text = yaml_writing.written(made, width=120)
+    text = safe_yaml.written(made, width=120)
     return f"{_BEGINS}\n{text}"
 
 

@@ -14,7 +14,7 @@ from kumulus.extras.schedulers.extender import address, entry, new_secret, servi
 from kumulus.extras.schedulers.launch import configuration
 from kumulus.host import files
 from kumulus.host.ports import Claims, NoFreePort
-from kumulus.kube import ApiError, Unreachable, yaml_writing
+from kumulus.kube import ApiError, Unreachable, safe_yaml
 from kumulus.model.gfd import SHARE_RESOURCE
 
 KUBE_SCHEDULER = "kube-scheduler"
@@ -73,7 +73,7 @@ def written(directory: Path, name: str, document: dict[str, Any]) -> Path:
     """
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     file = (directory / name).absolute()
-    files.write(file, yaml_writing.written(document), mode=0o600)
+    files.write(file, safe_yaml.written(document), mode=0o600)
     return file
 
 

@@ -13,7 +13,7 @@ from kumulus.extras.lab.measure.listening import Listener
 from kumulus.extras.lab.measure.placement import PlacementRecorder
 from kumulus.extras.lab.measure.records import ExperimentRecords
 from kumulus.extras.lab.measure.views import PodView
-from kumulus.extras.watch.history.words import Sort
+from kumulus.extras.watch.history.document import Sort
 from kumulus.extras.watch.live.fleet import follow_when_there, together
 from kumulus.kube.watch import WatchEvent
 from kumulus.model.fault_effects import OfferEffects

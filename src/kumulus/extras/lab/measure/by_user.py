@@ -52,7 +52,6 @@ class Users:
     """All users of a repetition."""
 
     by_name: Mapping[str, User]
-    """Each user."""
     of: str
     """Gpus or cpus: what shares are of."""
     until: float

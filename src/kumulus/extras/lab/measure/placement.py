@@ -9,10 +9,9 @@ from kumulus.extras.lab.measure.views import in_cluster, labelled
 from kumulus.extras.lab.plan.pods import PlannedJob
 from kumulus.extras.schedulers import registry
 from kumulus.extras.schedulers.kinds import JobReport
-from kumulus.extras.watch.history.document import History
+from kumulus.extras.watch.history.document import History, Sort
 from kumulus.extras.watch.history.queues import Queues
 from kumulus.extras.watch.history.recorder import Facts, JobKey, Recorder
-from kumulus.extras.watch.history.words import Sort
 from kumulus.extras.watch.live import reports
 from kumulus.extras.watch.live.fleet import Take, together
 from kumulus.extras.watch.live.node import PlaceLabels, node_from

@@ -13,8 +13,7 @@ from kumulus.extras.lab.offline.placing import EmptyNode, empty
 from kumulus.extras.lab.policies import Pod
 from kumulus.extras.lab.policies.fragmentation import Fragmentation, typical_kinds
 from kumulus.extras.lab.policies.nodes import WHOLE_GPU
-from kumulus.extras.watch.history.document import History, HistoryEvent
-from kumulus.extras.watch.history.words import HOLDING, EventKind
+from kumulus.extras.watch.history.document import HOLDING, EventKind, History, HistoryEvent
 
 _MIB = 2**20
 # The product of a pod that may go to no node: no product has this name, and an empty set would mean any product.

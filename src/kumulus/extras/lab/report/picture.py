@@ -13,9 +13,8 @@ from matplotlib.patches import Patch
 
 from kumulus.extras.lab.report import drawing
 from kumulus.extras.lab.report.drawing import COLOURS, INK
-from kumulus.extras.watch.history.document import History
+from kumulus.extras.watch.history.document import HOLDING, EventKind, History
 from kumulus.extras.watch.history.moment import HistoryMoment, NodeThen, fullest, holding, moment
-from kumulus.extras.watch.history.words import HOLDING, EventKind
 from kumulus.extras.watch.live.node import STATES, State
 from kumulus.model.words import counted
 

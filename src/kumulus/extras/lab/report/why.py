@@ -15,8 +15,7 @@ from kumulus.extras.lab.extender.column import PolicyColumn
 from kumulus.extras.lab.measure.summary import plain
 from kumulus.extras.schedulers.decisions import document
 from kumulus.extras.schedulers.decisions.document import Decision, DecisionTotals
-from kumulus.extras.watch.history.document import History, HistoryEvent
-from kumulus.extras.watch.history.words import EventKind, Status
+from kumulus.extras.watch.history.document import EventKind, History, HistoryEvent, Status
 from kumulus.model.names import suggest
 
 NOT_ASKED = "kube-scheduler asked no extender"

@@ -16,7 +16,7 @@ from kumulus.extras.lab.measure.clock import Clock
 from kumulus.extras.lab.measure.listening import occupy
 from kumulus.extras.lab.plan.plan import RepetitionPlan
 from kumulus.extras.lab.run.bench import Bench, RepetitionOutcome
-from kumulus.extras.watch.history.words import Sort
+from kumulus.extras.watch.history.document import Sort
 
 
 class FederatedRepetition:

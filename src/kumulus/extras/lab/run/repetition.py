@@ -29,7 +29,7 @@ from kumulus.extras.lab.run.timeline import Parties, Timeline
 from kumulus.extras.lab.run.workloads import RepetitionWorkloads
 from kumulus.extras.schedulers.descriptor import OF_THE_CLUSTER
 from kumulus.extras.schedulers.manifests import pod_templates
-from kumulus.extras.watch.history.words import Sort
+from kumulus.extras.watch.history.document import Sort
 from kumulus.kube import ApiError, Unreachable
 from kumulus.kube.errors import tolerating
 from kumulus.model.durations import timestamp

@@ -18,7 +18,7 @@ from kumulus.extras.lab.measure.records import ExperimentRecords
 from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL, Object, PlannedJob
 from kumulus.extras.lab.plan.replayed import PlannedStep, Replayed
 from kumulus.kube import ApiError
-from kumulus.kube.media import JSON, JSON_PATCH
+from kumulus.kube.codecs import JSON, JSON_PATCH
 from kumulus.kube.pods import PODS
 from kumulus.model.names import dns_safe
 

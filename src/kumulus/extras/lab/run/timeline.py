@@ -17,7 +17,7 @@ from kumulus.extras.lab.run.commands import Commands
 from kumulus.extras.lab.run.planning import no_pool
 from kumulus.extras.lab.run.switch import SchedulerSwitch
 from kumulus.extras.lab.run.workloads import RepetitionWorkloads
-from kumulus.extras.watch.history.words import Sort
+from kumulus.extras.watch.history.document import Sort
 from kumulus.kube.bulk import for_each
 from kumulus.kube.objects import NODES
 from kumulus.model.applied import posted_node, record_of

@@ -14,7 +14,7 @@ from kumulus.extras.lab.plan.plan import RepetitionPlan
 from kumulus.extras.lab.plan.pods import PlannedJob
 from kumulus.extras.lab.run.ending import Ending
 from kumulus.kube.bulk import for_all
-from kumulus.kube.media import MERGE_PATCH
+from kumulus.kube.codecs import MERGE_PATCH
 from kumulus.kube.objects import remove
 
 if TYPE_CHECKING:

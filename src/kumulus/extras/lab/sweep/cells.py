@@ -16,7 +16,7 @@ from kumulus.extras.lab.policies import load
 from kumulus.extras.lab.sweep.file import SEED, Sweep, content, group_of, label, words
 from kumulus.host import pulumi_project
 from kumulus.host.version import VERSION
-from kumulus.kube.yaml_limits import MOST_BYTES
+from kumulus.kube.safe_yaml import MOST_BYTES
 from kumulus.model.errors import Problem, SpecError, shown
 from kumulus.model.names import nearest
 from kumulus.stackfile.location import large_file, read_text

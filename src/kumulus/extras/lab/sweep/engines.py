@@ -20,7 +20,7 @@ from kumulus.extras.lab.sweep import live
 from kumulus.extras.lab.sweep.cells import Cell
 from kumulus.extras.lab.sweep.store import CellResult, Store
 from kumulus.host import installation
-from kumulus.kube import yaml_writing
+from kumulus.kube import safe_yaml
 from kumulus.model.errors import SpecError
 from kumulus.stackfile.clusters import load_stack
 
@@ -64,7 +64,7 @@ def run(task: CellTask) -> CellResult:
 def loaded(cell: Cell) -> LoadedExperiment:
     """A cell's experiment with every file that it names."""
     raw = dict(cell.raw)
-    return loaded_from(raw, cell.directory, f"cell {cell.id}", yaml_writing.written(raw))
+    return loaded_from(raw, cell.directory, f"cell {cell.id}", safe_yaml.written(raw))
 
 
 def _run(task: CellTask) -> CellResult:

@@ -28,7 +28,7 @@ from kumulus.extras.lab.sweep.cells import Cell
 from kumulus.extras.lab.sweep.store import CellResult, Store
 from kumulus.host import files
 from kumulus.host.machine import memory_bytes
-from kumulus.kube import ApiError, KubeconfigError, Unreachable, yaml_writing
+from kumulus.kube import ApiError, KubeconfigError, Unreachable, safe_yaml
 from kumulus.model import scale
 from kumulus.model.errors import SpecError
 from kumulus.nodes.catalog.prices import Prices, catalog
@@ -138,7 +138,7 @@ def _make(project: Path, cell: Cell) -> None:
         project.mkdir(parents=True, exist_ok=True)
         files.write(project / "Pulumi.yaml", _PROJECT)
         files.write(project / "__main__.py", _PROGRAM)
-        stack = yaml_writing.written({"config": dict(cell.stack_elsewhere)})
+        stack = safe_yaml.written({"config": dict(cell.stack_elsewhere)})
         files.write(project / f"Pulumi.{_stack(cell.id)}.yaml", stack)
 
 

@@ -16,7 +16,7 @@ from kumulus.extras.lab.offline.placing import EmptyNode
 from kumulus.extras.lab.policies.nodes import WHOLE_GPU
 from kumulus.extras.lab.traces.summary import Sums
 from kumulus.extras.lab.traces.task import COLUMNS
-from kumulus.kube import yaml_writing
+from kumulus.kube import safe_yaml
 from kumulus.model.devices import GATES, Parts
 from kumulus.model.durations import LONGEST, written
 from kumulus.model.errors import SpecError, shown
@@ -234,4 +234,4 @@ def _from(file: Path, other: Path) -> str:
 
 def yaml_text(document: Mapping[str, Any]) -> str:
     """A document as YAML, in lines of 120 characters."""
-    return yaml_writing.written(dict(document), width=120)
+    return safe_yaml.written(dict(document), width=120)

@@ -13,8 +13,8 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import ApiError, Unreachable
+from kumulus.kube.codecs import MERGE_PATCH
 from kumulus.kube.errors import tolerating
-from kumulus.kube.media import MERGE_PATCH
 from kumulus.kube.objects import NODES
 from kumulus.kube.protobuf import encode_node
 from kumulus.model.durations import timestamp

@@ -2,7 +2,7 @@
 
 from kumulus import toolchain
 from kumulus.extras.scaling.descriptor import AutoscalerDescriptor, AutoscalerProgram
-from kumulus.extras.scaling.karpenter import deployment, launch, objects, unfinished
+from kumulus.extras.scaling.karpenter import launch, objects, unfinished
 
 AUTOSCALER = AutoscalerDescriptor(
     name="karpenter",
@@ -22,6 +22,6 @@ AUTOSCALER = AutoscalerDescriptor(
     stages=objects.stages,
     instances=objects.INSTANCES,
     nodes=objects.NODEPOOL_LABEL,
-    deployment=deployment.manifests,
+    deployment=launch.manifests,
     forget=unfinished.forget,
 )

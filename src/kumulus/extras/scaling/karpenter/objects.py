@@ -11,7 +11,7 @@ import yaml
 from kumulus import toolchain
 from kumulus.extras.scaling.deploying import READ, Rule, granted, user
 from kumulus.extras.scaling.descriptor import Asked, Manifest
-from kumulus.kube.yaml_limits import FAST_LOADER
+from kumulus.kube.safe_yaml import FAST_LOADER
 from kumulus.kwok.base_stages import node_initialize, node_reclaimed
 
 USER = "karpenter"

@@ -22,7 +22,7 @@ from kumulus.extras.schedulers.launch.plan import (
     SchedulerProgram,
     Setting,
 )
-from kumulus.kube import yaml_writing
+from kumulus.kube import safe_yaml
 
 _KIND, _GROUP = "KubeSchedulerConfiguration", "kubescheduler.config.k8s.io"
 _READER = "kumulus.extras.schedulers.decisions.reader"
@@ -91,7 +91,7 @@ def plan(request: LaunchRequest, build: Build = PLAIN) -> LaunchPlan:
         version=version,
         scheduler_names=names,
         settings={**limits, **build.settings, **({"featureGates": gates} if gates else {})},
-        files={file.name: yaml_writing.written(document), **({asked.NAME: noting.text()} if noting else {})},
+        files={file.name: safe_yaml.written(document), **({asked.NAME: noting.text()} if noting else {})},
         objects=build.objects(),
     )
 

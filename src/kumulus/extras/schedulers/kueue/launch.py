@@ -15,7 +15,7 @@ from kumulus.extras.schedulers.errors import SchedulerError
 from kumulus.extras.schedulers.kueue import workloads
 from kumulus.extras.schedulers.launch import binary, configuration
 from kumulus.extras.schedulers.launch.plan import CLIENT_BURST, CLIENT_QPS, LaunchPlan, LaunchRequest, SchedulerProgram
-from kumulus.kube import ApiError, Unreachable, yaml_writing
+from kumulus.kube import ApiError, Unreachable, safe_yaml
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -48,7 +48,7 @@ def plan(request: LaunchRequest) -> LaunchPlan:
         version=version,
         scheduler_names=(scheduler.scheduler_name,),
         settings={"clientQPS": connection["qps"], "clientBurst": connection["burst"]},
-        files={file.name: yaml_writing.written(document)},
+        files={file.name: safe_yaml.written(document)},
         objects=_objects(webhooks, _frameworks(document, request.config)),
         awaited=functools.partial(certificates.mount, directory=mounted),
         working=_webhooks_answer,

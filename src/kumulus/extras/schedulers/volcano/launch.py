@@ -15,7 +15,7 @@ from kumulus.extras.schedulers.errors import SchedulerError
 from kumulus.extras.schedulers.launch import binary, configuration
 from kumulus.extras.schedulers.launch.plan import CLIENT_BURST, CLIENT_QPS, LaunchPlan, LaunchRequest, SchedulerProgram
 from kumulus.extras.schedulers.volcano import workloads
-from kumulus.kube import yaml_writing
+from kumulus.kube import safe_yaml
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -109,7 +109,7 @@ def _with_topology(text: str) -> str:
     """The default configuration with the plugin that keeps gangs in places, after all others."""
     document = yaml.safe_load(text)
     document["tiers"][-1]["plugins"].append({"name": _TOPOLOGY})
-    return yaml_writing.written(document, width=120)
+    return safe_yaml.written(document, width=120)
 
 
 async def _default_queue_open(client: Client) -> None:

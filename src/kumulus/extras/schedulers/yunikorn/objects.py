@@ -10,7 +10,7 @@ import yaml
 
 from kumulus.extras.schedulers.kinds import Object, ObjectKind, Quota
 from kumulus.extras.schedulers.readers import part, texts
-from kumulus.kube.yaml_limits import FAST_LOADER, check_limits
+from kumulus.kube.safe_yaml import FAST_LOADER, check_limits
 
 
 def queues(found: Object) -> list[Quota]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from kumulus.extras.schedulers import templates
 from kumulus.extras.schedulers.templates import Manifest
-from kumulus.kube import yaml_writing
+from kumulus.kube import safe_yaml
 
 SCHEDULER_NAME = "yunikorn"
 DEFAULT_QUEUE = "root.default"
@@ -72,7 +72,7 @@ def queues(quotas: Mapping[str, Mapping[str, str]]) -> str:
         root["queues"] = children
     rules = [{"name": "provided", "create": True}, {"name": "tag", "value": "namespace", "create": True}]
     partition = {"name": "default", "placementrules": rules, "queues": [root]}
-    return yaml_writing.written({"partitions": [partition]})
+    return safe_yaml.written({"partitions": [partition]})
 
 
 def _task_group(name: str, members: int, template: Manifest) -> dict[str, Any]:

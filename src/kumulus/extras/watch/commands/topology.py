@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
     """Show it."""
     from kumulus.extras.advise.commands import price
     from kumulus.extras.watch.commands import topology_svg
-    from kumulus.nodes.catalog.costs import fleet_cost
+    from kumulus.nodes.catalog.prices import fleet_cost
 
     found = which.chosen(project.require_stack(project.chosen(args.stack)), args.cluster)
     fleet = cluster.fleet(found)

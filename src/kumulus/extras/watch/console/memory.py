@@ -7,11 +7,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from kumulus.extras.schedulers.kinds import JobReport
-from kumulus.extras.watch.history.document import History
+from kumulus.extras.watch.history.document import History, Sort
 from kumulus.extras.watch.history.forgetting import since
 from kumulus.extras.watch.history.queues import Queues
 from kumulus.extras.watch.history.recorder import Facts, JobKey, Recorder
-from kumulus.extras.watch.history.words import Sort
 from kumulus.extras.watch.live import fleet, reports
 from kumulus.extras.watch.live.fleet import Live, Take
 from kumulus.extras.watch.live.node import ClusterNode

@@ -1,7 +1,7 @@
 """The format: tables of what there is, each row once, and events that name rows by their numbers.
 
 Compact, since a run of 10,000 pods has 40,000 events: times are milliseconds, events five whole numbers each in one
-flat list. ``docs/history.md`` describes it for other programs.
+flat list. ``docs/history.md`` describes it for other programs. ``assets/history.js`` has the same numbers.
 """
 
 import gzip
@@ -9,16 +9,59 @@ import json
 import zlib
 from collections.abc import Iterator, MutableSequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kumulus.extras.watch.history.words import EventKind
 from kumulus.host import files
 
 FORMAT = "kumulus-history"
 VERSION = 2
 _SINCE_2 = ("rules", "fits")
 _LARGEST = 512 * 2**20
+
+
+class EventKind(IntEnum):
+    """What an event is about, and what its two values are."""
+
+    NODE = 0
+    """A node: the number of its condition, -1 when it is gone; the number of its kind of nodes."""
+    POD = 1
+    """A pod: one of :class:`Status`; for a waiting pod the text of its reasons, for others the node, -1 for none."""
+    JOB = 2
+    """A job: the number of its facts, -1 when it is gone; 0."""
+    QUEUE = 3
+    """A queue: the number of its figures, -1 when it is gone; 0."""
+    HAPPENED = 4
+    """Something else, such as the beginning of a fault: the event's number is its text's; its :class:`Sort`; 0."""
+
+
+class Status(IntEnum):
+    """A pod's status."""
+
+    WAITING = 1
+    BOUND = 2
+    RUNNING = 3
+    PREEMPTED = 4
+    """On its node until it is gone, to make room for a pod of higher priority."""
+    EVICTED = 5
+    """On its node until it is gone, for another reason, such as a taint."""
+    SUCCEEDED = 6
+    FAILED = 7
+    GONE = 8
+
+
+class Sort(IntEnum):
+    """What sort of thing has happened."""
+
+    OTHER = 0
+    FAULT = 1
+    RESIZE = 2
+    SCHEDULER = 3
+
+
+HOLDING = frozenset({Status.BOUND, Status.RUNNING, Status.PREEMPTED, Status.EVICTED})
+"""The statuses in which a pod takes room on its node."""
 
 
 class HistoryError(Exception):
@@ -30,7 +73,7 @@ class HistoryEvent(NamedTuple):
 
     Attributes:
         at: milliseconds from the beginning.
-        kind: one of :class:`kumulus.extras.watch.history.words.EventKind`.
+        kind: one of :class:`EventKind`.
         what: the number of the node, pod, job or queue in its table; for anything else, the number of its text.
         one, other: see :class:`EventKind`.
     """

@@ -3,8 +3,7 @@
 from array import array
 from collections.abc import Iterable
 
-from kumulus.extras.watch.history.document import History, HistoryEvent
-from kumulus.extras.watch.history.words import EventKind, Status
+from kumulus.extras.watch.history.document import EventKind, History, HistoryEvent, Status
 
 # For each kind: the table that an event's number refers to, and the table that its first value refers to.
 _TABLES = {

@@ -3,8 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from kumulus.extras.watch.history.document import History, HistoryEvent
-from kumulus.extras.watch.history.words import HOLDING, EventKind, Status
+from kumulus.extras.watch.history.document import HOLDING, EventKind, History, HistoryEvent, Status
 from kumulus.extras.watch.live.amounts import NOTHING, Amounts
 
 OVER = frozenset({"Complete", "Completed", "Failed", "Finished"})

@@ -5,8 +5,7 @@ from array import array
 from collections.abc import Hashable
 from typing import Any, NamedTuple
 
-from kumulus.extras.watch.history.document import History
-from kumulus.extras.watch.history.words import EventKind, Sort, Status
+from kumulus.extras.watch.history.document import EventKind, History, Sort, Status
 from kumulus.extras.watch.live.admission import AdmissionRule, AdmissionShape, Nature
 from kumulus.extras.watch.live.node import ClusterNode
 from kumulus.extras.watch.live.pod import ClusterPod

@@ -18,7 +18,7 @@ from kumulus.extras.lab.measure.allocation import Allocation
 from kumulus.extras.lab.measure.placement import PlacementRecorder
 from kumulus.extras.lab.measure.records import ExperimentRecords
 from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL, PlannedJob
-from kumulus.extras.watch.history.words import Sort
+from kumulus.extras.watch.history.document import Sort
 from kumulus.extras.watch.live.node import NOWHERE
 from kumulus.kube import ApiError, Client, Connection
 from kumulus.kube.messages import message_classes

@@ -15,9 +15,8 @@ import pytest
 
 from kumulus.extras.watch.console import bundle
 from kumulus.extras.watch.console.bundle import shown
-from kumulus.extras.watch.history.document import save
+from kumulus.extras.watch.history.document import Sort, save
 from kumulus.extras.watch.history.recorder import Facts, JobKey, Recorder
-from kumulus.extras.watch.history.words import Sort
 from tests.support.fleets import node, pod
 from tests.support.histories import drawn
 

@@ -1,5 +1,5 @@
 // What happened, and what was so at any moment of it: events are applied, and taken back, one by one.
-// The format is that of kumulus.extras.watch.history; its numbers are in words.py.
+// The format is that of kumulus.extras.watch.history; its numbers are in document.py.
 
 import { room } from "./room.js";
 

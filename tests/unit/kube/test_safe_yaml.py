@@ -5,7 +5,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kumulus.kube.yaml_writing import Dumper, written
+from kumulus.kube.safe_yaml import Dumper, written
 from kumulus.stackfile.yamltext import read_yaml
 
 # Each is a number or a switch to gopkg.in/yaml.v3 or sigs.k8s.io/yaml: seen with `pulumi config --json` and kubectl.
