@@ -13,7 +13,9 @@ import pytest
 import yaml
 
 from kumulus import Experiment
+from kumulus.extras.journal import book
 from kumulus.extras.journal.errors import Busy
+from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.plan.pods import TOLERATIONS
 from kumulus.extras.lab.report.files import report_at
 from kumulus.extras.lab.report.model import Report, Test
@@ -305,6 +307,13 @@ async def test_a_second_scheduler_places_the_pods_and_ends_with_the_run(lab: Lab
     assert report.metadata.scheduler.settings["version"].endswith(lab.plane.wanted.kubernetes_version.lstrip("v"))
     (directory,) = (lab.directory / "results" / "test").iterdir()
     assert children.running(directory / "scheduler") == {}
+
+
+async def test_of_a_scheduler_that_cannot_start_nothing_is_left_to_put_back(lab: Lab) -> None:
+    with pytest.raises(LabError, match="kube-scheduler has ended with exit code 0"):
+        await lab.run(workloads=[lab.workload()], scheduler={"name": "kube-scheduler", "binary": "/bin/true"})
+    cluster = lab.plane.api.get("/api/v1/namespaces/kube-system")["metadata"]["uid"]
+    assert book.unrestored(cluster) == []
 
 
 async def test_a_scheduler_that_ends_by_itself_ends_the_run_and_the_report_is_kept(lab: Lab) -> None:

@@ -161,7 +161,13 @@ def _with_action(name: str) -> list[str]:
     return found
 
 
+# What others call them.
+_ALSO = {"create": "up", "start": "up", "init": "new", "status": "ls", "cost": "price"}
+_ALSO |= dict.fromkeys(("delete", "destroy", "stop"), "down")
+
+
 def _unknown(name: str) -> str:
-    near = [*_with_action(name), *difflib.get_close_matches(name, offered(), n=3)]
+    also = [_ALSO[name]] if name in _ALSO else []
+    near = also or [*_with_action(name), *difflib.get_close_matches(name, offered(), n=3)]
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(offered())}"
     return f"error: there is no command {name!r}: {hint}"

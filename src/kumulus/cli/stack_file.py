@@ -194,5 +194,8 @@ def _config(file: Path, shown: str) -> dict[str, Any]:
         raise UserError(f"{shown} is not a text in UTF-8\n  Save it as one") from None
     except OSError as error:
         raise UserError(f"{shown} cannot be read: {error}") from None
+    for key in document if isinstance(document, dict) else ():
+        if str(key).startswith("kumulus:"):
+            raise UserError(f"{shown}: {key} is not below config:, where Pulumi reads it\n  Indent it below config:")
     config = document.get("config") if isinstance(document, dict) else None
     return config if isinstance(config, dict) else {}

@@ -166,6 +166,14 @@ def test_only_a_cluster_with_tenants_is_asked_before_it_goes(fleet: Path, monkey
     assert asked == ["dev", "dev"]
 
 
+def test_a_cluster_that_is_not_below_config_is_told_so(fleet: Path) -> None:
+    write(fleet, "kumulus:cluster: {nodeGroups: []}\n")
+    said = (
+        "stacks/Pulumi.dev.yaml: kumulus:cluster is not below config:, where Pulumi reads it\n  Indent it below config:"
+    )
+    assert refused(beforehand.check_declared, "dev") == said
+
+
 def test_a_file_that_is_no_text_is_called_so(fleet: Path) -> None:
     write(fleet, "").write_bytes(b"\xff\xfe")
     assert refused(stack_file.load, "dev") == "stacks/Pulumi.dev.yaml is not a text in UTF-8\n  Save it as one"

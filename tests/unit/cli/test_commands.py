@@ -145,7 +145,8 @@ def test_every_command_explains_itself_on_a_bare_python(explained: dict[str, lis
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"), [("doctr", "doctor or docs"), ("why", "experiment why"), ("inject", "fault inject")]
+    ("name", "meant"),
+    [("doctr", "doctor or docs"), ("why", "experiment why"), ("inject", "fault inject"), ("destroy", "down")],
 )
 def test_an_unknown_command_gives_near_matches(checkout: Checkout, name: str, meant: str) -> None:
     result = checkout.run(name)

@@ -70,6 +70,8 @@ def test_snapshots(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(root, CLUSTER)
     folder = root / ".kumulus" / "snapshots" / "dev"
     assert told(capsys, "snapshot", "list", "-s", "dev", "--json") == []
+    assert main(["snapshot", "list", "-s", "dve", "--json"]) == 1
+    assert "there is no stacks/Pulumi.dve.yaml (did you mean dev?)" in capsys.readouterr().err
     snapshots.write(
         folder / "full.snapshot", snapshots.SnapshotSummary("dev", "uid", "2026-11-22T12:00:00Z"), [(b"/a", b"1")]
     )

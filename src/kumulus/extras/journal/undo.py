@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from kumulus.extras.journal import autoscaling, federation, namespace, programs, snapshots
 from kumulus.extras.journal.book import Journal
-from kumulus.extras.journal.changes import JournaledChanges, RaisedQuota, StoppedProgram
+from kumulus.extras.journal.changes import RaisedQuota, StoppedProgram
 from kumulus.extras.journal.errors import NotPutBack
 from kumulus.extras.schedulers import SchedulerError, children
 from kumulus.extras.schedulers import objects as of_schedulers
@@ -58,9 +58,8 @@ async def put_back(client: Client, journal: Journal) -> list[str]:
     lines += await _put_back_workers(client, journal)
     if changes.scheduler is not None:
         # Webhooks without a server would refuse the later requests.
-        await _end_scheduler(client, changes)
+        await end_scheduler(client, journal)
         lines.append(f"{changes.scheduler.name} removed")
-        journal.drop(scheduler=None)
     if ended := await end_faults(client, changes.run, changes.faults):
         lines.append(f"{counted(ended, 'fault')} ended")
     journal.drop(faults=changes.faults)
@@ -223,8 +222,13 @@ async def _put_back_workers(client: Client, journal: Journal) -> list[str]:
     return lines
 
 
-async def _end_scheduler(client: Client, changes: JournaledChanges) -> None:
-    """End the programs of a scheduler, and remove its objects from the cluster."""
+async def end_scheduler(client: Client, journal: Journal) -> None:
+    """End the programs of the scheduler that a run has started, and remove its objects from the cluster.
+
+    Raises:
+        NotPutBack: the scheduler's objects are still there.
+    """
+    changes = journal.changes
     assert changes.scheduler is not None
     # It ends with the run that started it; if that was not possible, nothing else would end it.
     children.end(Path(changes.scheduler.directory))
@@ -232,6 +236,7 @@ async def _end_scheduler(client: Client, changes: JournaledChanges) -> None:
         await of_schedulers.remove(client, changes.scheduler.name, run=changes.run)
     except SchedulerError as error:
         raise NotPutBack(" ".join(str(error).split())) from None
+    journal.drop(scheduler=None)
 
 
 async def _unwanted(client: Client, nodes: tuple[str, ...]) -> list[str]:

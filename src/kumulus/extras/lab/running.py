@@ -185,7 +185,6 @@ class Run:
             yield OwnSwitch(kubeconfig.parent, components, journal)
             return
         directory = self.directory.path / ("scheduler" if not number else f"scheduler-{number + 1}")
-        journal.add(scheduler=SecondScheduler(wanted.name, str(directory.absolute())))
         async with AsyncExitStack() as around:
             base, experiment = self._loaded.directory, self._loaded.experiment
             if experiment.policy:
@@ -195,7 +194,9 @@ class Run:
                 looking = looking_on(self._loaded, self._client, directory, self._arriving)
                 self._arriving, wanted = await around.enter_async_context(looking)
             switches = Switches(experiment.why, gates_for(experiment), await places_of(self._client, experiment))
-            second = await started(wanted, kubeconfig, directory, base, components, self.id, switches=switches)
+            journal.add(scheduler=SecondScheduler(wanted.name, str(directory.absolute())))
+            start = started(wanted, kubeconfig, directory, base, components, self._client, journal, switches=switches)
+            second = await start
             if isinstance(self._arriving, Policies):
                 second.ended_otherwise = self._arriving.ended
             try:

@@ -99,10 +99,15 @@ def with_own(path: Path) -> Prices:
     try:
         raw = yaml.load(path.read_text(encoding="utf-8"), Loader=FAST_LOADER)  # noqa: S506 - a safe loader
     except OSError as error:
-        raise SpecError([Problem("", f"{error.strerror or error}")], str(path)) from None
+        remedy = "write the path of one that can be read, as kumulus:prices or --prices"
+        raise SpecError([Problem("", f"{error.strerror or error}", remedy)], str(path)) from None
     # A date that no calendar has is a ValueError of PyYAML's, as is a text in another encoding.
     except (ValueError, yaml.YAMLError, RecursionError) as error:
-        raise SpecError([Problem("", f"is no YAML: {str(error).splitlines()[0]}")], str(path)) from None
+        mark = getattr(error, "problem_mark", None)
+        place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        remedy = "write regions: with onDemand: and spot: prices by machine (docs/prices.md)"
+        problem = Problem("", f"is no YAML: {place}{str(error).splitlines()[0]}", remedy)
+        raise SpecError([problem], str(path)) from None
     if problems := _problems(raw):
         raise SpecError(problems, str(path))
     return replace(catalog(), table={**catalog().table, **_table(raw, path.name)}, name=str(path))

@@ -30,8 +30,10 @@ from tests.support.sweeps import read, starts, swept
         ({"matrix": {"seeds": "1-3"}}, "matrix.seeds: is not a known key; write seed$"),
         ({"matrix": {"workload.tasks.kind": ["Pod"]}}, "workload is not a known key; write workloads"),
         ({"measures": ["policy.alocated"]}, "write policy.allocated"),
-        ({"baseline": {"policy": "Random"}}, "is not in the matrix"),
-        ({"baseline": {"seed": 1}}, "is no field of the matrix"),
+        ({"matrix": {"seed": [1, "two", 3]}}, r'matrix.seed\[1\]: is "two"; write a whole number$'),
+        ({"baseline": {"policy": "FDG"}}, r'baseline.policy: "FDG" is not in the matrix; write FGD$'),
+        ({"baseline": {"polic": "FGD"}}, r"baseline.polic: is no field of the matrix; write policy$"),
+        ({"baseline": {"seed": 1}}, "is no field of the matrix; write one of policy"),
         (
             {
                 "matrix": {

@@ -335,6 +335,7 @@ def test_of_a_scheduler_that_logs_no_decisions_it_says_why_pods_waited(
         "train",
         "       0.0 s  Unschedulable: Resources were found for 2 pods while 4 are required",
         "           1  of its pods were evicted for others",
+        f"           1  of its pods waited at the end: {reason}",
     ]
     assert "nothing is known of a pod or job other; the run's end: " in refusal(capsys, tmp_path, "other")
     assert refusal(capsys, tmp_path, "trian").endswith("\n  Did you mean train?\n")

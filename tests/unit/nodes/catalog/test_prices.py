@@ -116,7 +116,7 @@ regions:
         ("regions: {}", "regions: has no region, so that there is no price"),
         ("", "regions: is missing"),
         ("currency: EUR\nregions: {r: {}}", 'currency: is "EUR"; write prices in USD'),
-        ("a: [", "is no YAML"),
+        ("regions:\n  a: [", "is no YAML: line 3, column 1: while parsing a flow node; write regions: with onDemand:"),
         ("regions: {r: {date: 2026-02-30, onDemand: {a: 1}}}", "is no YAML: "),
         ("regions: " + 2000 * "[", "is no YAML"),
     ],
@@ -129,5 +129,8 @@ def test_a_mistake_is_told_with_its_place(tmp_path: Path, text: str, said: str) 
 
 
 def test_a_file_that_is_not_there_is_told() -> None:
-    with pytest.raises(SpecError, match="No such file"):
+    with pytest.raises(
+        SpecError,
+        match="No such file or directory; write the path of one that can be read, as kumulus:prices or --prices",
+    ):
         with_own(Path("nowhere.yaml"))

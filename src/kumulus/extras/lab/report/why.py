@@ -272,20 +272,24 @@ def waits_of(history: History, wanted: str) -> tuple[dict[str, Any], list[str]] 
 
 
 def _of_job(history: History, wanted: str) -> tuple[dict[str, Any], list[str]]:
-    """What the objects of a job said of it, such as its PodGroup, and how many of its pods were evicted for others."""
+    """What the objects of a job said of it, such as its PodGroup, and how many of its pods were evicted or waited."""
     number = [job[0] for job in history.jobs].index(wanted)
     steps: list[dict[str, Any]] = []
+    waits: dict[int, str] = {}
     victims = 0
     for event in history:
         if event.kind == EventKind.JOB and event.what == number and event.one >= 0:
             said = str(history.facts[event.one][3])
             if said and (not steps or steps[-1]["said"] != said):
                 steps.append({"seconds": event.at / 1000, "said": said})
-        elif event.kind == EventKind.POD and event.one == Status.PREEMPTED and history.pods[event.what][1] == number:
-            victims += 1
+        elif event.kind == EventKind.POD and history.pods[event.what][1] == number:
+            victims += event.one == Status.PREEMPTED
+            waits[event.what] = "; ".join(_reasons(history, event))
     lines = [wanted, *(f"  {each['seconds']:>8.1f} s  {each['said']}" for each in steps)]
     lines += [f"  {victims:>10,}  of its pods were evicted for others"] if victims else []
-    return {"job": wanted, "steps": steps, "preempted": victims}, lines
+    left = Counter(filter(None, waits.values()))
+    lines += [f"  {count:>10,}  of its pods waited at the end: {reason}" for reason, count in left.most_common()]
+    return {"job": wanted, "steps": steps, "preempted": victims, "waiting": dict(left)}, lines
 
 
 def _reasons(history: History, event: HistoryEvent) -> list[str]:

@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal, Protocol
 
-from kumulus.extras.journal import programs
+from kumulus.extras.journal import programs, undo
 from kumulus.extras.journal.book import Journal
 from kumulus.extras.journal.changes import StoppedProgram
+from kumulus.extras.journal.errors import JournalError
 from kumulus.extras.lab.cluster.components import SCHEDULER, Components
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.model import SchedulerSpec
@@ -18,6 +20,7 @@ from kumulus.extras.schedulers.objects import Mark
 from kumulus.extras.schedulers.process import Running, start
 from kumulus.host import processes
 from kumulus.host.files import last_lines
+from kumulus.kube import ApiError, Client, Unreachable
 from kumulus.runtimes.place import cluster_owner
 from kumulus.toolchain.pins import CONTROL_PLANE
 
@@ -160,16 +163,17 @@ async def started(
     directory: Path,
     base: Path,
     components: Components,
-    run: str,
+    client: Client,
+    journal: Journal,
     *,
     switches: Switches = PLAIN,
 ) -> SecondSwitch:
-    """Start the scheduler that an experiment names.
+    """Start the scheduler that an experiment names; nothing is left of one that cannot be started.
 
     Args:
         directory: for its configuration and logs.
         base: the directory that the experiment file's paths are relative to.
-        run: the run's id, with which the scheduler's objects in the cluster are labelled.
+        journal: has it already; the scheduler's objects in the cluster are labelled with its run.
         switches: what only some schedulers have.
     """
     config = base / wanted.config if wanted.config else None
@@ -181,10 +185,13 @@ async def started(
             directory,
             config,
             binary=binary,
-            mark=Mark(run, cluster_owner(kubeconfig)),
+            mark=Mark(journal.changes.run, cluster_owner(kubeconfig)),
             switches=switches,
         )
     except SchedulerError as error:
+        # Otherwise, the next command does that.
+        with suppress(JournalError, ApiError, Unreachable):
+            await undo.end_scheduler(client, journal)
         raise LabError(str(error)) from None
     return SecondSwitch(running, components)
 

@@ -11,6 +11,7 @@ from pydantic import Field
 from kumulus.extras.lab.file.fields import Name, Needed
 from kumulus.extras.lab.file.measures import UNITS, instead
 from kumulus.extras.lab.file.model import ExperimentSpec
+from kumulus.model import names
 from kumulus.model.checks import problem, unknown_key_remedy
 from kumulus.model.errors import Problem, SpecError, Where, shown
 from kumulus.model.fields import Section, checked
@@ -39,6 +40,12 @@ def _matrix_problems(where: Where, raw: object) -> list[Problem]:
         elif (field := axis.partition(".")[0]) not in _FIELDS:
             message = "is not a known key" if axis == field else f"{field} is not a known key"
             wrong.append(problem((*where, axis), message, unknown_key_remedy(field, _FIELDS)))
+        elif axis == SEED and isinstance(values, list) and values:
+            wrong += [
+                problem((*where, axis, index), f"is {shown(value)}", "write a whole number")
+                for index, value in enumerate(values)
+                if not _is_seed(value)
+            ]
         elif not _values(axis, values):
             remedy = "write 42-51, or a list of numbers" if axis == SEED else "write a list with at least one value"
             wrong.append(problem((*where, axis), f"is {shown(values)}", remedy))
@@ -62,9 +69,11 @@ def _values(axis: str, raw: object) -> list[Any]:
         first, last = int(match[1]), int(match[2])
         return list(range(first, min(last, first + MOST_CELLS) + 1))
     found = list(raw) if isinstance(raw, list) else []
-    if axis == SEED and any(isinstance(each, bool) or not isinstance(each, int) for each in found):
-        return []
-    return found
+    return found if axis != SEED or all(map(_is_seed, found)) else []
+
+
+def _is_seed(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _axes(raw: Mapping[str, Any]) -> dict[str, list[Any]]:
@@ -145,9 +154,12 @@ def load(file: Path) -> Sweep:
                 wrong.append(Problem(f"matrix.{axis}[{index}]", f"is called {called}, as another is", _RENAME))
     for axis, value in sweep.baseline.items():
         if axis not in sweep.matrix or axis == SEED:
-            wrong.append(Problem(f"baseline.{axis}", "is no field of the matrix", "write one of it but seed"))
+            fields = [each for each in sweep.matrix if each != SEED]
+            remedy = names.instead(axis, fields) if fields else "leave it out"
+            wrong.append(Problem(f"baseline.{axis}", "is no field of the matrix", remedy))
         elif value not in map(label, sweep.matrix[axis]):
-            wrong.append(Problem(f"baseline.{axis}", f"{shown(value)} is not in the matrix", "write one of its values"))
+            remedy = names.instead(value, (str(label(each)) for each in sweep.matrix[axis]))
+            wrong.append(Problem(f"baseline.{axis}", f"{shown(value)} is not in the matrix", remedy))
     if wrong:
         raise SpecError(wrong, str(file))
     return sweep

@@ -151,6 +151,8 @@ def _list(args: argparse.Namespace) -> int:
 
     found = which.chosen(project.chosen(args.stack), args.cluster)
     files = there(found)
+    if not files and not found.kubeconfig.exists():
+        project.require_stack(found.stack)
     if args.json:
         print(json.dumps([_plain(file) for file in files], indent=2))
         return 0
