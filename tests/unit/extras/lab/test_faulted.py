@@ -178,12 +178,14 @@ def test_a_pod_that_completes_has_gone_and_needs_no_other() -> None:
     assert found.faulted.measures(found.pods.values()) == {EVACUATE: 5.0, RECOVER: 5.0}
 
 
-def test_pods_that_stay_are_neither_evacuated_nor_recovered_until_the_fault_ends() -> None:
+def test_pods_that_stay_are_neither_evacuated_nor_recovered_by_the_end_of_the_fault() -> None:
     found = struck()
-    ran(found, "a", "n0", 1.0)
-    assert found.faulted.measures(found.pods.values()) == {}
+    ran(found, "a", "n0", 1.0, 35.0)
     found.faulted.over("rack", 30.0)
-    assert found.faulted.measures(found.pods.values()) == {RECOVER: 20.0}
+    assert found.faulted.measures(found.pods.values()) == {}
+    # The node is no longer faulted when another comes to it.
+    ran(found, "b", "n0", 36.0)
+    assert found.faulted.measures(found.pods.values()) == {RECOVER: 26.0}
 
 
 def test_a_fault_where_no_pod_was_measures_nothing() -> None:

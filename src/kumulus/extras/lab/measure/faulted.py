@@ -190,5 +190,6 @@ def _sound(pod: PodRecord, struck: Struck, late: bool) -> Iterator[tuple[float, 
     yield start, min(end, struck.began)
     if succeeded:
         yield max(end, struck.began), math.inf
-    elif end > struck.ended:
+    elif end > struck.ended and not _there(pod, struck.began):
+        # One that sat the fault out has recovered from nothing.
         yield max(start, struck.ended), end
