@@ -34,7 +34,13 @@ _ANSWER = 2
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that says what is wrong, and the usage only if that is short; so do its subparsers."""
+    """An argument parser that says what is wrong, and the usage only if that is short; so do its subparsers.
+
+    It takes whole names only: `--names` would be a short form of `--namespace`.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"allow_abbrev": False, **kwargs})
 
     def error(self, message: str) -> NoReturn:
         """Print what is wrong and exit with code 2."""

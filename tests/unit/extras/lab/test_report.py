@@ -361,8 +361,9 @@ def test_what_differs_among_many_is_said_once() -> None:
 def test_a_comparison_is_unfair_when_only_one_scheduler_logged_how_it_decides() -> None:
     one, slow = report(), report("20261121-160000-def456")
     slow.metadata.scheduler.why = True
+    what = "logs of how the scheduler decides, which change placements, differ"
     assert list(compare.unfair([one, slow])) == [
-        "logs of how the scheduler decides differ: none in 20261121-150000-abc123, --why in 20261121-160000-def456"
+        f"{what}: none in 20261121-150000-abc123, --why in 20261121-160000-def456"
     ]
     one.metadata.scheduler.why = True
     assert list(compare.unfair([one, slow])) == []

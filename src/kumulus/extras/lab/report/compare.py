@@ -204,7 +204,7 @@ def _circumstances(one: Metadata, other: Metadata) -> Iterator[tuple[str, str, s
                 if name != "kube-scheduler"
             ),
             "limits of the scheduler's requests": _limits(metadata),
-            "logs of how the scheduler decides": "--why" if metadata.scheduler.why else "",
+            "logs of how the scheduler decides, which change placements,": "--why" if metadata.scheduler.why else "",
         }
 
     mine, theirs = described(one), described(other)
