@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kumulus.kube import ApiError, objects
+from kumulus.kube.codecs import MERGE_PATCH
 from kumulus.kube.errors import tolerating
-from kumulus.kube.media import MERGE_PATCH
 from kumulus.kwok.fault_stages import pod_stages
 from kumulus.kwok.stages import STAGES
 from kumulus.model.active_faults import FAULT_LABEL
