@@ -1,12 +1,13 @@
 """Retry the few tests that failed in the parallel run, one at a time: ``--second-try``, which CI uses.
 
 The tests run control planes in parallel on shared machines. A test that fails there and passes alone is reported by
-name with its first failure and counted as flaky; one that fails twice, or is skipped then, is a failure. Why:
-docs/decisions/second-try.md.
+name with its first failure and counted as flaky; one that fails twice, or is skipped then, is a failure, as are all
+where the time of ``--clusters-until`` is long over. Why: docs/decisions/second-try.md.
 """
 
 import subprocess
 import sys
+import time
 from collections.abc import Generator
 
 import pytest
@@ -14,6 +15,8 @@ from _pytest.terminal import TerminalReporter
 
 MOST = 5
 """With more failures than these, it is not the machine."""
+GRACE = 600
+"""Seconds after the time of ``--clusters-until`` by which a second try has to end."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -53,7 +56,13 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     reporter.section(f"a second try, alone, of {len(again)}")
     # One that is skipped now shows nothing.
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-n", "0", "--no-skips", *again]
-    if subprocess.run(command, cwd=session.config.rootpath, check=False).returncode:
+    until: float | None = session.config.getoption("clusters_until", None)
+    patience = None if until is None else max(0.0, until + GRACE - time.time())
+    try:
+        if subprocess.run(command, cwd=session.config.rootpath, check=False, timeout=patience).returncode:
+            return
+    except subprocess.TimeoutExpired:
+        reporter.write_line("no time is left for a second try (--clusters-until)")
         return
     for kind in ("failed", "error"):
         for report in reporter.stats.pop(kind, []):

@@ -3,12 +3,13 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from tests.support.project import ROOT
-from tests.support.second_try import MOST
+from tests.support.second_try import GRACE, MOST
 
 # Of the installed plugins the one that is needed: all of them take most of the time of so small a run.
 ONE_PLUGIN = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "xdist.plugin"}
@@ -60,7 +61,9 @@ def run(
     for name, value in {"wrong": wrong, "of_fixture": of_fixture, "gone": gone}.items():
         text = text.replace(f"{{{name}}}", str(value))
     (directory / "test_it.py").write_text(text)
-    (directory / "conftest.py").write_text('pytest_plugins = ["tests.support.second_try"]\n')
+    (directory / "conftest.py").write_text(
+        'pytest_plugins = ["tests.support.second_try", "tests.support.time_limit"]\n'
+    )
     (directory / "pytest.ini").write_text(f"[pytest]\npythonpath = {ROOT}\n")
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
     environment = {**os.environ, **ONE_PLUGIN}
@@ -103,3 +106,10 @@ def test_unasked_or_for_many_there_is_none(tmp_path: Path, asked: tuple[str, ...
     code, said = run(tmp_path, *asked, wrong=wrong)
     assert code == 1
     assert not any("a second try" in line for line in said)
+
+
+def test_it_ends_in_time_for_ci(tmp_path: Path) -> None:
+    code, said = run(tmp_path, "--second-try", f"--clusters-until={time.time() - GRACE - 1}")
+    assert code == 1
+    assert "1 failed, 1 passed, 1 skipped, 1 error" in said[-1]
+    assert any("no time is left for a second try" in line for line in said)
