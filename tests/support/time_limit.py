@@ -18,8 +18,8 @@ from xdist.scheduler import LoadFileScheduling
 from tests.support import versions
 
 _START_CLUSTERS = ("e2e", "integration")
-_COMMITS = 30
-"""What these have changed is likely to break."""
+_COMMITS, _AT_ONCE = 30, 40
+"""What these last commits have changed is likely to break; one that changed more files than this moved or renamed."""
 _A_DAY = 86_400
 _TURN = 0.382
 """By this share of the files, the first one is further on each day: then three days have begun every file, if each has
@@ -49,8 +49,10 @@ def rank(files: Collection[str], changed: Collection[str], day: int) -> Callable
 
 def changed_files(root: Path) -> set[str]:
     """What the last commits changed, relative to the repository; nothing where there is no repository."""
-    line = ["git", "log", f"-{_COMMITS}", "--name-only", "--format="]
-    return set(subprocess.run(line, cwd=root, capture_output=True, text=True, check=False).stdout.split("\n"))
+    line = ["git", "log", f"-{_COMMITS}", "--name-only", "--format=%x00"]
+    said = subprocess.run(line, cwd=root, capture_output=True, text=True, check=False).stdout
+    commits = [names.split("\n") for names in said.split("\0")]
+    return {name for names in commits if len(names) <= _AT_ONCE for name in names if name}
 
 
 @pytest.hookimpl(trylast=True)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support import versions
 from tests.support.project import ROOT
-from tests.support.time_limit import rank
+from tests.support.time_limit import changed_files, rank
 from tests.unit.project.test_second_try import ONE_PLUGIN
 
 TESTS = """
@@ -85,6 +85,18 @@ def test_what_was_changed_comes_first_and_what_shares_a_control_plane_second() -
         "integration/test_d.py",
         "e2e/test_a.py",
     ]
+
+
+def test_what_a_commit_of_a_few_files_changed_is_changed(tmp_path: Path) -> None:
+    assert changed_files(tmp_path) == set()
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run([*git, "init", "--quiet"], cwd=tmp_path, check=True)
+    for names in (["few", "fewer"], [f"many-{number}" for number in range(50)]):
+        for name in names:
+            (tmp_path / name).touch()
+        subprocess.run([*git, "add", "."], cwd=tmp_path, check=True)
+        subprocess.run([*git, "commit", "--quiet", "-m", "a"], cwd=tmp_path, check=True)
+    assert changed_files(tmp_path) == {"few", "fewer"}
 
 
 def test_all_tests_of_a_file_stay_together_behind_those_without_clusters(tmp_path: Path) -> None:
