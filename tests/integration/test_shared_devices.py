@@ -297,7 +297,7 @@ class TestWithBindingConditions:
         name, _ = await self.waiting(plane, pools, "gpu.acme.example")
 
         def tried_again(found: Mapping[str, Any]) -> bool:
-            mine = [each for each in found.values() if each["regarding"]["name"] == name]
+            mine = [each for each in found.values() if each["regarding"].get("name") == name]
             begun = [each for each in mine if each["reason"] == "BindingConditionsPending"]
             times = sum((each.get("series") or {}).get("count", 1) for each in begun)
             return times > 1 and any("binding failed" in each.get("note", "") for each in mine)
