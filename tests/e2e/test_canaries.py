@@ -20,7 +20,7 @@ from tests.support.project import Project, Result
 
 pytestmark = pytest.mark.e2e
 VERBOSE = ("-d", "--logtostderr", "-v=9")
-# Pulumi's engine, from 3.247 on, masks no secret in these lines, which it writes from -v=9 on: docs/security.md says so.
+# Pulumi's engine, from 3.247 on, masks no secret in these lines, which it writes from -v=9 on (docs/security.md).
 PROPERTY = re.compile(r'^.*"msg":"(?:M|Unm)arshaling property for RPC\[.*\n?', re.MULTILINE)
 TENANTS = 10
 WORD = "$WORD0"
