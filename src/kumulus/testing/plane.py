@@ -22,6 +22,7 @@ from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.faults import operations
 from kumulus.nodes.faults.new_pods import wait_until_managed
 from kumulus.nodes.faults.records import Record
+from kumulus.nodes.faults.stages import reread
 from kumulus.nodes.pools import record
 from kumulus.nodes.pools.converge import converge
 from kumulus.nodes.pools.observe import observe
@@ -249,5 +250,7 @@ async def _declared(plane: Plane) -> None:
             {"apiVersion": RESOURCE_API, "kind": "DeviceClass", "metadata": {"name": name}, "spec": described}
         )
     await apply(plane.client, objects, "default")
+    if any(each["kind"] == "Stage" for each in objects):
+        await reread(plane.client)
     for fault in plane.loaded.faults:
         await plane.begin(fault, declared=True)

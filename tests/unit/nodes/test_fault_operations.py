@@ -245,3 +245,22 @@ async def test_a_fault_of_pods_that_becomes_one_of_nodes_leaves_no_stages() -> N
         await operations.begin(client, Record("xid", pods=PodEffects("fail")))
         assert store.under(STAGES)
         assert shown(store) == []
+
+
+async def test_kwok_reads_its_stages_once_more_before_it_is_shown_the_pods() -> None:
+    """KWOK would go by the former stages if it read them while the last change was on its way to it."""
+    async with storing() as store, store.client() as client:
+        store.served.add(STAGES)
+        await filled(store, client)
+        store.put(STAGES, {"metadata": {"name": "a-base-stage"}})
+        await operations.begin(client, Record("flaky", pods=PodEffects("stuck")))
+        _touched_before_pods_are_listed(store)
+        await operations.end(client, "flaky")
+        _touched_before_pods_are_listed(store)
+
+
+def _touched_before_pods_are_listed(store: Store) -> None:
+    asked = [each for each in store.asked if each[1].startswith(STAGES) or each == ("GET", PODS)]
+    touched = [("PATCH", f"{STAGES}/{each['metadata']['name']}") for each in store.under(STAGES)]
+    assert asked[-len(touched) - 2 :] == [("GET", STAGES), *touched, ("GET", PODS)]
+    store.asked.clear()

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kumulus.kube import ApiError, objects
+from kumulus.kube.errors import tolerating
+from kumulus.kube.media import MERGE_PATCH
 from kumulus.kwok.fault_stages import pod_stages
 from kumulus.kwok.stages import STAGES
 from kumulus.model.active_faults import FAULT_LABEL
+from kumulus.model.durations import micro_timestamp
 from kumulus.model.pools import Pool
 from kumulus.nodes.faults import pods
 from kumulus.nodes.faults.records import Record
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
+
+# Seconds until KWOK has the objects that its watch has seen, on a machine with much to do.
+_MOMENT = 0.25
 
 
 class NoStages(Exception):
@@ -74,7 +81,24 @@ async def _names(client: Client, fault: str) -> set[str]:
     return set(await objects.names(client, STAGES, {"labelSelector": f"{FAULT_LABEL}={fault}"}))
 
 
+async def reread(client: Client) -> None:
+    """Have KWOK read its stages once more, a moment after they were changed.
+
+    KWOK (v0.8.0, pkg/config/resources/cache.go) keeps the stages that it has read under the resource version that its
+    watch has seen, which is there a moment before the objects themselves are. If it reads in between, for any pod, it
+    goes by the former stages until another stage changes. So one is touched when that moment is over.
+    """
+    await asyncio.sleep(_MOMENT)
+    change = {"metadata": {"annotations": {pods.RESUMED: micro_timestamp()}}}
+    with tolerating(404):
+        for stage in (await client.get(STAGES, {"limit": "1"}))["items"]:
+            await client.write("PATCH", f"{STAGES}/{stage['metadata']['name']}", change, content_type=MERGE_PATCH)
+
+
 async def _wake(client: Client, record: Record) -> None:
     """Touch existing pods: they do not change by themselves, and KWOK looks only at what changes."""
     assert record.pods is not None
+    await reread(client)
+    # A pod may be shown to KWOK sooner than the stage.
+    await asyncio.sleep(_MOMENT)
     await pods.resume(client, await pods.selected(client, record.pods))

@@ -7,11 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from kumulus.kube import ApiError, objects
+from kumulus.kwok.stages import STAGES
 from kumulus.model.quantity import QuantityError
 from kumulus.model.quotas import over
 from kumulus.model.unknown import UNKNOWN
 from kumulus.nodes import owned_objects
 from kumulus.nodes.errors import PartialFailure, ProviderError
+from kumulus.nodes.faults import stages
 from kumulus.nodes.owned_objects import FIXED, Address, Owned
 from kumulus.nodes.ownership import NotOurs
 from kumulus.provider.properties import OBJECT, STRINGS, Property
@@ -116,6 +118,7 @@ class KubernetesObjectResource(InClusterResource[Properties]):
             with self.needing_cluster(inputs):
                 client = await self.client(inputs, WORK_PATIENCE)
                 path = await owned_objects.make(client, wanted, op.stop, op.timeout or _SECONDS_TO_GO)
+                await _seen(client, wanted)
                 return await self._with_token(client, path, resource_id, inputs)
         except NotOurs as error:
             raise ProviderError(f"{error}; {_REMEDY}") from None
@@ -155,9 +158,16 @@ class KubernetesObjectResource(InClusterResource[Properties]):
         client = await self.client(outputs, WORK_PATIENCE)
         wanted = self._wanted(op, outputs, outputs)
         await owned_objects.remove(client, wanted, op.stop, op.timeout or _SECONDS_TO_GO)
+        await _seen(client, wanted)
 
     def _wanted(self, op: Operation, properties: Properties, old: Properties | None) -> Owned:
         return Owned(known(properties, _MANIFEST), self.owner(op, properties, old), old is not None)
+
+
+async def _seen(client: Client, changed: Owned) -> None:
+    """Make sure that KWOK goes by a stage as it is now; others watch what is theirs."""
+    if STAGES.endswith(f"/{changed.manifest['apiVersion']}/stages"):
+        await stages.reread(client)
 
 
 def _in_use_beyond(quota: Mapping[str, Any], there: Mapping[str, Any]) -> str:

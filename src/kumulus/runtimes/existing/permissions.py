@@ -76,7 +76,7 @@ def _nodes() -> Iterator[Access]:
 def _faults() -> Iterator[Access]:
     yield from _verbs("coordination.k8s.io", "leases", "get list create patch", "kube-node-lease")
     yield from _verbs("", "pods/status", "patch")
-    yield from _verbs(_KWOK_GROUP, "stages", "get list create update delete")
+    yield from _verbs(_KWOK_GROUP, "stages", "get list create update patch delete")
 
 
 def _stages() -> Iterator[Access]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from kumulus.kube import ApiError, objects
 from kumulus.kube.errors import tolerating
 from kumulus.kwok.stages import STAGES
+from kumulus.nodes.faults.stages import reread
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -77,6 +78,7 @@ async def apply_base(client: Client, stages: Sequence[dict[str, Any]]) -> None:
         await objects.remove(client, f"{STAGES}/{name}")
     bodies = [{**stage, "metadata": {"name": name, "labels": _BASE}} for name, stage in wanted.items()]
     await asyncio.gather(*(objects.replace(client, STAGES, body) for body in bodies))
+    await reread(client)
 
 
 async def remove_base(client: Client) -> None:
