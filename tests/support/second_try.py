@@ -13,7 +13,7 @@ from collections.abc import Generator
 import pytest
 from _pytest.terminal import TerminalReporter
 
-MOST = 5
+MOST = 8
 """With more failures than these, it is not the machine."""
 GRACE = 600
 """Seconds after the time of ``--clusters-until`` by which a second try has to end."""
