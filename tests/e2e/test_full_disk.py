@@ -90,7 +90,7 @@ def test_a_disk_that_fills_amid_a_create_is_told_and_the_next_up_goes_on_with_wh
     project: Project, place: Path
 ) -> None:
     project.write_stack(stack(0))
-    # Room for the cluster's directory alone, for its certificates, for all but etcd, whose log takes 64 MB at once.
+    # However little there is, it is refused before anything is made: a control plane needs 1 GiB.
     for spare in (4 << 10, 64 << 10, 16 << 20):
         disk.resize(place, spare)
         told(project.pulumi("up", "--yes", "--skip-preview"), place)
