@@ -40,18 +40,13 @@ GROUP = {"name": "mine", "instanceType": KIND, "placement": [{"availabilityZone"
 Object = dict[str, Any]
 
 
-@pytest.fixture
-def cluster(project: Project) -> Project:
+def brought_up(project: Project, autoscaler: Object) -> Project:
     """A stack with one node that no pod of these tests tolerates, and Karpenter."""
-    return brought_up(project)
-
-
-def brought_up(project: Project) -> Project:
     try:
         toolchain.find("karpenter")
     except toolchain.ToolMissing as error:
         pytest.skip(str(error).splitlines()[0])
-    project.write_stack({"nodeGroups": [GROUP], "autoscaler": AUTOSCALER}, stack="scaled")
+    project.write_stack({"nodeGroups": [GROUP], "autoscaler": autoscaler}, stack="scaled")
     project.up()
     return project
 
@@ -69,10 +64,10 @@ def kept() -> Iterator[list[Project]]:
 def shared(
     kept: list[Project], tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[Project]:
-    """As `cluster`, and the next test goes on with it unless this one fails."""
+    """One that is brought up, and the next test goes on with it unless this one fails."""
     if not kept:
         kept.append(Project(tmp_path_factory.mktemp("shared")))
-        brought_up(kept[0])
+        brought_up(kept[0], AUTOSCALER)
     yield kept[0]
     if request.node.stash.get(FAILED, False):
         kept.pop().close()
@@ -170,12 +165,11 @@ def command(project: Project, *arguments: str) -> str:
     return done.stdout + done.stderr
 
 
-def test_it_meets_stock_outs_and_prices_that_change(cluster: Project) -> None:
+def test_it_meets_stock_outs_and_prices_that_change(project: Project) -> None:
     cheap, dear = "e2-standard-4", "e2-highmem-4"
     pools = [{"name": "default", "spec": {"disruption": {"consolidateAfter": "Never"}}}]
     offered = {**AUTOSCALER, "instanceTypes": [cheap, dear], "nodePools": pools}
-    cluster.write_stack({"nodeGroups": [GROUP], "autoscaler": offered})
-    cluster.up()
+    cluster = brought_up(project, offered)
     said = command(
         cluster, "inject", "costly", "--kind", "price-change", "--instance-type", cheap, "--price-factor", "3"
     )
@@ -210,14 +204,12 @@ def test_it_meets_stock_outs_and_prices_that_change(cluster: Project) -> None:
     cluster.up()
     assert offerings_of(cluster) == ""
     assert kinds_of(running(cluster, 3)) == {dear: 2, cheap: 1}
-    cluster.destroy()
 
 
-def test_a_cloud_takes_spot_machines_back_and_has_a_quota(cluster: Project) -> None:
+def test_a_cloud_takes_spot_machines_back_and_has_a_quota(project: Project) -> None:
     pools = [{"name": "default", "spec": {"disruption": {"consolidateAfter": "Never"}}}]
     offered = {**AUTOSCALER, "capacityTypes": ["spot"], "nodePools": pools}
-    cluster.write_stack({"nodeGroups": [GROUP], "autoscaler": offered})
-    cluster.up()
+    cluster = brought_up(project, offered)
     assert "no spot machine that it selects is there" in command(
         cluster, "inject", "early", "--kind", "spot-interruption"
     )
@@ -270,7 +262,6 @@ def test_a_cloud_takes_spot_machines_back_and_has_a_quota(cluster: Project) -> N
     assert not all(pod["spec"].get("nodeName") for pod in cluster.api().list(PODS))
     assert "limit is over" in command(cluster, "clear", "limit")
     assert offerings_of(cluster) == ""
-    cluster.destroy()
 
 
 def reclaimed(project: Project) -> dict[str, str]:

@@ -41,7 +41,7 @@ def binary(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def cluster(binary: Path, module_project: Project) -> Iterator[Project]:
-    """For the first tests, the last of which destroys it."""
+    """Two nodes, which all tests but the last of them leave."""
     stack(module_project, binary)
     with listeners.none_amiss(module_project.home):
         module_project.up()
@@ -108,6 +108,65 @@ def test_who_has_no_certificate_resizes_nothing(cluster: Project) -> None:
     assert names(cluster) == numbered(0, 1)
 
 
+def test_machines_that_take_their_time_are_on_their_way_and_a_killed_provider_forgets_them(
+    binary: Path, cluster: Project
+) -> None:
+    stack(cluster, binary, registrationDelay="1h")
+    cluster.up()
+    with provider(cluster) as cloud:
+        cloud.ask("NodeGroupIncreaseSize", id=POOL, delta=3)
+        assert cloud.ask("NodeGroupTargetSize", id=POOL).targetSize == 5
+        states = [each.status.instanceState for each in cloud.ask("NodeGroupNodes", id=POOL).instances]
+        assert sorted(states) == [1, 1, 2, 2, 2]
+        cloud.ask("NodeGroupDecreaseTargetSize", id=POOL, delta=-1)
+        assert cloud.ask("NodeGroupTargetSize", id=POOL).targetSize == 4
+        assert refused(cloud, "NodeGroupDecreaseTargetSize", id=POOL, delta=-3) == grpc.StatusCode.FAILED_PRECONDITION
+        # cluster-autoscaler no longer waits for one: it deletes it by its ID, which it takes for the node's name too.
+        late = next(
+            each.id for each in cloud.ask("NodeGroupNodes", id=POOL).instances if each.status.instanceState == 2
+        )
+        fake = {"name": late, "providerID": late}
+        assert cloud.ask("NodeGroupForNode", node=fake).nodeGroup.id == POOL
+        cloud.ask("NodeGroupDeleteNodes", id=POOL, nodes=[fake])
+        assert cloud.ask("NodeGroupTargetSize", id=POOL).targetSize == 3
+        assert late not in {each.id for each in cloud.ask("NodeGroupNodes", id=POOL).instances}
+    processes.kill(cluster.processes()["scaled/node-groups"])
+    assert "node-groups is stopped and will be started" in cluster.foresee("--refresh").messages["scaled-control-plane"]
+    cluster.up("--refresh")
+    with provider(cluster) as cloud:
+        assert cloud.ask("NodeGroupTargetSize", id=POOL).targetSize == 2
+    assert names(cluster) == numbered(0, 1)
+    stack(cluster, binary)
+    cluster.up()
+
+
+def fault(project: Project, *arguments: str) -> None:
+    done = project.kumulus("fault", *arguments, "-s", "scaled")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def ready(project: Project) -> dict[str, bool]:
+    return {node["metadata"]["name"]: is_ready(node) for node in project.api().list(NODES)}
+
+
+def test_a_fault_holds_on_the_nodes_that_there_are_and_on_those_that_come(cluster: Project) -> None:
+    with provider(cluster) as cloud:
+        cloud.ask("NodeGroupDeleteNodes", id=POOL, nodes=[{"name": f"{POOL}-0"}])
+        fault(cluster, "inject", "down", "--kind", "not-ready", "--group", "web")
+        assert ready(cluster) == {f"{POOL}-1": False}
+        assert cluster.foresee("--refresh").steps == ()
+        cloud.ask("NodeGroupIncreaseSize", id=POOL, delta=1)
+        cluster.api().until(NODES, lambda them: set(them) == numbered(0, 1))
+        assert ready(cluster) == {f"{POOL}-0": False, f"{POOL}-1": False}
+        cloud.ask("NodeGroupDeleteNodes", id=POOL, nodes=[{"name": f"{POOL}-1"}])
+    fault(cluster, "clear", "down")
+    assert ready(cluster) == {f"{POOL}-0": True}
+    assert cluster.foresee("--refresh").steps == ()
+    with provider(cluster) as cloud:
+        cloud.ask("NodeGroupIncreaseSize", id=POOL, delta=1)
+    cluster.api().until(NODES, lambda them: set(them) == numbered(0, 1))
+
+
 def test_it_grows_and_shrinks_a_group_between_its_bounds_without_drift(cluster: Project, binary: Path) -> None:
     with provider(cluster) as cloud:
         cloud.ask("Refresh")
@@ -163,65 +222,6 @@ def test_it_grows_and_shrinks_a_group_between_its_bounds_without_drift(cluster: 
     cluster.destroy()
     assert cluster.processes() == {}
     assert not cluster.cluster().exists()
-
-
-def test_machines_that_take_their_time_are_on_their_way_and_a_killed_provider_forgets_them(
-    binary: Path, project: Project
-) -> None:
-    stack(project, binary, registrationDelay="1h")
-    project.up()
-    with provider(project) as cloud:
-        cloud.ask("NodeGroupIncreaseSize", id=POOL, delta=3)
-        assert cloud.ask("NodeGroupTargetSize", id=POOL).targetSize == 5
-        states = [each.status.instanceState for each in cloud.ask("NodeGroupNodes", id=POOL).instances]
-        assert sorted(states) == [1, 1, 2, 2, 2]
-        cloud.ask("NodeGroupDecreaseTargetSize", id=POOL, delta=-1)
-        assert cloud.ask("NodeGroupTargetSize", id=POOL).targetSize == 4
-        assert refused(cloud, "NodeGroupDecreaseTargetSize", id=POOL, delta=-3) == grpc.StatusCode.FAILED_PRECONDITION
-        # cluster-autoscaler no longer waits for one: it deletes it by its ID, which it takes for the node's name too.
-        late = next(
-            each.id for each in cloud.ask("NodeGroupNodes", id=POOL).instances if each.status.instanceState == 2
-        )
-        fake = {"name": late, "providerID": late}
-        assert cloud.ask("NodeGroupForNode", node=fake).nodeGroup.id == POOL
-        cloud.ask("NodeGroupDeleteNodes", id=POOL, nodes=[fake])
-        assert cloud.ask("NodeGroupTargetSize", id=POOL).targetSize == 3
-        assert late not in {each.id for each in cloud.ask("NodeGroupNodes", id=POOL).instances}
-    processes.kill(project.processes()["scaled/node-groups"])
-    assert "node-groups is stopped and will be started" in project.foresee("--refresh").messages["scaled-control-plane"]
-    project.up("--refresh")
-    with provider(project) as cloud:
-        assert cloud.ask("NodeGroupTargetSize", id=POOL).targetSize == 2
-    assert names(project) == numbered(0, 1)
-    project.destroy()
-    assert project.processes() == {}
-
-
-def fault(project: Project, *arguments: str) -> None:
-    done = project.kumulus("fault", *arguments, "-s", "scaled")
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def ready(project: Project) -> dict[str, bool]:
-    return {node["metadata"]["name"]: is_ready(node) for node in project.api().list(NODES)}
-
-
-def test_a_fault_holds_on_the_nodes_that_there_are_and_on_those_that_come(binary: Path, project: Project) -> None:
-    stack(project, binary)
-    project.up()
-    with provider(project) as cloud:
-        cloud.ask("NodeGroupDeleteNodes", id=POOL, nodes=[{"name": f"{POOL}-0"}])
-        fault(project, "inject", "down", "--kind", "not-ready", "--group", "web")
-        assert ready(project) == {f"{POOL}-1": False}
-        assert project.foresee("--refresh").steps == ()
-        cloud.ask("NodeGroupIncreaseSize", id=POOL, delta=1)
-        project.api().until(NODES, lambda them: set(them) == numbered(0, 1))
-        assert ready(project) == {f"{POOL}-0": False, f"{POOL}-1": False}
-        cloud.ask("NodeGroupDeleteNodes", id=POOL, nodes=[{"name": f"{POOL}-1"}])
-    fault(project, "clear", "down")
-    assert ready(project) == {f"{POOL}-0": True}
-    assert project.foresee("--refresh").steps == ()
-    project.destroy()
 
 
 def test_a_real_cluster_autoscaler_makes_room_for_pods(tmp_path: Path, project: Project) -> None:

@@ -17,9 +17,9 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 # Each command has so long, in seconds; the longest takes some twenty on an idle machine.
 PATIENCE = 240
 # These are about one stack: the last of them takes it down.
-TOGETHER = ["docs/console.md", "docs/experiments.md", "docs/start.md"]
+TOGETHER = [f"docs/{name}.md" for name in ("console", "experiments", "schedulers", "testing", "start")]
 PAGES = [page.relative_to(ROOT).as_posix() for page in pages() if is_run(page)]
-PAGES.sort(key=lambda page: page not in TOGETHER)
+PAGES.sort(key=lambda page: TOGETHER.index(page) if page in TOGETHER else len(TOGETHER))
 
 
 @pytest.fixture(scope="module")

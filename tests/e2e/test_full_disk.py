@@ -86,16 +86,14 @@ def there(project: Project) -> set[str]:
     return {str(node["name"]) for node in project.api().metadata(NODES)}
 
 
-# Room for the cluster's directory alone, for its certificates, for all but etcd, whose log takes 64 MB at once.
-@pytest.mark.parametrize("spare", [4 << 10, 64 << 10, 16 << 20])
-def test_a_disk_that_fills_amid_a_create_is_told_and_the_next_up_makes_it(
-    project: Project, place: Path, spare: int
+def test_a_disk_that_fills_amid_a_create_is_told_and_the_next_up_goes_on_with_what_there_is(
+    project: Project, place: Path
 ) -> None:
     project.write_stack(stack(0))
-    if project.cluster().exists():
-        project.destroy()
-    disk.resize(place, spare)
-    told(project.pulumi("up", "--yes", "--skip-preview"), place)
+    # However little there is, it is refused before anything is made: a control plane needs 1 GiB.
+    for spare in (4 << 10, 64 << 10, 16 << 20):
+        disk.resize(place, spare)
+        told(project.pulumi("up", "--yes", "--skip-preview"), place)
     disk.resize(place, GIB)
     project.up()
     assert there(project) == {f"kept-z-{ordinal}" for ordinal in range(FEW)}

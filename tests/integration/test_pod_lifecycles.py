@@ -4,14 +4,17 @@ import asyncio
 import dataclasses
 import math
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import pytest
 
 from kumulus.kube.codecs import STRATEGIC_MERGE_PATCH
+from kumulus.kwok.fault_stages import pod_stages
 from kumulus.kwok.lifecycle_stages import stage_objects
 from kumulus.kwok.stages import API_VERSION
+from kumulus.model.fault_effects import PodEffects
 from kumulus.model.lifecycles import Lifecycle
 from kumulus.model.nodes import node_manifest
 from kumulus.model.pools import POOL_LABEL
@@ -23,6 +26,7 @@ from kumulus.runtimes.kwok.storage import Storages
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.model import ClusterSpec
 from tests.integration.conftest import JOBS, NODES, PODS, Plane, Pools, plane_at
+from tests.integration.test_running_pods import observed
 from tests.support import processes
 from tests.support.api import Object
 from tests.support.draws import CRITICAL, distance, normal, waits
@@ -446,6 +450,58 @@ def has_begun(found: Object) -> bool:
 
 def running(found: Object) -> bool:
     return bool(found["status"].get("phase") == "Running")
+
+
+def waiting(found: Object) -> list[str]:
+    """Why its containers wait; nothing of one that does not."""
+    states = [each["state"] for each in found["status"].get("containerStatuses", ())]
+    return [each.get("waiting", {}).get("reason", "") for each in states]
+
+
+def pulls(name: str) -> Object:
+    """A pod that cannot have the image of one of its containers."""
+    body = pod(name, policy="Always", init=1)
+    body["spec"]["containers"] = [{"name": "main", "image": "gone:1"}, {"name": "side", "image": "busybox"}]
+    return body
+
+
+def test_a_pod_waits_for_an_image_that_is_missing_until_it_has_another(living: Living) -> None:
+    stages = pod_stages("missing", PodEffects("imagePull", images=("gone:*",)), (), "2026-01-01T00:00:00Z")
+    for stage in stages:
+        living.api.create(STAGES, stage)
+    off, backing_off = (["ErrImagePull", "ContainerCreating"], ["ImagePullBackOff", "ContainerCreating"])
+    # KWOK learns of new stages a moment later, of each by itself; a pod that came before it did is left as it is.
+    for number in range(20):
+        living.api.create(PODS, pulls(f"first-{number}"))
+        with suppress(AssertionError):
+            reached(living, f"first-{number}", lambda found: waiting(found) == backing_off, timeout=5)
+            break
+    living.api.create(PODS, pulls("pulls"))
+    waits = living.first("pulls", lambda found: waiting(found) == off)
+    assert (waits["status"]["phase"], observed(waits)) == ("Pending", True)
+    again = reached(living, "pulls", lambda found: waiting(found) == backing_off)
+    assert again["status"]["conditions"] == waits["status"]["conditions"]
+    assert {kind: status for kind, (status, _) in conditions(waits).items()} == {
+        "PodReadyToStartContainers": "True",
+        "Initialized": "True",
+        "ContainersReady": "False",
+        "Ready": "False",
+        "PodScheduled": "True",
+    }
+    image = {"spec": {"containers": [{"name": "main", "image": "here:1"}]}}
+    living.api.request("PATCH", f"{PODS}/pulls", image, STRATEGIC_MERGE_PATCH)
+    runs = reached(living, "pulls", lambda found: running(found) and observed(found))
+    assert runs["metadata"]["generation"] == 2
+    assert conditions(runs)["Ready"][0] == "True"
+    assert runs["status"]["podIPs"] == waits["status"]["podIPs"]
+    living.api.delete(f"{PODS}/pulls")
+    wanted = {"Pulled", "Created", "Started", "Killing"}
+    told = events_of(living, "pulls", lambda found: wanted <= set(found))
+    ours = {reason: each["source"] for reason, each in told.items() if each["source"].get("component") == "kubelet"}
+    assert ours.keys() == wanted
+    assert {each["host"] for each in ours.values()} == {runs["spec"]["nodeName"]}
+    for stage in stages:
+        living.api.delete(f"{STAGES}/{stage['metadata']['name']}")
 
 
 async def test_pods_that_waited_for_their_nodes_run_once_those_are_made(living: Living) -> None:

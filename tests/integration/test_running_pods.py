@@ -1,33 +1,19 @@
 """What becomes of a pod while it runs on an emulated node, on each Kubernetes version: as a kubelet would have it."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable
 from datetime import datetime
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kumulus.kwok.fault_stages import pod_stages
-from kumulus.kwok.stages import STAGES
-from kumulus.model.fault_effects import PodEffects
 from kumulus.model.lifecycles import DELAY_ANNOTATION, EMULATED
-from kumulus.model.nodes import node_manifest
-from kumulus.stackfile.expand import pools as pools_of
-from kumulus.stackfile.model import ClusterSpec
-from tests.integration.conftest import JOBS, LEASES, NODES, PODS, Plane, Pools, plane_at
+from tests.integration.conftest import JOBS, NODES, PODS, Plane, Pools
 from tests.support.api import MERGE_PATCH, Object
 from tests.support.ends_of_pods import Place
 
 pytestmark = [pytest.mark.integration, pytest.mark.every_version]
 GATE = "example.com/open"
-EVENTS = f"{PODS.removesuffix('pods')}events"
-GROUP = {
-    "name": "a",
-    "placement": [{"availabilityZone": "z", "replicas": 1}],
-    "nodeTemplate": {"taints": [], "capacity": {"cpu": "8", "memory": "9Gi", "pods": "110"}},
-}
 
 
 @pytest.fixture
@@ -310,64 +296,6 @@ def test_ephemeral_containers_run_and_a_new_image_restarts(plane: Plane) -> None
     found = seen(plane, "w", observed)
     assert (container(found)["image"], container(found)["restartCount"]) == ("other", 1)
     assert found["status"]["ephemeralContainerStatuses"] == [status]
-
-
-def waiting(pod: Object) -> list[str]:
-    """Why its containers wait; nothing of one that does not."""
-    states = [each["state"] for each in pod["status"].get("containerStatuses", ())]
-    return [each.get("waiting", {}).get("reason", "") for each in states]
-
-
-def backs_off(pods: Mapping[str, Object]) -> bool:
-    """Whether all of their containers wait for their images again."""
-    return bool(pods) and all(waiting(each) == ["ImagePullBackOff"] for each in pods.values())
-
-
-def test_a_pod_waits_for_an_image_that_is_missing_until_it_has_another(plane: Plane, tmp_path: Path) -> None:
-    options = {"stageObjects": True, "events": "kubelet"}
-    with plane_at(tmp_path, plane.wanted.kubernetes_version, **options) as other:
-        (pool,) = pools_of(ClusterSpec.checked({"nodeGroups": [GROUP]}), "test")
-        node = other.api.create(NODES, node_manifest(pool, 0, "2026-01-01T00:00:00Z", "test"))
-        # KWOK leaves a pod alone that is bound before it has the node's lease.
-        other.api.until(LEASES, lambda found: any(each["spec"].get("holderIdentity") for each in found.values()))
-        for stage in pod_stages("missing", PodEffects("imagePull", images=("gone:*",)), (), "2026-01-01T00:00:00Z"):
-            other.api.create(STAGES, stage)
-        init = [{"name": "first", "image": "busybox", "command": ["true"]}]
-        # It learns of new stages a moment later, of each by itself; a pod that came before it did is left as it is.
-        for number in range(20):
-            first = pod(f"first-{number}", policy="Always", container={"image": "gone:1"})
-            other.api.create(PODS, first)
-            with suppress(AssertionError):
-                of_it = f"metadata.name=first-{number}"
-                other.api.until(PODS, backs_off, timeout=5, fieldSelector=of_it)
-                break
-        body = pod("w", policy="Always", container={"image": "gone:1"}, initContainers=init)
-        body["spec"]["containers"].append({"name": "side", "image": "busybox"})
-        other.api.create(PODS, body)
-        waits = seen(other, "w", lambda found: waiting(found) == ["ErrImagePull", "ContainerCreating"])
-        assert (waits["status"]["phase"], observed(waits)) == ("Pending", True)
-        again = seen(other, "w", lambda found: waiting(found) == ["ImagePullBackOff", "ContainerCreating"])
-        assert again["status"]["conditions"] == waits["status"]["conditions"]
-        assert {kind: each["status"] for kind, each in conditions(waits).items()} == {
-            "PodReadyToStartContainers": "True",
-            "Initialized": "True",
-            "ContainersReady": "False",
-            "Ready": "False",
-            "PodScheduled": "True",
-        }
-        image = {"spec": {"containers": [{"name": "main", "image": "here:1"}]}}
-        other.api.request("PATCH", f"{PODS}/w", image, "application/strategic-merge-patch+json")
-        runs = seen(other, "w", lambda found: found["status"]["phase"] == "Running" and observed(found))
-        assert runs["metadata"]["generation"] == 2
-        assert conditions(runs)["Ready"]["status"] == "True"
-        assert runs["status"]["podIPs"] == waits["status"]["podIPs"]
-        other.api.delete(f"{PODS}/w")
-        told = other.api.until(
-            EVENTS,
-            lambda found: {each["reason"] for each in found.values()} == {"Pulled", "Created", "Started", "Killing"},
-            fieldSelector="source=kubelet,involvedObject.name=w",
-        )
-        assert {each["source"]["host"] for each in told.values()} == {node["metadata"]["name"]}
 
 
 def test_a_node_lets_pods_have_what_is_advertised_and_declares_its_features(plane: Plane, node: str) -> None:

@@ -4,6 +4,7 @@ The size is the one at the cluster's creation: a fleet that grows in place keeps
 Where it is not known, as for a cluster that a program declares by itself, they are those that fit most clusters.
 """
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,8 +24,9 @@ _API_SERVER_GARBAGE_COLLECTION = {"GOGC": "400", "GOMEMLIMIT": str(int(machine.m
 _KEEPING_ALL = ("kwok-controller", "kube-controller-manager")
 _MOST_OF_A_CONTROLLER, _KEPT_OF_A_NODE = machine.memory_bytes() // 12, 32_000
 # The components of a small cluster keep little compared to what they allocate at their start, and collecting more often
-# costs the API server half a second of CPU at its start (docs/scale.md).
-_OF_SMALL = {"GOGC": "50"}
+# costs the API server half a second of CPU at its start (docs/scale.md). Whoever has the memory and wants the CPU sets
+# Go's own variable.
+_OF_SMALL, _VARIABLE = "50", "GOGC"
 # Renewals at once. Nothing waits for leases: with more, the API server would only create nodes more slowly.
 _RENEWALS, _RENEWALS_OF_MANY = 8, 4
 # kwok-controller begins each watch of the leases with all of them (sigs.k8s.io/kwok v0.8.0, pkg/utils/informer/event.go
@@ -47,7 +49,8 @@ def environment(component: str, nodes: int | None) -> dict[str, str]:
         return found
     if component in _KEEPING_ALL:
         found = {**found, "GOMEMLIMIT": str(max(_MOST_OF_A_CONTROLLER, nodes * _KEPT_OF_A_NODE))}
-    return {**found, **_OF_SMALL} if nodes <= SMALL_FLEET else found
+    own = os.environ.get(_VARIABLE, "")
+    return {**found, _VARIABLE: own if own.isdecimal() else _OF_SMALL} if nodes <= SMALL_FLEET else found
 
 
 def heartbeat_factor(options: Mapping[str, Any], nodes: int | None) -> float | None:

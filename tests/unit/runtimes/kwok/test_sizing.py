@@ -39,11 +39,23 @@ def variables(nodes: int | None) -> dict[str, dict[str, str]]:
 @pytest.mark.parametrize(
     ("nodes", "most", "others"), [(0, "50", "50"), (500, "50", "50"), (501, "400", "200"), (None, "400", "200")]
 )
-def test_a_small_fleet_collects_garbage_sooner(nodes: int | None, most: str, others: str) -> None:
+def test_a_small_fleet_collects_garbage_sooner(
+    monkeypatch: pytest.MonkeyPatch, nodes: int | None, most: str, others: str
+) -> None:
+    monkeypatch.delenv("GOGC")
     found = variables(nodes)
     assert found.pop("kube-apiserver") == {"GOGC": most, "GOMEMLIMIT": str(machine.memory_bytes() // 5)}
     assert len(found) == 4
     assert {each["GOGC"] for each in found.values()} == {others}
+
+
+@pytest.mark.parametrize(("own", "small"), [("300", "300"), ("off", "50"), ("", "50")])
+def test_a_small_fleet_takes_the_users_own_rate_of_collection_if_it_is_a_number(
+    monkeypatch: pytest.MonkeyPatch, own: str, small: str
+) -> None:
+    monkeypatch.setenv("GOGC", own)
+    assert {each["GOGC"] for each in variables(500).values()} == {small}
+    assert {each["GOGC"] for each in variables(501).values()} == {"400", "200"}
 
 
 @pytest.mark.parametrize(
