@@ -140,6 +140,13 @@ def test_a_mistake_in_a_mark_is_answered_with_the_message_and_the_tests_line(fol
     assert len(done.stdout.splitlines()) < 25, done.stdout
 
 
+def test_a_mark_for_the_other_fixture_is_no_silent_one(folder: Path) -> None:
+    done = run(folder, "import pytest\n\n@pytest.mark.kumulus(nodes=1)\ndef test_mine(kumulus):\n    pass\n")
+    assert "says what the cluster of the fixture `kumulus_cluster` is like: take that one" in done.stdout, done.stdout
+    assert "1 error" in done.stdout
+    assert standing(folder) == []
+
+
 def test_pyproject_says_what_the_cluster_is_like_and_an_option_names_another_file(folder: Path) -> None:
     (folder / "pytest.ini").unlink()
     written = folder / "pyproject.toml"

@@ -123,6 +123,14 @@ def _kumulus_shared(pytestconfig: pytest.Config) -> Iterator[_Shared]:
 @pytest.fixture
 def kumulus(_kumulus_shared: _Shared, request: pytest.FixtureRequest) -> Iterator[Cluster]:
     """An emulated cluster, one for the whole run, put back after each test to what it was at first."""
+    asked = [mark for mark in request.node.own_markers if mark.name == "kumulus"]
+    if asked and "kumulus_cluster" not in request.fixturenames:
+        from kumulus.testing import ClusterError
+
+        raise ClusterError(
+            "the mark kumulus(…) says what the cluster of the fixture `kumulus_cluster` is like: take that one, or "
+            "say in pytest.ini what the cluster of all tests is like (kumulus_nodes)"
+        )
     yield _kumulus_shared.started()
     _kumulus_shared.after(failed=request.node.stash.get(_FAILED, False))
 
