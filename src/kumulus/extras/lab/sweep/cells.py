@@ -14,7 +14,7 @@ from kumulus.extras.lab.file.load import references
 from kumulus.extras.lab.file.model import ExperimentSpec
 from kumulus.extras.lab.policies import load
 from kumulus.extras.lab.sweep.file import SEED, Sweep, content, group_of, label, words
-from kumulus.extras.lab.sweep.places import CLUSTER, Place, check, put
+from kumulus.extras.lab.sweep.places import CLUSTER, MatrixPlace, check, put
 from kumulus.host import pulumi_project
 from kumulus.host.version import VERSION
 from kumulus.kube.safe_yaml import MOST_BYTES
@@ -100,7 +100,7 @@ def cells_of(sweep: Sweep, base: Path) -> list[Cell]:
     checked: set[str] = set()
     for wanted in sweep.combinations():
         own_raw, own_stack = copy.deepcopy(dict(raw)), copy.deepcopy(dict(stack))
-        places: dict[str, Place] = {}
+        places: dict[str, MatrixPlace] = {}
         for axis, value in wanted.items():
             if axis.startswith(_STACK):
                 path = axis.removeprefix(_STACK).split(".")

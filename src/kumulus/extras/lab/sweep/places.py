@@ -14,7 +14,7 @@ _SHOWN = 5
 
 
 @dataclass(frozen=True)
-class Place:
+class MatrixPlace:
     """Where a value of the matrix went.
 
     Args:
@@ -31,7 +31,7 @@ class Place:
         return path == made or path.startswith((f"{made}.", f"{made}["))
 
 
-def put(node: Any, path: list[str], value: Any, axis: str, source: str) -> Place:
+def put(node: Any, path: list[str], value: Any, axis: str, source: str) -> MatrixPlace:
     """Put a value at a path, creating mappings on the way; items of lists have to exist."""
     whole: list[str | int] = []
     there = 0
@@ -62,10 +62,12 @@ def put(node: Any, path: list[str], value: Any, axis: str, source: str) -> Place
         else:
             message = f"{'.'.join(path[:index])} is {shown(node)}, which has no fields"
             raise SpecError([Problem(f"matrix.{axis}", message, "write another path")], source)
-    return Place(tuple(whole), there)
+    return MatrixPlace(tuple(whole), there)
 
 
-def check(stack: Mapping[str, Any], directory: Path, source: str, places: Mapping[str, Place], of_sweep: str) -> None:
+def check(
+    stack: Mapping[str, Any], directory: Path, source: str, places: Mapping[str, MatrixPlace], of_sweep: str
+) -> None:
     """Check the stack of a cell; what a value of the matrix does wrong is a problem of the sweep's file."""
     try:
         load_stack(dict(stack), "sweep", directory, source=source)
@@ -81,7 +83,7 @@ def check(stack: Mapping[str, Any], directory: Path, source: str, places: Mappin
         raise SpecError(found, of_sweep) from None
 
 
-def _of_matrix(found: Problem, axis: str, place: Place, root: Any) -> Problem:
+def _of_matrix(found: Problem, axis: str, place: MatrixPlace, root: Any) -> Problem:
     """A problem of a value of the matrix; where its key belongs further down, it names that path."""
     path = f"matrix.{axis}"
     if found.path != path_text(place.whole):
