@@ -111,9 +111,9 @@ def _run(name: str, command: Command, arguments: Sequence[str], extra: Extra | N
         return 1
 
 
-def _meant(parser: ArgumentParser, given: Sequence[str], further: Sequence[str]) -> str:
+def _meant(parser: ArgumentParser, line: Sequence[str], further: Sequence[str]) -> str:
     """What to write if a word is one too many, and may be the name of a stack, which `up` takes so."""
-    for word in given:
+    for word in line:
         parser = subcommands(parser).get(word, parser)
     one = len(further) == 1 and not further[0].startswith("-")
     takes = any("-s" in each.option_strings and each.dest == "stack" for each in arguments(parser))

@@ -130,7 +130,8 @@ def ask(found: which.Which, wanted: Probe, capture: Path | None, *, changes: boo
     def say(line: str) -> None:
         print(line, file=sys.stderr)
 
-    own = stack_file.prices(found.stack)
+    here = project.found()
+    own = stack_file.prices(found.stack) if here and here.stack_file(found.stack).exists() else None
     try:
         prices = with_own(own) if own else None
     except SpecError as error:
