@@ -7,10 +7,11 @@ import importlib
 import io
 import os
 import sys
+from argparse import ArgumentParser
 from collections.abc import Sequence
 
 from kumulus.cli.errors import UserError, os_message
-from kumulus.cli.registry import COMMANDS, GROUPS, Command, offered, parser_of, subcommands
+from kumulus.cli.registry import COMMANDS, GROUPS, Command, arguments, offered, parser_of, subcommands
 from kumulus.host import installation
 from kumulus.host.extras import BrokenExtra, Extra
 from kumulus.model.words import listed
@@ -100,7 +101,7 @@ def _run(name: str, command: Command, arguments: Sequence[str], extra: Extra | N
         module, parser = parser_of(name, command)
         parsed, further = parser.parse_known_args(arguments)
         if further and not command.passes_on:
-            parser.error(f"unrecognized arguments: {' '.join(further)}")
+            parser.error(f"unrecognized arguments: {' '.join(further)}{_meant(parser, arguments, further)}")
         parsed.passed_on = further
         if extra is not None and not command.core_only:
             _require(name, extra)
@@ -108,6 +109,15 @@ def _run(name: str, command: Command, arguments: Sequence[str], extra: Extra | N
     except (UserError, ToolchainError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+
+
+def _meant(parser: ArgumentParser, line: Sequence[str], further: Sequence[str]) -> str:
+    """What to write if a word is one too many, and may be the name of a stack, which `up` takes so."""
+    for word in line:
+        parser = subcommands(parser).get(word, parser)
+    one = len(further) == 1 and not further[0].startswith("-")
+    takes = any("-s" in each.option_strings and each.dest == "stack" for each in arguments(parser))
+    return f"; if it is a stack, write -s {further[0]}" if takes and one else ""
 
 
 def _say_no_more() -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, ModelWrapValidatorHandler, create_model, model_validator
 
-from kumulus.model.checks import matching
-from kumulus.model.errors import Problem, Where
+from kumulus.model.checks import problem
+from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.fields import Section, checked, short_label
 from kumulus.model.fields.validation import validated, with_rules
 from kumulus.model.names import CLUSTER_NAME_LENGTH
@@ -57,7 +57,21 @@ else:
     # A type checker would need the literal names here, which only the registry has.
     Runtime = Literal[registry.NAMES]
 VERSION = re.compile(r"v?([0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?)")
-_version_problems = matching(VERSION, "a whole Kubernetes version", 'write all of it in quotes: "1.35.4"')
+
+
+def _version_problems(where: Where, raw: object) -> list[Problem]:
+    if isinstance(raw, str) and VERSION.fullmatch(raw):
+        return []
+    # Imported only for a mistake: whoever starts the plugin does not wait for it.
+    from kumulus.toolchain import pins
+
+    known = pins.load()
+    offered = (known.default_kubernetes, *known.other_kubernetes)
+    minor = str(raw).strip().removeprefix("v")
+    near = next((each for each in offered if each.startswith(f"{minor}.")), known.default_kubernetes)
+    message = f"is {shown(raw)}, not a whole Kubernetes version"
+    return [problem(where, message, f'write all of it in quotes: "{near}"')]
+
 
 Version = Annotated[str, checked(_version_problems, lambda raw: f"v{raw.removeprefix('v')}", form="kubernetesVersion")]
 

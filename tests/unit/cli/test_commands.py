@@ -172,6 +172,19 @@ def test_an_unknown_option_is_refused(checkout: Checkout) -> None:
     assert "unrecognized arguments: --jsn" in result.stderr
 
 
+@pytest.mark.parametrize("words", [["price"], ["topology"], ["experiment", "list"]])
+def test_a_word_that_may_be_a_stack_is_answered_with_how_to_name_it(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main([*words, "quickstart"])
+    said = "error: unrecognized arguments: quickstart; if it is a stack, write -s quickstart\n"
+    assert capsys.readouterr().err.startswith(said)
+    with pytest.raises(SystemExit):
+        main([*words, "--quick"])
+    assert "if it is a stack" not in capsys.readouterr().err
+
+
 def test_doctor_names_what_is_missing_and_how_to_get_it(checkout: Checkout) -> None:
     result = checkout.run("doctor")
     assert (result.returncode, result.stderr) == (1, "")

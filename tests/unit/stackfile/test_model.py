@@ -96,6 +96,8 @@ def test_a_kind_configuration_is_a_mapping_or_a_text_of_one() -> None:
         ({"runtime": "docker"}, "runtime", "one of kwok, kind, existing"),
         ({"kubernetesVersion": 1.35}, "kubernetesVersion", '"1.35.4"'),
         ({"kubernetesVersion": "1.35"}, "kubernetesVersion", "not a whole Kubernetes version"),
+        ({"kubernetesVersion": "v1.37"}, "kubernetesVersion", 'write all of it in quotes: "1.37.2"'),
+        ({"kubernetesVersion": 1.36}, "kubernetesVersion", 'write all of it in quotes: "1.36.3"'),
         ({"kubernetesVersion": "v1.35.4\n"}, "kubernetesVersion", "not a whole Kubernetes version"),
         ({"kindConfig": ""}, "kindConfig", "write runtime: kind"),
         ({"kind": {"wait": "5m"}}, "kind", "write runtime: kind"),

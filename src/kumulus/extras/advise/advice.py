@@ -61,6 +61,8 @@ class Advice:
     """How many pods find no node in the files' order, rather than the largest first."""
     uncounted: tuple[str, ...] = ()
     """Objects with pods that are not in it, as it is not known how many they are."""
+    at_once: bool = False
+    """Whether pods that come one after the other are taken as there at once."""
 
     @property
     def hourly(self) -> float:
@@ -102,6 +104,7 @@ def advise(demand: WorkloadDemand, offers: MachineOffers, *, most_types: int = 1
         order,
         sum(place(found, nodes, as_written.shapes).pending),
         demand.uncounted,
+        demand.later,
     )
 
 
@@ -248,6 +251,8 @@ def lines(advice: Advice) -> Iterator[str]:
     yield f"# lower bound  ${advice.bound:,.2f}/h: no fleet of these types costs less"
     yield f"# gap          {advice.gap:.1%}".replace("%", " %")
     yield f"# packed as tightly as the solver knows: ${advice.packed:,.2f}/h"
+    if advice.at_once:
+        yield "# for all pods at once, also those that come when others have ended: at any one time, fewer may do"
     if advice.in_file_order:
         first = _FIRST[advice.order]
         yield f"# {first} are placed first; in the files' order {advice.in_file_order:,} would find no node"

@@ -60,6 +60,8 @@ class WorkloadDemand:
     """The pods again, with all their rules, including those that are left to the scheduler."""
     uncounted: tuple[str, ...] = ()
     """Objects with pods that are not in it, as it is not known how many they are."""
+    later: bool = False
+    """Whether some pods come later than others."""
 
     @property
     def pods(self) -> int:

@@ -35,6 +35,8 @@ class Workloads:
     """Specs of the pods of DaemonSets."""
     uncounted: tuple[str, ...] = ()
     """Objects with pods of which it is not known how many, by kind and name."""
+    later: bool = False
+    """Whether some pods come later than others, as those of a trace do."""
 
     def plus(self, other: Workloads) -> Workloads:
         """The pods of both."""
@@ -42,6 +44,7 @@ class Workloads:
             (*self.pods, *other.pods),
             (*self.daemons, *other.daemons),
             tuple(dict.fromkeys((*self.uncounted, *other.uncounted))),
+            self.later or other.later,
         )
 
 
@@ -129,7 +132,7 @@ def _of_experiment(path: Path) -> Workloads:
         raise Unadvisable(f"{path}: affinity: {error}") from None
     except LabError as error:
         raise LabError(f"{path}: {error}") from None
-    found = Workloads()
+    found = Workloads(later=any(job.at > 0 for job in plan.jobs))
     for job in plan.jobs:
         found = found.plus(of_objects(job.objects, job.workload))
     return found

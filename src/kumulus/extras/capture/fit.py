@@ -21,7 +21,7 @@ from kumulus.extras.capture.raising import raised_quotas
 from kumulus.kube.objects import NODES
 from kumulus.model.pools import GROUP_LABEL, INSTANCE_TYPE_LABEL
 from kumulus.model.words import counted
-from kumulus.nodes.catalog import prices
+from kumulus.nodes.catalog.prices import Prices, catalog
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -59,6 +59,8 @@ class FitAnswer:
     """The changes that were tried and do not suffice."""
     untolerated: Counter[str] = field(default_factory=Counter)
     """If the scheduler refuses nodes for their taints: those that the pods do not tolerate, with how many have each."""
+    prices: Prices = field(default_factory=catalog, repr=False)
+    """What further nodes cost."""
 
 
 async def fit(
@@ -68,6 +70,7 @@ async def fit(
     *,
     clone: bool = True,
     changes: bool = True,
+    prices: Prices | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> FitAnswer:
     """Ask the scheduler of a clone.
@@ -76,6 +79,7 @@ async def fit(
         capture: the directory of the capture that it has to be the clone of; None for any.
         clone: whether it has to be one; a cluster that the caller has made for itself need not.
         changes: whether to look for changes that would make all fit.
+        prices: what further nodes cost; None for the catalog's.
         say: takes what was put back of earlier runs, a line for each.
 
     Raises:
@@ -89,7 +93,8 @@ async def fit(
         groups = {str(node["metadata"]["name"]): _group(node) for node in nodes}
         await dry.namespace(probe.namespace)
         priority = await dry.priority_class(probe)
-        answer = FitAnswer(await dry.pods(probe, probe.count, priority, keep=True))
+        verdict = await dry.pods(probe, probe.count, priority, keep=True)
+        answer = FitAnswer(verdict, prices=prices or catalog())
         # Waiting pods would take the room on which the next ones are tried.
         await dry.drop_waiting()
         for node, number in answer.verdict.on.items():
@@ -173,7 +178,7 @@ async def _nodes(
         added = await dry.nodes(like, needed)
         verdict = await dry.pods(probe, left, priority, among=there + needed)
         await dry.drop(added)
-        what = f"{first}{counted(needed, 'more node')} like those of {name}{_cost(like, needed)}"
+        what = f"{first}{counted(needed, 'more node')} like those of {name}{cost(like, needed, answer.prices)}"
         if verdict.all_fit:
             answer.changes.append(FitChange(what, needed))
         else:
@@ -192,12 +197,12 @@ async def _fewest(dry: Dry, probe: Probe, priority: str, like: dict[str, Any], m
     return low
 
 
-def _cost(node: Mapping[str, Any], count: int) -> str:
-    """What so many nodes like one cost by the catalog; empty for a node of no instance type."""
+def cost(node: Mapping[str, Any], count: int, prices: Prices) -> str:
+    """What so many nodes like one cost; empty for a node of no instance type."""
     labels = node["metadata"].get("labels") or {}
     if INSTANCE_TYPE_LABEL not in labels:
         return ""
-    price = prices.catalog().of_node(labels)
+    price = prices.of_node(labels)
     return f" (+${count * price.hourly:,.2f}/h)" if price else " (price not known)"
 
 

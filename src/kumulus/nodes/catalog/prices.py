@@ -197,7 +197,7 @@ class Cost:
         return self.hourly * HOURS_A_MONTH
 
     def to_plain(self) -> dict[str, Any]:
-        """JSON-able; amounts in US dollars, rounded to a ten-thousandth."""
+        """JSON-able; amounts in US dollars, rounded to a ten-thousandth, None where nodes have no price at all."""
         amounts = {
             "hourly": self.hourly,
             "monthly": self.monthly,
@@ -205,7 +205,8 @@ class Cost:
             "allOnDemandHourly": self.all_on_demand,
             "allSpotHourly": self.all_spot,
         }
-        rounded = {name: None if each is None else round(each, 4) for name, each in amounts.items()}
+        known = self.priced or not self.nodes
+        rounded = {name: round(each, 4) if known and each is not None else None for name, each in amounts.items()}
         return {"nodes": self.nodes, "nodesWithoutPrice": self.unpriced, **rounded}
 
     def _add(self, labels: Mapping[str, str], count: int, prices: Prices) -> None:

@@ -226,6 +226,8 @@ def test_the_answer_is_the_node_groups_of_a_stack_file() -> None:
     assert spec.nodeGroups[0].nodeTemplate.taints == ()
     text = "\n".join(lines(replace(advice, uncounted=("CronJob nightly",))))
     assert "# not counted, as it is not known how many pods they have: CronJob nightly" in text
+    assert "# for all pods at once" not in text
+    assert "# for all pods at once, also those that come when" in "\n".join(lines(replace(advice, at_once=True)))
     assert "# 7 pods on 7 nodes of 1 type" in text
     assert "# price        $0.94/h" in text
     assert "&id" not in text

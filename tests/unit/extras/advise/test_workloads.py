@@ -108,6 +108,16 @@ def test_an_experiments_pods_are_those_that_its_run_creates(tmp_path: Path) -> N
     assert found.shapes[0].spec == {"nodeSelector": {"nvidia.com/gpu.product": "X"}}
 
 
+@pytest.mark.parametrize(("second", "later"), [(0, False), (60, True)])
+def test_that_pods_come_one_after_the_other_is_known(tmp_path: Path, second: int, later: bool) -> None:
+    (tmp_path / "t.csv").write_text(f"arrival,cpu\n0,1\n{second},1\n")
+    file = tmp_path / "experiment.yaml"
+    trace = "{file: t.csv, columns: {arrival: arrival, cpu: cpu}}"
+    file.write_text(f"name: e\nworkloads: [{{name: w, arrival: {{trace: {trace}}}}}]")
+    assert of_files([file]).later is later
+    assert of_objects([]).plus(of_files([file])).later is later
+
+
 def test_a_trace_that_asks_for_a_share_of_the_fleet_is_no_workload_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("arrival,cpu,gpus\n0,1,8\n0,1,0\n")
     trace = "{file: t.csv, stay: true, inflate: 1.3, columns: {cpu: cpu, gpus: gpus}}"

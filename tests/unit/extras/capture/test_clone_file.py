@@ -12,7 +12,9 @@ from kumulus.cli.errors import UserError
 from kumulus.extras.capture import writing
 from kumulus.extras.capture.commands import clone, clone_file
 from kumulus.extras.capture.commands.catching_up import moved, named_as_before, nodes, without
+from kumulus.extras.capture.fit import cost
 from kumulus.kube import safe_yaml
+from kumulus.nodes.catalog.prices import catalog, with_own
 from kumulus.stackfile import nodes_file
 
 CAPTURE = """config:
@@ -153,3 +155,18 @@ def test_nodes_that_change_their_group_are_away_in_between() -> None:
     assert [(each["name"], each["target"]["names"]) for each in left["faults"]] == [("not-ready", ["n2"])]
     assert config == yaml.safe_load(text)["config"], "what is given is left as it is"
     assert "faults" not in without(config, {"n1", "n2", "n3"})["kumulus:cluster"]
+
+
+def test_a_clone_s_file_may_name_prices(tmp_path: Path) -> None:
+    file = tmp_path / "Pulumi.mine.yaml"
+    capture = "config:\n  kumulus:cluster:\n    nodeGroups: []\n"
+    file.write_text(capture + "  kumulus:prices: prices.yaml\n")
+    clone_file.require(file, [clone_file.config_of(capture)], tmp_path)
+
+
+def test_nodes_that_would_help_are_priced_as_the_stack_says(tmp_path: Path) -> None:
+    own = tmp_path / "prices.yaml"
+    own.write_text("regions: {r: {onDemand: {one: 2.5}}}\n")
+    labels = {"node.kubernetes.io/instance-type": "one", "topology.kubernetes.io/region": "r"}
+    assert cost({"metadata": {"labels": labels}}, 2, with_own(own)) == " (+$5.00/h)"
+    assert cost({"metadata": {"labels": labels}}, 2, catalog()) == " (price not known)"

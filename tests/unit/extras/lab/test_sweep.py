@@ -85,6 +85,34 @@ def test_what_cannot_be_run_is_said_before_anything_is(
         cells_of(read(tmp_path, experiment=experiment, matrix=matrix), tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("axis", "values", "said"),
+    [
+        ("stack.nodeGroups.t4.replicas", [20], "is not a known key; write stack.nodeGroups.t4.placement.0.replicas"),
+        ("stack.nodeGroups.t4.placement.0.replica", [20], "is not a known key; write replicas"),
+        ("stack.nodeGroups.t4.placement.0.replicas", [20, -1], "is -1, less than 0; write a number"),
+        ("stack.nodegroups.t4.replicas", [20], "nodegroups is not a known key; write nodeGroups"),
+        ("stack.kwok.heartbeatFacto", [3], "is not a known key; write heartbeatFactor"),
+        ("stack.nodeGroups.h.placement", [1], '"h" is none of the 1 items there; write t4'),
+    ],
+)
+def test_a_path_into_the_stack_is_checked_beforehand_and_reported_in_the_sweep_s_file(
+    tmp_path: Path, axis: str, values: list[int], said: str
+) -> None:
+    with pytest.raises(SpecError) as raised:
+        cells_of(read(tmp_path, matrix={axis: values}), tmp_path)
+    assert raised.value.source == str(tmp_path / "sweep.yaml")
+    assert str(raised.value).splitlines()[1].startswith(f"  matrix.{axis}: {said}")
+
+
+def test_a_mistake_in_the_stack_s_own_file_is_reported_there(tmp_path: Path) -> None:
+    file = read(tmp_path, matrix={"stack.nodeGroups.t4.placement.0.replicas": [9]})
+    (tmp_path / "s.yaml").write_text((tmp_path / "s.yaml").read_text().replace("capacity", "capacty"))
+    with pytest.raises(SpecError, match="capacty: is not a known key; write capacity") as raised:
+        cells_of(file, tmp_path)
+    assert raised.value.source == "s.yaml with stack.nodeGroups.t4.placement.0.replicas 9"
+
+
 def test_a_value_of_many_words_is_called_by_its_name(tmp_path: Path) -> None:
     soon, late = ({"nodePools": [{"name": "p", "spec": {"weight": weight}}]} for weight in (1, 2))
     named = [{"name": "soon", "value": soon}, {"name": "late", "value": late}]
@@ -148,10 +176,11 @@ def test_an_experiment_with_mistakes_is_refused_whatever_varies(tmp_path: Path, 
 
 
 def test_keys_of_a_stack_need_not_be_texts(tmp_path: Path) -> None:
-    """Whether they may be others is checked where the stack is."""
-    written = {"labels": {1: "a", "b": "c"}}
-    cells = cells_of(read(tmp_path, matrix={"stack.nodeGroups.t4.nodeTemplate.metadata": [written]}), tmp_path)
-    assert [cell.stack["kumulus:cluster"]["nodeGroups"][0]["nodeTemplate"]["metadata"] for cell in cells] == [written]
+    addon = {"name": "a", "chart": "oci://example.com/a", "version": "1.0.0", "valuesObject": {1: "a", "b": "c"}}
+    (cell,) = cells_of(read(tmp_path, matrix={"stack.clusterAddons": [[addon]]}), tmp_path)
+    assert cell.stack["kumulus:cluster"]["clusterAddons"] == [addon]
+    with pytest.raises(SpecError, match="has the key 1, which is no text"):
+        cells_of(read(tmp_path, matrix={"stack.nodeGroups.t4.nodeTemplate.metadata": [{"labels": {1: "a"}}]}), tmp_path)
 
 
 def test_a_cell_is_another_when_a_file_that_it_names_is_another(tmp_path: Path) -> None:

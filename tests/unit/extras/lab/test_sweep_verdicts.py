@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kumulus.cli.main import main
+from kumulus.extras.lab.file.measures import MEANINGS
 from kumulus.extras.lab.sweep import page
 from kumulus.extras.lab.sweep.significance import difference, interval, needed
 from kumulus.extras.lab.sweep.store import CellResult
@@ -160,6 +161,17 @@ def test_a_group_of_which_no_run_came_to_its_end_is_on_the_page(tmp_path: Path) 
     ]
     page.write(sweep, found, results, 16, tmp_path / "p.html")
     assert "0 of 8 seeds" in (tmp_path / "p.html").read_text()
+
+
+@pytest.mark.parametrize(("live", "why"), [(True, ""), (False, ", each without a cluster")])
+def test_a_measure_that_the_file_asks_for_and_no_run_has_is_on_the_page(tmp_path: Path, live: bool, why: str) -> None:
+    asked = ["timeToSchedule.p50", MEASURE]
+    sweep = read(tmp_path, live=live, matrix={"policy": ["FGD", "BestFit"], "seed": "1-8"}, measures=asked)
+    found = page.tables(sweep, partial())
+    line = f"not measured in 16 of 16 runs{why}"
+    assert list(page.lines(sweep, found))[:2] == [f"timeToSchedule.p50: {line}", f"{MEASURE}: {MEANINGS[MEASURE]}"]
+    page.write(sweep, found, partial(), 16, tmp_path / "p.html")
+    assert f"<p>{line}</p>" in (tmp_path / "p.html").read_text()
 
 
 def test_a_seed_one_of_whose_repetitions_lacks_a_measure_is_left_out(tmp_path: Path) -> None:

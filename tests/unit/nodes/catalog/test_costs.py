@@ -86,7 +86,7 @@ def test_the_command_says_what_a_stack_costs_and_what_has_no_price(capsys: pytes
     assert f"  A price takes {TAKES}; your own:" in said
     assert main(["price", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["hourly"], found["nodesWithoutPrice"], found["byGroup"]["odd"]["hourly"]) == (1.0722, 3, 0.0)
+    assert (found["hourly"], found["nodesWithoutPrice"], found["byGroup"]["odd"]["hourly"]) == (1.0722, 3, None)
 
 
 @pytest.mark.usefixtures("folder")

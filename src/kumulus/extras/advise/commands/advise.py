@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -102,7 +103,7 @@ def _demand(args: argparse.Namespace) -> WorkloadDemand:
     pods = workloads.of_files(args.workloads)
     if args.pods_of:
         pods = pods.plus(asyncio.run(_live(which.chosen(args.pods_of, args.cluster).require_up())))
-    return demand.made(pods.pods, pods.daemons, pods.uncounted)
+    return replace(demand.made(pods.pods, pods.daemons, pods.uncounted), later=pods.later)
 
 
 async def _live(path: Path) -> Workloads:

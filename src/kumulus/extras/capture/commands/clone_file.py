@@ -10,7 +10,7 @@ from kumulus.cli import project
 from kumulus.cli.errors import UserError
 from kumulus.host import files, pulumi_project
 
-_CLUSTER, _NODES = "kumulus:cluster", "kumulus:nodes"
+_CLUSTER, _NODES, _PRICES = "kumulus:cluster", "kumulus:nodes", "kumulus:prices"
 
 
 def write(file: Path, text: str) -> None:
@@ -52,13 +52,13 @@ def read(file: Path) -> dict[str, Any]:
 
 
 def require(file: Path, known: Iterable[Mapping[str, Any]], capture: Path) -> None:
-    """Check that a stack's file is a clone's: as `write` wrote it.
+    """Check that a stack's file is a clone's: as `write` wrote it, but for prices, which no capture has.
 
     Args:
         known: the configurations that it may have.
     """
     # Not from the cache that other commands use: the file changes while a command runs.
-    there = read(file)
+    there = {key: each for key, each in read(file).items() if key != _PRICES}
     if not any(same(there, each) for each in known):
         raise UserError(
             f"{project.current().shown(file)} is another stack's, or has been changed since it was cloned from "

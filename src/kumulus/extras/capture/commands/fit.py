@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kumulus.cli import project, stack, which
+from kumulus.cli import project, stack, stack_file, which
 from kumulus.cli.errors import UserError
 from kumulus.extras.capture.commands import capture, catching_up, clone
 from kumulus.host import installation, interrupts
@@ -124,11 +124,19 @@ def plain(name: str, wanted: Probe, answer: FitAnswer) -> dict[str, object]:
 def ask(found: which.Which, wanted: Probe, capture: Path | None, *, changes: bool) -> FitAnswer:
     """The answer of a clone's scheduler; the rest as of :func:`kumulus.extras.capture.fit.fit`."""
     from kumulus.extras.capture.fit import fit
+    from kumulus.model.errors import SpecError
+    from kumulus.nodes.catalog.prices import with_own
 
     def say(line: str) -> None:
         print(line, file=sys.stderr)
 
-    return catching_up.ask(found, lambda client: fit(client, wanted, capture, changes=changes, say=say))
+    here = project.found()
+    own = stack_file.prices(found.stack) if here and here.stack_file(found.stack).exists() else None
+    try:
+        prices = with_own(own) if own else None
+    except SpecError as error:
+        raise UserError(str(error)) from None
+    return catching_up.ask(found, lambda client: fit(client, wanted, capture, changes=changes, prices=prices, say=say))
 
 
 def _wanted(args: argparse.Namespace) -> Probe:

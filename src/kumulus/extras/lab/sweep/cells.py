@@ -14,23 +14,21 @@ from kumulus.extras.lab.file.load import references
 from kumulus.extras.lab.file.model import ExperimentSpec
 from kumulus.extras.lab.policies import load
 from kumulus.extras.lab.sweep.file import SEED, Sweep, content, group_of, label, words
+from kumulus.extras.lab.sweep.places import CLUSTER, MatrixPlace, check, put
 from kumulus.host import pulumi_project
 from kumulus.host.version import VERSION
 from kumulus.kube.safe_yaml import MOST_BYTES
 from kumulus.model.errors import Problem, SpecError, shown
-from kumulus.model.names import nearest
 from kumulus.stackfile.location import large_file, read_text
 from kumulus.stackfile.nodes_file import MOST
 from kumulus.stackfile.yamltext import read_yaml
 
-_SHOWN = 5
 _STACK = "stack."
 _SCHEDULER = "scheduler"
 # Fields that have an effect only on a cluster.
-_OF_CLUSTERS = (_SCHEDULER, "autoscaler")
+_OFCLUSTERS = (_SCHEDULER, "autoscaler")
 # Fields that name the stack, which is read once for all runs.
 _OF_ALL = ("stack", "stackFile")
-_CLUSTER = "kumulus:cluster"
 # Fields that may name a policy's file.
 _POLICIES = ("policy", "whyPolicy")
 # Keys of a stack file that name another file, and the most bytes that it may have.
@@ -88,23 +86,32 @@ def cells_of(sweep: Sweep, base: Path) -> list[Cell]:
     _, text = read_text(str(named), directory, "stackFile", str(file))
     described = read_yaml(text, str(directory / named))
     stack = described.get("config") if isinstance(described, Mapping) else None
-    if not isinstance(stack, Mapping) or not isinstance(stack.get(_CLUSTER), Mapping):
-        raise LabError(f"{directory / named} has no {_CLUSTER}, which a sweep can vary\n  Write one")
+    if not isinstance(stack, Mapping) or not isinstance(stack.get(CLUSTER), Mapping):
+        raise LabError(f"{directory / named} has no {CLUSTER}, which a sweep can vary\n  Write one")
     if chosen := [axis for axis in sweep.matrix if axis in _OF_ALL]:
         message, remedy = f"has no effect: each run has the machines of {named}", "vary its fields: stack.nodeGroups.…"
-        raise SpecError([Problem(f"matrix.{axis}", message, remedy) for axis in chosen], str(file))
-    if not sweep.live and (idle := [axis for axis in sweep.matrix if axis.partition(".")[0] in _OF_CLUSTERS]):
+        raise SpecError([Problem(f"matrix.{axis}", message, remedy) for axis in chosen], sweep.source)
+    if not sweep.live and (idle := [axis for axis in sweep.matrix if axis.partition(".")[0] in _OFCLUSTERS]):
         remedy = "leave it out, or write live: true"
         raise SpecError(
-            [Problem(f"matrix.{axis}", "has no effect without a cluster", remedy) for axis in idle], str(file)
+            [Problem(f"matrix.{axis}", "has no effect without a cluster", remedy) for axis in idle], sweep.source
         )
     found, digests = [], _Digests(directory)
+    checked: set[str] = set()
     for wanted in sweep.combinations():
         own_raw, own_stack = copy.deepcopy(dict(raw)), copy.deepcopy(dict(stack))
+        places: dict[str, MatrixPlace] = {}
         for axis, value in wanted.items():
-            _put(own_raw, own_stack, axis, copy.deepcopy(content(value)), str(file))
+            if axis.startswith(_STACK):
+                path = axis.removeprefix(_STACK).split(".")
+                places[axis] = put(own_stack[CLUSTER], path, copy.deepcopy(content(value)), axis, sweep.source)
+            else:
+                _put(own_raw, axis, copy.deepcopy(content(value)), sweep.source)
         values = {axis: label(value) for axis, value in wanted.items()}
         source = f"{file} with {words(values)}"
+        if (stack_with := words({axis: values[axis] for axis in places})) not in checked:
+            checked.add(stack_with)
+            check(own_stack, directory, f"{named} with {stack_with}" if places else named, places, sweep.source)
         experiment = ExperimentSpec.checked(own_raw, source)
         if not sweep.live and not experiment.policy:
             remedy = "write policy: FGD, or live: true in the sweep file"
@@ -186,11 +193,9 @@ def _absolute(location: str, directory: Path) -> str:
     return location if "://" in location else str((directory / Path(location).expanduser()).absolute())
 
 
-def _put(raw: dict[str, Any], stack: dict[str, Any], axis: str, value: Any, source: str) -> None:
-    """Put a value of the matrix where it belongs."""
-    if axis.startswith(_STACK):
-        _at(stack[_CLUSTER], axis.removeprefix(_STACK).split("."), value, axis, source)
-    elif axis == "trace":
+def _put(raw: dict[str, Any], axis: str, value: Any, source: str) -> None:
+    """Put a value of the matrix where it belongs in the experiment."""
+    if axis == "trace":
         try:
             traced = [each for each in raw.get("workloads") or () if ((each.get("arrival") or {}).get("trace"))]
             for each in traced:
@@ -201,32 +206,4 @@ def _put(raw: dict[str, Any], stack: dict[str, Any], axis: str, value: Any, sour
             raise SpecError([Problem("matrix.trace", "has no effect: no workload has a trace", "leave it out")], source)
     else:
         path = [_SCHEDULER, "name"] if axis == _SCHEDULER and isinstance(value, str) else axis.split(".")
-        _at(raw, path, value, axis, source)
-
-
-def _at(node: Any, path: list[str], value: Any, axis: str, source: str) -> None:
-    """Put a value at a path, creating mappings on the way; items of lists have to exist."""
-    for index, part in enumerate(path):
-        last = index == len(path) - 1
-        if isinstance(node, list):
-            names = [str(each.get("name", "")) if isinstance(each, Mapping) else "" for each in node]
-            place = names.index(part) if part in names else int(part) if part.isdecimal() else len(node)
-            if place >= len(node):
-                known = [name for name in names if name]
-                near = nearest(part, known) or known[:_SHOWN] or [f"a number below {len(node)}"]
-                message = f"{shown(part)} is none of the {len(node)} items there"
-                raise SpecError([Problem(f"matrix.{axis}", message, f"write {' or '.join(near)}")], source)
-            if last:
-                node[place] = value
-            else:
-                node = node[place]
-        elif isinstance(node, dict):
-            if last:
-                node[part] = value
-            elif node.get(part) is None:
-                node[part] = node = {}
-            else:
-                node = node[part]
-        else:
-            message = f"{'.'.join(path[:index])} is {shown(node)}, which has no fields"
-            raise SpecError([Problem(f"matrix.{axis}", message, "write another path")], source)
+        put(raw, path, value, axis, source)

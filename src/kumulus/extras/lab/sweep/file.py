@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from kumulus.extras.lab.file.fields import Name, Needed
 from kumulus.extras.lab.file.measures import UNITS, instead
@@ -105,6 +105,13 @@ class Sweep(Section):
     )
     """The measures on the page (docs/experiments.md); all that were taken are among the results."""
 
+    _source: str = PrivateAttr(default="")
+
+    @property
+    def source(self) -> str:
+        """The file that it was read from, for messages."""
+        return self._source
+
     def shown(self) -> tuple[str, ...]:
         """The measures on the page."""
         return tuple(self.measures) or (_LIVE if self.live else _OFFLINE)
@@ -141,6 +148,7 @@ def load(file: Path) -> Sweep:
     """Read a sweep file."""
     _, text = read_text(str(file), Path(), "")
     sweep = validated(Sweep, read_yaml(text, str(file)), str(file))
+    sweep._source = str(file)
     wrong = []
     count = 1
     for values in sweep.matrix.values():

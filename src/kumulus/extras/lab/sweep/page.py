@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kumulus.extras.lab.file.amount import shown, signed
+from kumulus.extras.lab.file.amount import NOT_MEASURED, shown, signed
 from kumulus.extras.lab.file.measures import MEANINGS, UNITS, Unit
 from kumulus.extras.lab.report.change import document
 from kumulus.extras.lab.report.files import os_errors_explained
@@ -19,6 +19,8 @@ from kumulus.model.words import counted
 NAME = "sweep.html"
 # Of a share: policies differ by less than 1 %.
 _DECIMALS = 2
+# What the measures that a run without a cluster can have begin with.
+_WITHOUT_CLUSTER = ("pods.", "policy.")
 _Group = tuple[tuple[str, str], ...]
 _WITHOUT = "incomplete: no seed of it and of the baseline has this measure"
 _STYLE = """
@@ -64,7 +66,10 @@ class GroupRow:
 
 
 def tables(sweep: Sweep, results: Sequence[CellResult]) -> dict[str, list[GroupRow]]:
-    """Each measure of the page with a row for each group, the baseline first; measures without values are left out."""
+    """Each measure of the page with a row for each group, the baseline first.
+
+    Measures without values are left out, but for those that the file asks for.
+    """
     groups: dict[_Group, list[CellResult]] = {}
     for result in results:
         groups.setdefault(group_of(result.values), []).append(result)
@@ -72,7 +77,20 @@ def tables(sweep: Sweep, results: Sequence[CellResult]) -> dict[str, list[GroupR
     wanted = {axis: str(sweep.baseline.get(axis, first)) for axis, first in axes.items()}
     ordered = {key: groups[key] for key in sorted(groups, key=lambda key: dict(key) != wanted)}
     found = {measure: _rows(measure, ordered, wanted, sweep) for measure in sweep.shown()}
-    return {measure: rows for measure, rows in found.items() if any(row.values for row in rows)}
+    return {
+        measure: rows
+        for measure, rows in found.items()
+        if any(row.values for row in rows) or (rows and measure in sweep.measures)
+    }
+
+
+def _nowhere(measure: str, rows: Sequence[GroupRow], sweep: Sweep) -> str:
+    """What is said of a measure that no run has; empty for others."""
+    if any(row.values for row in rows):
+        return ""
+    runs = sum(row.missing for row in rows)
+    why = "" if sweep.live or measure.startswith(_WITHOUT_CLUSTER) else ", each without a cluster"
+    return f"{NOT_MEASURED} in {runs:,} of {counted(runs, 'run')}{why}"
 
 
 def _rows(
@@ -119,6 +137,9 @@ def too_few(sweep: Sweep) -> str:
 def lines(sweep: Sweep, found: Mapping[str, Sequence[GroupRow]]) -> Iterator[str]:
     """The tables, for the terminal."""
     for measure, rows in found.items():
+        if nowhere := _nowhere(measure, rows, sweep):
+            yield f"{measure}: {nowhere}"
+            continue
         yield f"{measure}: {MEANINGS[measure]}"
         width = max(len(row.name) for row in rows)
         for row in rows:
@@ -143,6 +164,9 @@ def write(
     parts.append(_method(_comparisons(sweep)))
     for measure, rows in found.items():
         meaning = html.escape(MEANINGS[measure])
+        if nowhere := _nowhere(measure, rows, sweep):
+            parts.append(f"<h2>{measure}</h2><p class=muted>{meaning}</p><p>{nowhere}</p>")
+            continue
         parts += [f"<h2>{measure}</h2><p class=muted>{meaning}</p>", _table(measure, rows, sweep)]
         parts.append(_picture(measure, rows))
     if failed:
