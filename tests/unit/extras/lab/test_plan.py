@@ -12,10 +12,11 @@ from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import LoadedExperiment, load
 from kumulus.extras.lab.file.model import ExperimentSpec
 from kumulus.extras.lab.plan.asked import asked_at_once, pods_planned, pods_typical
+from kumulus.extras.lab.plan.matching import selectors, unmatched
 from kumulus.extras.lab.plan.plan import RepetitionPlan, make
 from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL, UnknownPlace
 from kumulus.extras.lab.plan.scheduling import queues
-from kumulus.extras.lab.run.planning import selectors, too_much, unmatched
+from kumulus.extras.lab.run.planning import too_much
 from kumulus.extras.schedulers.manifests import expected_pods
 from kumulus.model.errors import SpecError
 from kumulus.model.quantity import parse
