@@ -25,7 +25,7 @@ from kumulus.model.errors import SpecError
 from kumulus.model.names import default_cluster_name
 from kumulus.runtimes.existing import KUBECONFIG_FILE
 from tests.support.reports import report
-from tests.unit.extras.watch.test_topology import CLUSTER, root, write
+from tests.unit.extras.watch.test_topology import CLUSTER, group, root, write
 
 __all__ = ["root"]
 ROOT = Path(__file__).resolve().parents[4]
@@ -298,14 +298,57 @@ def test_a_file_is_checked_for_what_a_run_on_the_stack_would_refuse(
         "    Write labels that a node has; gpuProduct is a value of productLabel",
     ]
     level = (
-        "  affinity: rack is no level of this cluster's topology; there are host, zone, region, or write a label's key"
+        "  workload a: affinity: rack is no level of this cluster's topology; there are host, zone, region, or write a "
+        "label's key"
     )
-    assert told("-s", "flat")[-1] == level
+    assert told("-s", "flat")[2:] == [rest[2], level, *rest[3:]]
     assert run("check", str(file)) == 0
     file.write_text(f"stack: dev{ON_RACKS}")
     assert told() == rest
     file.write_text(ON_RACKS.partition("timeline")[0].replace("HBM,", "HBM3,"))
     assert run("check", str(file), "-s", "dev") == 0
+
+
+MISTAKES = """
+name: many
+stack: flat
+workloads:
+- name: a
+  gang: true
+  gpuProduct: NVIDIA-H100
+  nodeSelector: {zone: use1}
+  affinity: {required: block, preferred: rack}
+  topology: {required: rack}
+- {name: b, gang: true, disruption: all}
+- {name: c, resourceClaims: milli}
+- {name: d, resourceClaims: milli}
+- {name: e, nodeSelector: {zone: use2}}
+scheduler: {name: coscheduling}
+"""
+
+
+def test_all_that_a_run_on_the_stack_would_refuse_is_said_at_once(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(root, {"nodeGroups": [group("h100", {"z1": 2}, instanceType="a3-highgpu-8g")]}, "flat")
+    (file := root / "many.yaml").write_text(MISTAKES)
+    assert run("check", str(file)) == 1
+    claims = "cannot be combined with scheduler: coscheduling, which allocates no claims here"
+    assert [line.partition(";")[0].strip() for line in capsys.readouterr().err.splitlines()] == [
+        f"error: {file}: on the stack flat",
+        "workload a: scheduler coscheduling takes no topology",
+        "workload a: affinity: block is no level of this cluster's topology",
+        "workload a: affinity: rack is no level of this cluster's topology",
+        "workload b: scheduler coscheduling takes no disruption",
+        f"workload c: resourceClaims: milli {claims}",
+        "Write scheduler: default or native or kube-scheduler",
+        f"workload d: resourceClaims: milli {claims}",
+        "Write scheduler: default or native or kube-scheduler",
+        "no node matches workload a: product NVIDIA-H100 is not there",
+        "no node matches workload a: zone=use1 is not there, as no node has the label zone",
+        "no node matches workload e: zone=use2 is not there, as no node has the label zone",
+        "Write labels that a node has",
+    ]
 
 
 def test_where_an_autoscaler_makes_nodes_only_the_levels_are_checked(

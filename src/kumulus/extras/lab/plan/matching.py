@@ -30,7 +30,7 @@ def selectors(jobs: Iterable[PlannedJob]) -> dict[str, set[Selector]]:
 
 
 def unmatched(wanted: Mapping[str, set[Selector]], nodes: Sequence[Labels], product_label: str) -> Iterator[str]:
-    """A line for each workload none of whose pods can go to any node, with what is there instead.
+    """For each workload none of whose pods can go to any node, a line for each label that is not there, with what is.
 
     Args:
         wanted: as of :func:`selectors`.
@@ -38,10 +38,13 @@ def unmatched(wanted: Mapping[str, set[Selector]], nodes: Sequence[Labels], prod
     for workload, asked in wanted.items():
         if asked and not any(selector <= labels.items() for selector in asked for labels in nodes):
             selector = min(asked, key=sorted)
-            yield f"no node matches workload {workload}: {_why(selector, nodes, product_label)}"
+            lines = [*_why(selector, nodes, product_label)]
+            both = " and ".join(f"{key}={value}" for key, value in sorted(selector))
+            for line in lines or [f"no node has {both} at once"]:
+                yield f"no node matches workload {workload}: {line}"
 
 
-def _why(selector: Selector, nodes: Sequence[Labels], product_label: str) -> str:
+def _why(selector: Selector, nodes: Sequence[Labels], product_label: str) -> Iterator[str]:
     for key, value in sorted(selector):
         there = sorted({labels[key] for labels in nodes if key in labels})
         if value in there:
@@ -50,15 +53,13 @@ def _why(selector: Selector, nodes: Sequence[Labels], product_label: str) -> str
         if there:
             near = suggest(value, there)
             meant = f"; did you mean {near}?" if near else ""
-            return f"{what}; there {'is' if len(there) == 1 else 'are'} {listed(there, _SHOWN)}{meant}"
-        other = _under(value, nodes) if key == product_label else None
-        if other is None:
-            return f"{what}, as no node has the label {key}"
-        label, values = other
-        there_is = f"{'is' if len(values) == 1 else 'are'} {listed(values, _SHOWN)}"
-        return f"{what}, as no node has the label {key}; with productLabel: {label} there {there_is}"
-    both = " and ".join(f"{key}={value}" for key, value in sorted(selector))
-    return f"no node has {both} at once"
+            yield f"{what}; there {'is' if len(there) == 1 else 'are'} {listed(there, _SHOWN)}{meant}"
+        elif (other := _under(value, nodes) if key == product_label else None) is None:
+            yield f"{what}, as no node has the label {key}"
+        else:
+            label, values = other
+            there_is = f"{'is' if len(values) == 1 else 'are'} {listed(values, _SHOWN)}"
+            yield f"{what}, as no node has the label {key}; with productLabel: {label} there {there_is}"
 
 
 def _under(value: str, nodes: Sequence[Labels]) -> tuple[str, list[str]] | None:

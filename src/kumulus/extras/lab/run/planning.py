@@ -12,12 +12,13 @@ from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.extender.ledger import machines_of
 from kumulus.extras.lab.file.load import LoadedExperiment
 from kumulus.extras.lab.file.model import ExperimentSpec
+from kumulus.extras.lab.file.workload import Workload
 from kumulus.extras.lab.plan.asked import asked_at_once
 from kumulus.extras.lab.plan.matching import REMEDY, selectors, unmatched
 from kumulus.extras.lab.plan.plan import RepetitionPlan, make
-from kumulus.extras.lab.plan.pods import Object, UnknownPlace
+from kumulus.extras.lab.plan.pods import Object, PlannedJob, UnknownPlace
 from kumulus.extras.lab.plan.replayed import on_nodes
-from kumulus.extras.lab.plan.scheduling import has_queue_objects, queues, waiting
+from kumulus.extras.lab.plan.scheduling import has_queue_objects, queues, unfit, waiting, without_unfit
 from kumulus.extras.schedulers import SchedulerError, registry
 from kumulus.extras.watch.live.node import PlaceLabels
 from kumulus.kube.messages import MessageCodec
@@ -51,8 +52,8 @@ async def planned(
     places = _places(pools)
     try:
         plan = make(loaded, places, await _queues(client, loaded, pools), await _gpus(loaded, measured), queue)
-    except UnknownPlace as error:
-        raise LabError(f"affinity: {error}") from None
+    except UnknownPlace:
+        raise LabError("\n".join(_unfit(loaded, places))) from None
     await _require_nodes(measured, pools, plan, loaded.experiment.productLabel)
     await check_claims(client, loaded.experiment, plan)
     if line := await _too_much(measured, plan):
@@ -77,20 +78,41 @@ def refused(loaded: LoadedExperiment, pools: Sequence[Pool], *, autoscaled: bool
             yield str(error)
         if event.resize is not None and event.resize.pool not in by_name:
             yield no_pool(event.resize.pool, by_name)
+    places, experiment = _places(pools), loaded.experiment
+    if unfitting := list(_unfit(loaded, places)):
+        yield from unfitting
+        loaded = _with(loaded, map(without_unfit, experiment.workloads))
+    wrong, jobs = _jobs(loaded, places, totals(pools).gpus)
+    yield from wrong
+    there = [
+        {HOSTNAME_LABEL: pool.node_name(number), **pool.labels, **pool.labels_of(number)}
+        for pool in pools
+        for number in range(pool.replicas)
+    ]
+    lines = [] if autoscaled else [*unmatched(selectors(jobs), there, experiment.productLabel)]
+    yield from [*lines, REMEDY] if lines else ()
+
+
+def _unfit(loaded: LoadedExperiment, places: Mapping[str, str]) -> Iterator[str]:
+    for each in loaded.experiment.workloads:
+        yield from unfit(loaded.experiment.scheduler.name, each, places)
+
+
+def _with(loaded: LoadedExperiment, workloads: Iterable[Workload]) -> LoadedExperiment:
+    return replace(loaded, experiment=loaded.experiment.model_copy(update={"workloads": [*workloads]}))
+
+
+def _jobs(loaded: LoadedExperiment, places: Mapping[str, str], gpus: int) -> tuple[list[str], list[PlannedJob]]:
+    """What is refused of the workloads, each by itself if not all can be planned; and the jobs of the others."""
+    workloads = loaded.experiment.workloads
     try:
-        plan = make(loaded, _places(pools), gpus=totals(pools).gpus)
-    except UnknownPlace as error:
-        yield f"affinity: {error}"
+        return [], [*make(loaded, places, gpus=gpus).jobs]
     except LabError as error:
-        yield str(error)
-    else:
-        there = [
-            {HOSTNAME_LABEL: pool.node_name(number), **pool.labels, **pool.labels_of(number)}
-            for pool in pools
-            for number in range(pool.replicas)
-        ]
-        lines = [] if autoscaled else [*unmatched(selectors(plan.jobs), there, loaded.experiment.productLabel)]
-        yield from [*lines, REMEDY] if lines else ()
+        if len(workloads) == 1:
+            return [str(error)], []
+        alone = [_jobs(_with(loaded, [each]), places, gpus) for each in workloads]
+        wrong = [line for lines, _ in alone for line in lines]
+        return wrong or [str(error)], [job for _, jobs in alone for job in jobs]
 
 
 def no_pool(name: str, pools: Iterable[str]) -> str:
