@@ -351,6 +351,20 @@ def test_all_that_a_run_on_the_stack_would_refuse_is_said_at_once(
     ]
 
 
+def test_more_than_the_stack_has_is_noted_and_is_no_mistake(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(root, CLUSTER)
+    work = "workloads: [{name: a, jobs: 85, workers: 12, requests: {nvidia.com/gpu: '8', cpu: '1'}}]\n"
+    (file := root / "many.yaml").write_text(f"name: many\nstack: dev\n{work}")
+    assert run("check", str(file)) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"{file}: many: 1 workload, 85 jobs; no mistakes",
+        "  note: the workload asks for 8,160 nvidia.com/gpu at once, the stack has 200: pods will wait",
+    ]
+    file.write_text(file.read_text().replace("85", "2"))
+    assert run("check", str(file)) == 0
+    assert capsys.readouterr().out == f"{file}: many: 1 workload, 2 jobs; no mistakes\n"
+
+
 def test_where_an_autoscaler_makes_nodes_only_the_levels_are_checked(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

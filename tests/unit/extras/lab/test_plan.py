@@ -453,7 +453,7 @@ def test_a_product_under_another_label_is_pointed_out() -> None:
 def test_more_than_the_cluster_has_is_said_of_the_scarcest_resource() -> None:
     asks = {"requests": {"cpu": "24", "memory": "100Gi", "nvidia.com/gpu": "8"}, "workers": 50}
     # What comes a minute later may find the others gone.
-    asked = asked_at_once(plan({**asks, "jobs": 2}, {**asks, "arrival": {"after": "1m"}}, {"jobs": 3}))
+    asked = asked_at_once(plan({**asks, "jobs": 2}, {**asks, "arrival": {"after": "1m"}}, {"jobs": 3}).jobs)
     there = {"cpu": parse("1000"), "memory": parse("20000Gi"), "nvidia.com/gpu": parse("800")}
     line = "note: the workload asks for 2,400 cpu at once, the cluster has 1,000: pods will wait"
     assert too_much(asked, {**there, "nvidia.com/gpu": parse("500")}) == line

@@ -63,34 +63,45 @@ async def planned(
     return plan, PlaceLabels.of([places, *PRESETS.values()])
 
 
-def refused(loaded: LoadedExperiment, pools: Sequence[Pool], *, autoscaled: bool) -> Iterator[str]:
-    """What a run would refuse on nodes of these pools, as far as that is known before there are any.
+def foreseen(loaded: LoadedExperiment, pools: Sequence[Pool], *, autoscaled: bool) -> tuple[list[str], str]:
+    """What a run would refuse on nodes of these pools, as far as that is known before there are any; and its note.
+
+    The note says if more is asked for at once than they have, as of :func:`too_much`.
 
     Args:
         autoscaled: whether there may be other nodes.
     """
-    by_name = {pool.name: pool for pool in pools}
-    for event in loaded.experiment.timeline if not autoscaled else ():
-        try:
-            if event.fault is not None:
-                resolved(event.fault, by_name, f"the timeline's fault {event.fault.name}")
-        except (SpecError, NoPools) as error:
-            yield str(error)
-        if event.resize is not None and event.resize.pool not in by_name:
-            yield no_pool(event.resize.pool, by_name)
+    wrong = [] if autoscaled else [*_of_timeline(loaded, {pool.name: pool for pool in pools})]
     places, experiment = _places(pools), loaded.experiment
     if unfitting := list(_unfit(loaded, places)):
-        yield from unfitting
+        wrong += unfitting
         loaded = _with(loaded, map(without_unfit, experiment.workloads))
-    wrong, jobs = _jobs(loaded, places, totals(pools).gpus)
-    yield from wrong
-    there = [
+    refused, jobs = _jobs(loaded, places, totals(pools).gpus)
+    wrong += refused
+    if autoscaled:
+        return wrong, ""
+    labels = [
         {HOSTNAME_LABEL: pool.node_name(number), **pool.labels, **pool.labels_of(number)}
         for pool in pools
         for number in range(pool.replicas)
     ]
-    lines = [] if autoscaled else [*unmatched(selectors(jobs), there, experiment.productLabel)]
-    yield from [*lines, REMEDY] if lines else ()
+    lines = list(unmatched(selectors(jobs), labels, experiment.productLabel))
+    there: dict[str, Quantity] = {}
+    for pool in pools:
+        for resource, amount in pool.allocatable.items():
+            there[resource] = there.get(resource, ZERO) + parse(amount) * pool.count
+    return [*wrong, *lines, *([REMEDY] if lines else ())], too_much(asked_at_once(jobs), there, "the stack has")
+
+
+def _of_timeline(loaded: LoadedExperiment, pools: Mapping[str, Pool]) -> Iterator[str]:
+    for event in loaded.experiment.timeline:
+        try:
+            if event.fault is not None:
+                resolved(event.fault, pools, f"the timeline's fault {event.fault.name}")
+        except (SpecError, NoPools) as error:
+            yield str(error)
+        if event.resize is not None and event.resize.pool not in pools:
+            yield no_pool(event.resize.pool, pools)
 
 
 def _unfit(loaded: LoadedExperiment, places: Mapping[str, str]) -> Iterator[str]:
@@ -155,7 +166,7 @@ async def _require_nodes(
 
 async def _too_much(measured: Sequence[Client], plan: RepetitionPlan) -> str:
     """As :func:`too_much`, for these clusters; with Karpenter, which makes nodes, nothing is too much."""
-    asked = asked_at_once(plan)
+    asked = asked_at_once(plan.jobs)
     if not asked or any([await autoscaling.pools(each) is not None for each in measured]):
         return ""
     there: dict[str, Quantity] = {}
