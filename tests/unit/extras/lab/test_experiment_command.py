@@ -365,6 +365,23 @@ def test_more_than_the_stack_has_is_noted_and_is_no_mistake(root: Path, capsys: 
     assert capsys.readouterr().out == f"{file}: many: 1 workload, 2 jobs; no mistakes\n"
 
 
+def test_a_file_is_checked_for_the_scheduler_of_the_command_line(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(root, CLUSTER)
+    (file := root / "gang.yaml").write_text(
+        "name: gang\nstack: dev\nworkloads: [{name: a, gang: true, topology: {required: rack}}]\n"
+    )
+    assert run("check", str(file)) == 1
+    assert "scheduler default takes no topology" in capsys.readouterr().err
+    assert run("check", str(file), "--scheduler", "native") == 0
+    assert run("check", str(file), "--scheduler", "nativ") == 1
+    assert 'scheduler.name: is "nativ"; write native' in capsys.readouterr().err
+    file.write_text("name: s\nmatrix: {seed: [1]}\n")
+    assert run("check", str(file), "--scheduler", "native") == 1
+    assert "--scheduler is for experiments, and this is a sweep; leave it out" in capsys.readouterr().err
+
+
 def test_where_an_autoscaler_makes_nodes_only_the_levels_are_checked(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

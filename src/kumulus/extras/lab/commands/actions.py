@@ -54,12 +54,15 @@ def check(args: argparse.Namespace) -> int:
 
 def _checked(file: Path, args: argparse.Namespace) -> tuple[str, str]:
     """What a file is, and what a run of it would note; a sweep's is known by its matrix."""
-    from kumulus.extras.lab.file.load import load
+    from kumulus.extras.lab.file.load import load, overridden
+    from kumulus.extras.lab.file.model import ExperimentSpec
     from kumulus.stackfile.location import read_text
     from kumulus.stackfile.yamltext import read_yaml
 
     raw = read_yaml(read_text(str(file), Path(), "")[1], str(file))
     if isinstance(raw, Mapping) and "matrix" in raw:
+        if args.scheduler:
+            raise UserError("--scheduler is for experiments, and this is a sweep; leave it out")
         from kumulus.extras.lab.sweep import cells, page
         from kumulus.extras.lab.sweep.file import load as load_sweep
 
@@ -67,6 +70,11 @@ def _checked(file: Path, args: argparse.Namespace) -> tuple[str, str]:
         runs, few = counted(len(cells.cells_of(sweep, file.resolve().parent)), "run"), page.too_few(sweep)
         return f"{sweep.name}: {runs}{f' ({few})' if few else ''}", ""
     loaded = load(file)
+    if args.scheduler:
+        asked = {"name": "x", "workloads": [{"name": "x"}], "scheduler": {"name": args.scheduler}}
+        scheduler = ExperimentSpec.checked(asked, "the command line").scheduler
+        changed = loaded.experiment.model_copy(update={"scheduler": scheduler})
+        loaded = overridden(loaded, changed, "the command line")
     experiment = loaded.experiment
     if experiment.stack and project.found() and not any(each.kubeconfig.exists() for each in every(experiment.stack)):
         project.require_stack(experiment.stack)
