@@ -25,7 +25,7 @@ from kumulus.model.errors import SpecError
 from kumulus.model.names import default_cluster_name
 from kumulus.runtimes.existing import KUBECONFIG_FILE
 from tests.support.reports import report
-from tests.unit.extras.watch.test_topology import CLUSTER, root, write
+from tests.unit.extras.watch.test_topology import CLUSTER, group, root, write
 
 __all__ = ["root"]
 ROOT = Path(__file__).resolve().parents[4]
@@ -298,14 +298,88 @@ def test_a_file_is_checked_for_what_a_run_on_the_stack_would_refuse(
         "    Write labels that a node has; gpuProduct is a value of productLabel",
     ]
     level = (
-        "  affinity: rack is no level of this cluster's topology; there are host, zone, region, or write a label's key"
+        "  workload a: affinity: rack is no level of this cluster's topology; there are host, zone, region, or write a "
+        "label's key"
     )
-    assert told("-s", "flat")[-1] == level
+    assert told("-s", "flat")[2:] == [rest[2], level, *rest[3:]]
     assert run("check", str(file)) == 0
     file.write_text(f"stack: dev{ON_RACKS}")
     assert told() == rest
     file.write_text(ON_RACKS.partition("timeline")[0].replace("HBM,", "HBM3,"))
     assert run("check", str(file), "-s", "dev") == 0
+
+
+MISTAKES = """
+name: many
+stack: flat
+workloads:
+- name: a
+  gang: true
+  gpuProduct: NVIDIA-H100
+  nodeSelector: {zone: use1}
+  affinity: {required: block, preferred: rack}
+  topology: {required: rack}
+- {name: b, gang: true, disruption: all}
+- {name: c, resourceClaims: milli}
+- {name: d, resourceClaims: milli}
+- {name: e, nodeSelector: {zone: use2}}
+scheduler: {name: coscheduling}
+"""
+
+
+def test_all_that_a_run_on_the_stack_would_refuse_is_said_at_once(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(root, {"nodeGroups": [group("h100", {"z1": 2}, instanceType="a3-highgpu-8g")]}, "flat")
+    (file := root / "many.yaml").write_text(MISTAKES)
+    assert run("check", str(file)) == 1
+    claims = "cannot be combined with scheduler: coscheduling, which allocates no claims here"
+    assert [line.partition(";")[0].strip() for line in capsys.readouterr().err.splitlines()] == [
+        f"error: {file}: on the stack flat",
+        "workload a: scheduler coscheduling takes no topology",
+        "workload a: affinity: block is no level of this cluster's topology",
+        "workload a: affinity: rack is no level of this cluster's topology",
+        "workload b: scheduler coscheduling takes no disruption",
+        f"workload c: resourceClaims: milli {claims}",
+        "Write scheduler: default or native or kube-scheduler",
+        f"workload d: resourceClaims: milli {claims}",
+        "Write scheduler: default or native or kube-scheduler",
+        "no node matches workload a: product NVIDIA-H100 is not there",
+        "no node matches workload a: zone=use1 is not there, as no node has the label zone",
+        "no node matches workload e: zone=use2 is not there, as no node has the label zone",
+        "Write labels that a node has",
+    ]
+
+
+def test_more_than_the_stack_has_is_noted_and_is_no_mistake(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(root, CLUSTER)
+    work = "workloads: [{name: a, jobs: 85, workers: 12, requests: {nvidia.com/gpu: '8', cpu: '1'}}]\n"
+    (file := root / "many.yaml").write_text(f"name: many\nstack: dev\n{work}")
+    assert run("check", str(file)) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"{file}: many: 1 workload, 85 jobs; no mistakes",
+        "  note: the workload asks for 8,160 nvidia.com/gpu at once, the stack has 200: pods will wait",
+    ]
+    file.write_text(file.read_text().replace("85", "2"))
+    assert run("check", str(file)) == 0
+    assert capsys.readouterr().out == f"{file}: many: 1 workload, 2 jobs; no mistakes\n"
+
+
+def test_a_file_is_checked_for_the_scheduler_of_the_command_line(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(root, CLUSTER)
+    (file := root / "gang.yaml").write_text(
+        "name: gang\nstack: dev\nworkloads: [{name: a, gang: true, topology: {required: rack}}]\n"
+    )
+    assert run("check", str(file)) == 1
+    assert "scheduler default takes no topology" in capsys.readouterr().err
+    assert run("check", str(file), "--scheduler", "native") == 0
+    assert run("check", str(file), "--scheduler", "nativ") == 1
+    assert 'scheduler.name: is "nativ"; write native' in capsys.readouterr().err
+    file.write_text("name: s\nmatrix: {seed: [1]}\n")
+    assert run("check", str(file), "--scheduler", "native") == 1
+    assert "--scheduler is for experiments, and this is a sweep; leave it out" in capsys.readouterr().err
 
 
 def test_where_an_autoscaler_makes_nodes_only_the_levels_are_checked(

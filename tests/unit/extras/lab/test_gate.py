@@ -195,7 +195,11 @@ def test_without_a_missed_limit_the_exit_code_is_0_and_the_difference_is_shown(
     [
         (["20261120", "--fail-if", f"{P99}:+10%"], "--fail-if is about two runs"),
         (["20261120", "20261121", "--junit", "x.xml"], "--junit and --github show limits; write --fail-if"),
-        (["20261120", "20261121", "--fail-if", "x"], "--fail-if x is no limit"),
+        (
+            ["a", "b", "--fail-if", "x", "--fail-if", f"{P99}:-10%"],
+            "--fail-if x is no limit\n  Write MEASURE:+10%, MEASURE:-1pt, or MEASURE:+2s\n"
+            f"--fail-if {P99}:-10% would fail where it is better: less of {P99} is\n",
+        ),
     ],
 )
 def test_options_that_do_not_go_together_are_an_error(

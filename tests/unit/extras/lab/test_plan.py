@@ -12,10 +12,11 @@ from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import LoadedExperiment, load
 from kumulus.extras.lab.file.model import ExperimentSpec
 from kumulus.extras.lab.plan.asked import asked_at_once, pods_planned, pods_typical
+from kumulus.extras.lab.plan.matching import selectors, unmatched
 from kumulus.extras.lab.plan.plan import RepetitionPlan, make
 from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL, UnknownPlace
 from kumulus.extras.lab.plan.scheduling import queues
-from kumulus.extras.lab.run.planning import selectors, too_much, unmatched
+from kumulus.extras.lab.run.planning import too_much
 from kumulus.extras.schedulers.manifests import expected_pods
 from kumulus.model.errors import SpecError
 from kumulus.model.quantity import parse
@@ -452,7 +453,7 @@ def test_a_product_under_another_label_is_pointed_out() -> None:
 def test_more_than_the_cluster_has_is_said_of_the_scarcest_resource() -> None:
     asks = {"requests": {"cpu": "24", "memory": "100Gi", "nvidia.com/gpu": "8"}, "workers": 50}
     # What comes a minute later may find the others gone.
-    asked = asked_at_once(plan({**asks, "jobs": 2}, {**asks, "arrival": {"after": "1m"}}, {"jobs": 3}))
+    asked = asked_at_once(plan({**asks, "jobs": 2}, {**asks, "arrival": {"after": "1m"}}, {"jobs": 3}).jobs)
     there = {"cpu": parse("1000"), "memory": parse("20000Gi"), "nvidia.com/gpu": parse("800")}
     line = "note: the workload asks for 2,400 cpu at once, the cluster has 1,000: pods will wait"
     assert too_much(asked, {**there, "nvidia.com/gpu": parse("500")}) == line

@@ -41,7 +41,8 @@ def check(args: argparse.Namespace) -> int:
     wrong = 0
     for file in args.files:
         try:
-            print(f"{file}: {_checked(file, args)}; no mistakes")
+            what, note = _checked(file, args)
+            print(f"{file}: {what}; no mistakes", *filter(None, [note]), sep="\n  ")
         except (LabError, SpecError) as error:
             print(f"error: {error}", file=sys.stderr)
             wrong += 1
@@ -51,32 +52,43 @@ def check(args: argparse.Namespace) -> int:
     return 1 if wrong else 0
 
 
-def _checked(file: Path, args: argparse.Namespace) -> str:
-    """What a file is; a sweep's is known by its matrix."""
-    from kumulus.extras.lab.file.load import load
+def _checked(file: Path, args: argparse.Namespace) -> tuple[str, str]:
+    """What a file is, and what a run of it would note; a sweep's is known by its matrix."""
+    from kumulus.extras.lab.file.load import load, overridden
+    from kumulus.extras.lab.file.model import ExperimentSpec
     from kumulus.stackfile.location import read_text
     from kumulus.stackfile.yamltext import read_yaml
 
     raw = read_yaml(read_text(str(file), Path(), "")[1], str(file))
     if isinstance(raw, Mapping) and "matrix" in raw:
+        if args.scheduler:
+            raise UserError("--scheduler is for experiments, and this is a sweep; leave it out")
         from kumulus.extras.lab.sweep import cells, page
         from kumulus.extras.lab.sweep.file import load as load_sweep
 
         sweep = load_sweep(file)
         runs, few = counted(len(cells.cells_of(sweep, file.resolve().parent)), "run"), page.too_few(sweep)
-        return f"{sweep.name}: {runs}{f' ({few})' if few else ''}"
+        return f"{sweep.name}: {runs}{f' ({few})' if few else ''}", ""
     loaded = load(file)
+    if args.scheduler:
+        asked = {"name": "x", "workloads": [{"name": "x"}], "scheduler": {"name": args.scheduler}}
+        scheduler = ExperimentSpec.checked(asked, "the command line").scheduler
+        changed = loaded.experiment.model_copy(update={"scheduler": scheduler})
+        loaded = overridden(loaded, changed, "the command line")
     experiment = loaded.experiment
     if experiment.stack and project.found() and not any(each.kubeconfig.exists() for each in every(experiment.stack)):
         project.require_stack(experiment.stack)
+    note = ""
     if (stack := _stack_of(experiment.stack, args)) is not None and stack.spec.runtime_descriptor.local:
-        from kumulus.extras.lab.run.planning import refused
+        from kumulus.extras.lab.run.planning import foreseen
 
         autoscaled = "autoscaler" in stack.spec.sections_of_extras()
-        if wrong := "\n".join(refused(loaded, stack.pools, autoscaled=autoscaled)):
-            raise UserError(f"on the stack {args.stack or experiment.stack}\n{indent(wrong, '  ')}")
+        wrong, note = foreseen(loaded, stack.pools, autoscaled=autoscaled)
+        if wrong:
+            lines = indent("\n".join(wrong), "  ")
+            raise UserError(f"on the stack {args.stack or experiment.stack}\n{lines}")
     jobs = sum(len(loaded.traces.get(each.name, ())) or each.jobs for each in experiment.workloads)
-    return f"{experiment.name}: {counted(len(experiment.workloads), 'workload')}, {counted(jobs, 'job')}"
+    return f"{experiment.name}: {counted(len(experiment.workloads), 'workload')}, {counted(jobs, 'job')}", note
 
 
 def _stack_of(named: str, args: argparse.Namespace) -> LoadedStack | None:

@@ -25,7 +25,7 @@ _TWO = 2
 
 def run(args: argparse.Namespace) -> int:
     """Show runs side by side; 1 if a limit of `--fail-if` is not kept."""
-    limits = [gate.limit(each) for each in args.fail_if or ()]
+    limits = gate.limits(args.fail_if or ())
     if limits and len(args.runs) != _TWO:
         raise UserError("--fail-if is about two runs: the one to compare with, and the new one")
     if not limits and (args.junit or args.github):

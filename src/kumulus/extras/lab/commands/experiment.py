@@ -68,6 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     check.add_argument("files", type=Path, nargs="+", metavar="FILE", help="experiment and sweep files")
     check.add_argument("-s", "--stack", help="the stack that experiments are to run on (default: the file's)")
     which.add_option(check)
+    check.add_argument("--scheduler", metavar="NAME", help="instead of the files', as run has it")
     listed = commands.add_parser("list", help="list the runs")
     listed.add_argument("-s", "--stack", help="only those on a stack's cluster")
     listed.add_argument("--json", action="store_true", help="for programs")

@@ -1,6 +1,6 @@
 """The users of a plan's jobs, and what the jobs' pods ask for."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -8,6 +8,7 @@ from kumulus.extras.lab.file.load import LoadedExperiment
 from kumulus.extras.lab.file.model import ExperimentSpec
 from kumulus.extras.lab.plan.gpu_claims import GpuDemand, claimed, demands
 from kumulus.extras.lab.plan.plan import RepetitionPlan
+from kumulus.extras.lab.plan.pods import PlannedJob
 from kumulus.extras.lab.plan.stream import USER_LABEL, pods_recorded
 from kumulus.extras.lab.policies import Pod
 from kumulus.extras.lab.policies.nodes import WHOLE_GPU
@@ -30,10 +31,10 @@ def pods_planned(plan: RepetitionPlan, product_label: str) -> list[Pod]:
     return found
 
 
-def asked_at_once(plan: RepetitionPlan) -> dict[str, Quantity]:
+def asked_at_once(jobs: Iterable[PlannedJob]) -> dict[str, Quantity]:
     """The most that jobs which come at one moment ask for, by resource; claims are not among it."""
     moments: dict[tuple[bool, float], dict[str, Quantity]] = {}
-    for job in plan.jobs:
+    for job in jobs:
         asked = moments.setdefault((job.once, job.at), {})
         for template, count in (each for made in job.objects for each in counted_templates(made)):
             for resource, amount in spec_requests(template["spec"], lenient).items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import LoadedExperiment
 from kumulus.extras.lab.file.model import OWN, SchedulerName
 from kumulus.extras.lab.file.workload import NEVER, Workload
-from kumulus.extras.lab.plan.pods import Object, place_label
+from kumulus.extras.lab.plan.pods import Object, UnknownPlace, place_label
 from kumulus.extras.lab.plan.stream import in_users_queue
 from kumulus.extras.schedulers import SchedulerError, registry, templates, workloads
 from kumulus.extras.schedulers.manifests import COUNTED, counted_templates
@@ -40,8 +40,9 @@ def for_scheduler(
         LabError: this scheduler does not accept such a job.
         UnknownPlace: the cluster has no such level.
     """
-    required, slices, disruption = workload.topology.required, workload.topology.slices, workload.disruption
-    _require_taken(scheduler, workload, ("topology", required), (workloads.SLICES, slices), ("disruption", disruption))
+    if wrong := [*_not_taken(scheduler, workload)]:
+        raise LabError("\n".join(wrong))
+    required, slices = workload.topology.required, workload.topology.slices
     profile = workload.schedulerName or next(iter(profiles), "")
     if scheduler == OWN:
         with_pods = [each for each in objects if each["kind"] in COUNTED and counted_templates(each)]
@@ -60,7 +61,7 @@ def for_scheduler(
                 queue=queue,
                 scheduler_name=profile,
                 topology=topology,
-                disruption=disruption,
+                disruption=workload.disruption,
             )
             if slices:
                 found = workloads.slices(scheduler, found, place_label(slices.required, places), slices.size)
@@ -75,13 +76,41 @@ def for_scheduler(
     return found
 
 
-def _require_taken(scheduler: SchedulerName, workload: Workload, *settings: tuple[str, object]) -> None:
-    """Refuse what a scheduler would not heed, of what a workload has as well as its preemption policy."""
-    for what, value in (*settings, (workloads.NEVER, workload.preemptionPolicy == NEVER)):
+def unfit(scheduler: SchedulerName, workload: Workload, places: Mapping[str, str]) -> Iterator[str]:
+    """A line for each setting of a workload that this scheduler, or a cluster with these places, does not take."""
+    yield from _not_taken(scheduler, workload)
+    together, topology = workload.affinity, workload.topology
+    levels = {"affinity": [together.required, together.preferred]}
+    if scheduler in workloads.takes("topology") and registry.get(scheduler).places is None:
+        levels["topology"] = [topology.required, topology.slices.required if topology.slices else None]
+    for key, named in levels.items():
+        for place in dict.fromkeys(filter(None, named)):
+            try:
+                place_label(place, places)
+            except UnknownPlace as error:
+                yield f"workload {workload.name}: {key}: {error}"
+
+
+def without_unfit(workload: Workload) -> Workload:
+    """The workload without the settings that :func:`unfit` is about, to see what else is wrong."""
+    usual = Workload(name=workload.name)
+    settings = ("affinity", "topology", "disruption", "preemptionPolicy")
+    return workload.model_copy(update={each: getattr(usual, each) for each in settings})
+
+
+def _not_taken(scheduler: SchedulerName, workload: Workload) -> Iterator[str]:
+    """What a scheduler would not heed, of what a workload has."""
+    settings: dict[str, object] = {
+        "topology": workload.topology.required,
+        workloads.SLICES: workload.topology.slices,
+        "disruption": workload.disruption,
+        workloads.NEVER: workload.preemptionPolicy == NEVER,
+    }
+    for what, value in settings.items():
         # The cluster's own is a kube-scheduler, too.
         if value and (_KUBE_SCHEDULER if scheduler == OWN else scheduler) not in (takers := workloads.takes(what)):
             remedy = f"leave it out, or write scheduler: {{name: {' or '.join(takers)}}}"
-            raise LabError(f"workload {workload.name}: scheduler {scheduler} takes no {what}; {remedy}")
+            yield f"workload {workload.name}: scheduler {scheduler} takes no {what}; {remedy}"
 
 
 def is_own(scheduler: SchedulerName) -> bool:

@@ -58,6 +58,19 @@ class Limit:
         return MeasureCheck(self.name, change.after >= self.most.below(change.before), found)
 
 
+def limits(written: Sequence[str]) -> list[Limit]:
+    """The limits of the command line; what is wrong with several of them is said at once."""
+    found, wrong = [], []
+    for each in written:
+        try:
+            found.append(limit(each))
+        except LabError as error:
+            wrong.append(str(error))
+    if wrong:
+        raise LabError("\n".join(wrong))
+    return found
+
+
 def limit(written: str) -> Limit:
     """A limit of the command line."""
     found = _WRITTEN.fullmatch(written)

@@ -12,35 +12,29 @@ from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.extender.ledger import machines_of
 from kumulus.extras.lab.file.load import LoadedExperiment
 from kumulus.extras.lab.file.model import ExperimentSpec
+from kumulus.extras.lab.file.workload import Workload
 from kumulus.extras.lab.plan.asked import asked_at_once
+from kumulus.extras.lab.plan.matching import REMEDY, selectors, unmatched
 from kumulus.extras.lab.plan.plan import RepetitionPlan, make
 from kumulus.extras.lab.plan.pods import Object, PlannedJob, UnknownPlace
 from kumulus.extras.lab.plan.replayed import on_nodes
-from kumulus.extras.lab.plan.scheduling import has_queue_objects, queues, waiting
+from kumulus.extras.lab.plan.scheduling import has_queue_objects, queues, unfit, waiting, without_unfit
 from kumulus.extras.schedulers import SchedulerError, registry
-from kumulus.extras.schedulers.manifests import pod_templates
 from kumulus.extras.watch.live.node import PlaceLabels
 from kumulus.kube.messages import MessageCodec
 from kumulus.kube.objects import NODES
 from kumulus.model.errors import SpecError
-from kumulus.model.names import nearest, suggest
+from kumulus.model.names import nearest
 from kumulus.model.nodes import HOSTNAME_LABEL
 from kumulus.model.pools import ZONE_LABEL, Pool
 from kumulus.model.quantity import NANO, ZERO, Quantity, parse
 from kumulus.model.totals import totals
-from kumulus.model.words import listed
 from kumulus.nodes.faults import records
 from kumulus.stackfile.fault_now import NoPools, resolved
 from kumulus.stackfile.group_topology import PRESETS
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
-
-Labels = Mapping[str, str]
-Selector = frozenset[tuple[str, str]]
-_SHOWN = 4
-_KINDS_OF_GPU = 20
-_LABELS = "  Write labels that a node has; gpuProduct is a value of productLabel"
 
 
 async def planned(
@@ -58,8 +52,8 @@ async def planned(
     places = _places(pools)
     try:
         plan = make(loaded, places, await _queues(client, loaded, pools), await _gpus(loaded, measured), queue)
-    except UnknownPlace as error:
-        raise LabError(f"affinity: {error}") from None
+    except UnknownPlace:
+        raise LabError("\n".join(_unfit(loaded, places))) from None
     await _require_nodes(measured, pools, plan, loaded.experiment.productLabel)
     await check_claims(client, loaded.experiment, plan)
     if line := await _too_much(measured, plan):
@@ -69,35 +63,67 @@ async def planned(
     return plan, PlaceLabels.of([places, *PRESETS.values()])
 
 
-def refused(loaded: LoadedExperiment, pools: Sequence[Pool], *, autoscaled: bool) -> Iterator[str]:
-    """What a run would refuse on nodes of these pools, as far as that is known before there are any.
+def foreseen(loaded: LoadedExperiment, pools: Sequence[Pool], *, autoscaled: bool) -> tuple[list[str], str]:
+    """What a run would refuse on nodes of these pools, as far as that is known before there are any; and its note.
+
+    The note says if more is asked for at once than they have, as of :func:`too_much`.
 
     Args:
         autoscaled: whether there may be other nodes.
     """
-    by_name = {pool.name: pool for pool in pools}
-    for event in loaded.experiment.timeline if not autoscaled else ():
+    wrong = [] if autoscaled else [*_of_timeline(loaded, {pool.name: pool for pool in pools})]
+    places, experiment = _places(pools), loaded.experiment
+    if unfitting := list(_unfit(loaded, places)):
+        wrong += unfitting
+        loaded = _with(loaded, map(without_unfit, experiment.workloads))
+    refused, jobs = _jobs(loaded, places, totals(pools).gpus)
+    wrong += refused
+    if autoscaled:
+        return wrong, ""
+    labels = [
+        {HOSTNAME_LABEL: pool.node_name(number), **pool.labels, **pool.labels_of(number)}
+        for pool in pools
+        for number in range(pool.replicas)
+    ]
+    lines = list(unmatched(selectors(jobs), labels, experiment.productLabel))
+    there: dict[str, Quantity] = {}
+    for pool in pools:
+        for resource, amount in pool.allocatable.items():
+            there[resource] = there.get(resource, ZERO) + parse(amount) * pool.count
+    return [*wrong, *lines, *([REMEDY] if lines else ())], too_much(asked_at_once(jobs), there, "the stack has")
+
+
+def _of_timeline(loaded: LoadedExperiment, pools: Mapping[str, Pool]) -> Iterator[str]:
+    for event in loaded.experiment.timeline:
         try:
             if event.fault is not None:
-                resolved(event.fault, by_name, f"the timeline's fault {event.fault.name}")
+                resolved(event.fault, pools, f"the timeline's fault {event.fault.name}")
         except (SpecError, NoPools) as error:
             yield str(error)
-        if event.resize is not None and event.resize.pool not in by_name:
-            yield no_pool(event.resize.pool, by_name)
+        if event.resize is not None and event.resize.pool not in pools:
+            yield no_pool(event.resize.pool, pools)
+
+
+def _unfit(loaded: LoadedExperiment, places: Mapping[str, str]) -> Iterator[str]:
+    for each in loaded.experiment.workloads:
+        yield from unfit(loaded.experiment.scheduler.name, each, places)
+
+
+def _with(loaded: LoadedExperiment, workloads: Iterable[Workload]) -> LoadedExperiment:
+    return replace(loaded, experiment=loaded.experiment.model_copy(update={"workloads": [*workloads]}))
+
+
+def _jobs(loaded: LoadedExperiment, places: Mapping[str, str], gpus: int) -> tuple[list[str], list[PlannedJob]]:
+    """What is refused of the workloads, each by itself if not all can be planned; and the jobs of the others."""
+    workloads = loaded.experiment.workloads
     try:
-        plan = make(loaded, _places(pools), gpus=totals(pools).gpus)
-    except UnknownPlace as error:
-        yield f"affinity: {error}"
+        return [], [*make(loaded, places, gpus=gpus).jobs]
     except LabError as error:
-        yield str(error)
-    else:
-        there = [
-            {HOSTNAME_LABEL: pool.node_name(number), **pool.labels, **pool.labels_of(number)}
-            for pool in pools
-            for number in range(pool.replicas)
-        ]
-        lines = [] if autoscaled else [*unmatched(selectors(plan.jobs), there, loaded.experiment.productLabel)]
-        yield from [*lines, _LABELS] if lines else ()
+        if len(workloads) == 1:
+            return [str(error)], []
+        alone = [_jobs(_with(loaded, [each]), places, gpus) for each in workloads]
+        wrong = [line for lines, _ in alone for line in lines]
+        return wrong or [str(error)], [job for _, jobs in alone for job in jobs]
 
 
 def no_pool(name: str, pools: Iterable[str]) -> str:
@@ -135,12 +161,12 @@ async def _require_nodes(
         async for page in each.listed(NODES, MessageCodec("Node")):
             there += [dict(node.metadata.labels) for node in page]
     if lines := list(unmatched(wanted, there, product_label)):
-        raise LabError("\n".join([*lines, _LABELS]))
+        raise LabError("\n".join([*lines, REMEDY]))
 
 
 async def _too_much(measured: Sequence[Client], plan: RepetitionPlan) -> str:
     """As :func:`too_much`, for these clusters; with Karpenter, which makes nodes, nothing is too much."""
-    asked = asked_at_once(plan)
+    asked = asked_at_once(plan.jobs)
     if not asked or any([await autoscaling.pools(each) is not None for each in measured]):
         return ""
     there: dict[str, Quantity] = {}
@@ -220,66 +246,3 @@ async def allocatable(client: Client) -> dict[str, str]:
             for resource, written in node.status.allocatable.items():
                 total[resource] = total.get(resource, ZERO) + parse(written.string)
     return {resource: str(amount) for resource, amount in sorted(total.items()) if resource != "pods"}
-
-
-def selectors(jobs: Iterable[PlannedJob]) -> dict[str, set[Selector]]:
-    """The node selectors of each workload's pods, by the workload's name; an empty one for pods without."""
-    found: dict[str, set[Selector]] = {}
-    for job in jobs:
-        asked = found.setdefault(job.workload, set())
-        for each in job.objects:
-            asked |= {
-                frozenset((spec.get("nodeSelector") or {}).items())
-                for template in pod_templates(each)
-                if (spec := template.get("spec")) is not None
-            }
-    return found
-
-
-def unmatched(wanted: Mapping[str, set[Selector]], nodes: Sequence[Labels], product_label: str) -> Iterator[str]:
-    """A line for each workload none of whose pods can go to any node, with what is there instead.
-
-    Args:
-        wanted: as of :func:`selectors`.
-    """
-    for workload, asked in wanted.items():
-        if asked and not any(selector <= labels.items() for selector in asked for labels in nodes):
-            selector = min(asked, key=sorted)
-            yield f"no node matches workload {workload}: {_why(selector, nodes, product_label)}"
-
-
-def _why(selector: Selector, nodes: Sequence[Labels], product_label: str) -> str:
-    for key, value in sorted(selector):
-        there = sorted({labels[key] for labels in nodes if key in labels})
-        if value in there:
-            continue
-        what = f"product {value} is not there" if key == product_label else f"{key}={value} is not there"
-        if there:
-            near = suggest(value, there)
-            meant = f"; did you mean {near}?" if near else ""
-            return f"{what}; there {'is' if len(there) == 1 else 'are'} {listed(there, _SHOWN)}{meant}"
-        other = _under(value, nodes) if key == product_label else None
-        if other is None:
-            return f"{what}, as no node has the label {key}"
-        label, values = other
-        there_is = f"{'is' if len(values) == 1 else 'are'} {listed(values, _SHOWN)}"
-        return f"{what}, as no node has the label {key}; with productLabel: {label} there {there_is}"
-    both = " and ".join(f"{key}={value}" for key, value in sorted(selector))
-    return f"no node has {both} at once"
-
-
-def _under(value: str, nodes: Sequence[Labels]) -> tuple[str, list[str]] | None:
-    """Another label that seems to say which GPUs a node has, by the wanted value or by its name; and its values."""
-    by_key: dict[str, set[str]] = {}
-    for labels in nodes:
-        for key, text in labels.items():
-            by_key.setdefault(key, set()).add(text)
-    keys = [key for key, values in by_key.items() if value in values]
-    keys += [
-        key
-        for key, values in sorted(by_key.items())
-        if any(word in key.rpartition("/")[2] for word in ("gpu", "accelerator"))
-        and len(values) <= _KINDS_OF_GPU
-        and not any(each.isdigit() or each in ("true", "false", "") for each in values)
-    ]
-    return (keys[0], sorted(by_key[keys[0]])) if keys else None
