@@ -309,6 +309,15 @@ def test_a_file_is_checked_for_what_a_run_on_the_stack_would_refuse(
     assert run("check", str(file), "-s", "dev") == 0
 
 
+def test_a_stack_that_a_file_names_and_that_is_wrong_itself_is_not_passed_over(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(root, {"nodeGroups": [{"name": "h100", "replicas": 2}]})
+    (file := root / "named.yaml").write_text(f"stack: dev{ON_RACKS}")
+    assert run("check", str(file)) == 1
+    assert "nodeGroups[0]" in capsys.readouterr().err
+
+
 MISTAKES = """
 name: many
 stack: flat

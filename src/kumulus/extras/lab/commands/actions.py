@@ -6,7 +6,6 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from textwrap import indent
 from typing import TYPE_CHECKING
@@ -99,10 +98,8 @@ def _stack_of(named: str, args: argparse.Namespace) -> LoadedStack | None:
         return None if whole.joined and not args.cluster else whole.clusters[one]
     if not named or not project.found() or named not in project.current().stacks():
         return None
-    with suppress(UserError):
-        found = stack_file.described(named)
-        return found.only if found else None
-    return None
+    found = stack_file.described(named)
+    return found.only if found else None
 
 
 def imported(args: argparse.Namespace) -> int:
