@@ -1,4 +1,4 @@
-"""The user's mistakes, as opposed to ours."""
+"""What a user can fix, as opposed to our mistakes."""
 
 import errno
 import os
@@ -38,11 +38,11 @@ def os_message(error: OSError) -> str | None:
 
 
 def refuse_others(files: Mapping[Path, str], of: str = "an import") -> None:
-    """Refuse to overwrite what is not of an earlier import, which may have been killed while it wrote.
+    """Refuse to overwrite files that an earlier import did not write.
 
     Args:
         files: what the import will write, with how the first line of each begins.
-        of: what writes them, if not an import.
+        of: what writes them, as the message says it.
     """
     for file, beginning in files.items():
         try:
@@ -52,6 +52,7 @@ def refuse_others(files: Mapping[Path, str], of: str = "an import") -> None:
             continue
         except OSError as error:
             raise UserError(f"{file}: {error.strerror}") from None
+        # An import that was killed may have left the beginning of the first line, or nothing.
         if not beginning.encode().startswith(there):
             raise taken(file, of)
 

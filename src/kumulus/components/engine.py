@@ -1,4 +1,4 @@
-"""How a Pulumi program asks the engine for its plugin, and ends after an error: without messages that say nothing."""
+"""How a Pulumi program has the engine start its plugin, and ends after an error without messages that say nothing."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _ends_with_engine = threading.Event()
 
 
 def end_with_engine() -> None:
-    """End this program silently when the engine interrupts it or was killed.
+    """Have this program end silently when the engine interrupts it or was killed.
 
     When a resource fails, the engine interrupts the program. By default that prints a traceback of its event loop and
     then waits seconds for its threads, though the failure is already reported under its resource.
@@ -54,7 +54,7 @@ def end_with_engine() -> None:
 
 
 def end_with_engine_if_its_program() -> None:
-    """The same for any program that Pulumi's language host runs, unless it takes interrupts itself.
+    """Call :func:`end_with_engine` in a program that Pulumi's language host runs, unless it takes interrupts itself.
 
     A program within the user's own process, by the Automation API, is not ended: what that does afterwards is its own.
     """
@@ -97,7 +97,8 @@ class UserMistake(pulumi.RunError):
 def user_error(message: str | SpecError) -> pulumi.RunError:
     """An error to raise for a mistake of the user: its message is all that is reported.
 
-    Pulumi would exit with code 1, for which the language host reports another error of its own.
+    Pulumi would exit with code 1, for which the language host reports another error of its own. So once
+    :func:`end_with_engine` was called, the process exits with the code for what is reported, even if this is caught.
     """
     if _ends_with_engine.is_set():
         atexit.register(os._exit, _REPORTED)
@@ -110,7 +111,7 @@ def _ask(monitor: Any, request: object) -> None:
 
 
 def _watch(host: int) -> None:
-    """Wait until the language host has lost its parent, which is the engine, or is gone itself."""
+    """End this program when the language host has lost its parent, which is the engine, or is gone itself."""
     try:
         process = psutil.Process(host)
         engine = process.ppid()
@@ -194,7 +195,7 @@ def require_command_plugin() -> None:
 
 
 def require_kubernetes_plugin() -> None:
-    """Fail if the plugin that makes charts and objects of the user's own is missing, likewise.
+    """Fail likewise if the plugin that makes charts and objects of the user's own is missing.
 
     Raises:
         pulumi.RunError: as above.

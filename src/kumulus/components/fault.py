@@ -83,7 +83,7 @@ _NAMES = {"name": "resource_name", **{field: name for name, field in _FIELDS.ite
 
 @collected
 class Fault(InCluster):
-    """``kumulus:index:Fault``: a fault, with its nodes. It goes, and what it did with it, when it is declared no more.
+    """``kumulus:index:Fault``: a fault, with its nodes. Declared no longer, it ends, and its effects go with it.
 
     Args:
         resource_name: its name in the stack, and the fault's.
@@ -101,8 +101,9 @@ class Fault(InCluster):
             cluster = args["cluster"]
             groups = (args["node_groups"] if "node_groups" in wrong.of else args.get("node_groups")) or cluster.groups
             found = _resolved(declared, (pool for group in groups for pool in group.pools), cluster.faults)
-        self._declare(found, cluster, groups, opts)
+        # Before it is declared, which is refused after a mistake: later faults are compared with it all the same.
         cluster.faults.append(self)
+        self._declare(found, cluster, groups, opts)
 
     @classmethod
     def of_resolved(cls, fault: ResolvedFault, cluster: ClusterLike, opts: pulumi.ResourceOptions) -> Fault:

@@ -54,7 +54,7 @@ class HelmRelease:
             repairs: how often a leftover of an interrupted update was repaired.
         """
         addon = self._addon
-        # Only options that are set: any other would change every existing release.
+        # Only options that are set: to pass the others, too, would change every existing release.
         asked = (field for field in ReleaseOptions.model_fields if addon.is_later(field) or getattr(addon.plain, field))
         return Release(
             name,
@@ -70,7 +70,7 @@ class HelmRelease:
             timeout=addon["timeout"],
             atomic=addon["atomic"],
             skip_await=addon["skipAwait"],
-            # ChartCrds has created its CRDs by now; Helm would only create missing ones.
+            # With CreateReplace, ChartCrds has created them by now; Helm would only create missing ones.
             skip_crds=addon.plain.crds != "Create",
             # A release that an interrupted update left is marked as failed, and the update continues from it.
             replace=True,
@@ -95,7 +95,9 @@ def _access(addon: CheckedInputs[Addon], base: Path) -> Any:
     located = partial(_located, base)
     options = addon["repositoryOpts"] or {}
     if isinstance(options, pulumi.Output):
-        return pulumi.Output.secret(options).apply(lambda known: {key: located(key, known[key]) for key in known or {}})
+        return pulumi.Output.secret(options).apply(
+            lambda known: {key: located(key, known[key]) for key in known or {} if known[key]}
+        )
     access: dict[str, Any] = {}
     for key, value in options.items():
         if isinstance(value, pulumi.Output):

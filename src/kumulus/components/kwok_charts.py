@@ -75,23 +75,23 @@ _NAMES = {field: name for name, field in _FIELDS.items()}
 
 @collected
 class KwokCharts(pulumi.ComponentResource):
-    """KWOK by its charts ``kwok`` and ``stage-fast``, with controllers that have what the charts have no values for.
+    """KWOK by its charts ``kwok`` and ``stage-fast``, with kwok-controllers of our own for what the charts cannot set.
 
-    The kwok runtime has KWOK alongside the cluster; KindCluster and ExistingCluster need it before their first emulated
-    node: what they depend on is said in their ``opts``.
+    The kwok runtime has KWOK alongside the cluster. In a KindCluster or ExistingCluster it has to be there before the
+    first emulated node: the node groups name it in ``depends_on``.
 
     Args:
-        opts: Pulumi's resource options; what they depend on is there before anything of it, such as its image.
+        opts: Pulumi's resource options; what they depend on is there before anything that this declares.
 
     Attributes:
         releases: the charts' :class:`HelmAddon`.
         deployments: the kwok-controllers, each with its share of the nodes.
-        services: where each is asked for metrics, if they are measured.
+        services: where each controller serves its metrics, if ``measured``.
         stages: of faults' nodes, and of Jobs' pods.
     """
 
     controllers: pulumi.Output[int]
-    """How many kwok-controllers there are: the ``shards`` of the cluster's node groups."""
+    """How many kwok-controllers it declares, which is the ``shards`` of node groups; 0 where KWOK is there already."""
 
     def __init__(
         self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[KwokChartsArgs]
@@ -173,7 +173,7 @@ class KwokCharts(pulumi.ComponentResource):
     def _release(
         self, name: str, where: dict[str, Any], values: dict[str, Any], after: Sequence[pulumi.Resource]
     ) -> HelmAddon:
-        # The resource Definitions takes care of the CRDs that the charts bring.
+        # Not "CreateReplace": the resource Definitions takes care of the CRDs that the charts bring.
         addon = Addon(
             name=name, namespace=NAMESPACE, createNamespace=False, crds="Create", valuesObject=values, **where
         )
@@ -191,7 +191,7 @@ class KwokCharts(pulumi.ComponentResource):
             parent=self,
             provider=self._cluster.kubernetes,
             depends_on=[self._cluster.resource, *after],
-            # The lifetime, not the cluster: see docs/decisions/deleted-with.md.
+            # Another provider's resources: the lifetime, not the cluster (docs/decisions/deleted-with.md).
             deleted_with=self._cluster.lifetime,
         )
 

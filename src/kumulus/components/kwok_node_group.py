@@ -51,7 +51,7 @@ class KwokNodeGroupArgs(TypedDict, total=False):
     regions: Mapping[str, str]
     """The region of a zone whose name does not imply it, such as ``{"rack-a": "site-1"}``."""
     named_nodes: Mapping[str, Sequence[Mapping[str, Any]]]
-    """The names of a zone's nodes, as many as it has, instead of group, zone and number, such as ``{"us-east1-b":
+    """The names of a zone's nodes, as many as it has, instead of ``<group>-<zone>-<number>``, such as ``{"us-east1-b":
     [{"name": "ip-10-0-3-17", "labels": {"example.com/rack": "r3"}}]}``."""
     capacity: Mapping[str, Any]
     """Quantities by resource, such as ``{"cpu": 96, "memory": "1360Gi", "pods": 110}``; with an instance type, only
@@ -94,7 +94,7 @@ class KwokNodeGroup(pulumi.ComponentResource):
         opts: Pulumi's resource options; what they depend on is there before any of the nodes.
 
     Attributes:
-        pools: its nodes, as far as they are known when the program runs.
+        pools: its node pools, as far as they are known when the program runs.
         resources: by pool name: the ``kumulus:index:NodePool``.
     """
 
@@ -105,18 +105,18 @@ class KwokNodeGroup(pulumi.ComponentResource):
         self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[KwokNodeGroupArgs]
     ) -> None:
         source = f"KwokNodeGroup {resource_name}"
-        # First of all: of a fault, nothing is to say that a group with a mistake is not there.
+        # Before the checks: otherwise a fault would say that a group with a mistake is not there.
         getattr(args.get("cluster"), "groups", []).append(self)
         with checked(args, KwokNodeGroupArgs, source) as wrong:
             zones = args.get("zones") or {}
-            for place in _of_no_zone(args):
+            for place in _unknown_zones(args):
                 remedy = f"write one of {', '.join(zones) or 'the zones'}, or leave it out"
                 wrong.add(path_text(place), "is none of the zones", remedy)
             with problems_explained(source, _names(zones)):
                 spec = ClusterSpec.checked({"nodeGroups": [_group(resource_name, args)]})
                 cluster = args["cluster"]
                 expanded = expand(spec, cluster.cluster_name, kubelet=cluster.kubelet)
-            for pool, other in _of_one_name(expanded, cluster.groups):
+            for pool, other in _of_taken_names(expanded, cluster.groups):
                 message = f"makes the same node names as the group {other}, such as {node_name(pool.name, 0)}"
                 wrong.add(path_text(("zones", pool.zone)), message, "rename one of the two groups or zones")
             metadata = CheckedInputs(MetadataSpec, source, {key: args.get(key) for key in _METADATA}, {})
@@ -152,7 +152,7 @@ class KwokNodeGroup(pulumi.ComponentResource):
         depends_on: Sequence[Any],
         further: Mapping[str, Mapping[str, Any]],
     ) -> None:
-        # First, as faults are checked by them even if nothing can be declared.
+        # Before anything is declared, which is refused after a mistake: faults are checked against them all the same.
         self.pools = list(pools)
         super().__init__("kumulus:index:KwokNodeGroup", resource_name, None, opts)
         self.resources = {
@@ -168,12 +168,12 @@ class KwokNodeGroup(pulumi.ComponentResource):
         }
         count = sum(pool.replicas for pool in pools)
         self.nodes = pulumi.Output.from_input(count)
-        # Tells faults of programs in other languages, which are constructed in another process, the nodes.
+        # Tells the nodes to faults of programs in other languages, which are constructed in another process.
         self.register_outputs({"nodes": count, "poolUrns": [pool.urn for pool in self.resources.values()]})
 
 
-def _of_no_zone(args: Mapping[str, Any]) -> list[Where]:
-    """The places of what is said of zones that are none; none if the zones are not known."""
+def _unknown_zones(args: Mapping[str, Any]) -> list[Where]:
+    """Where arguments name a zone that ``zones`` has not; empty if ``zones`` is not known."""
     by_zone = {"regions": args.get("regions") or {}, "named_nodes": args.get("named_nodes") or {}}
     known = args.get("zones")
     if known is None:
@@ -181,9 +181,9 @@ def _of_no_zone(args: Mapping[str, Any]) -> list[Where]:
     return [(argument, zone) for argument, zones in by_zone.items() for zone in zones if zone not in known]
 
 
-def _of_one_name(pools: Sequence[Pool], groups: Sequence[object]) -> list[tuple[Pool, str]]:
-    """Pools that are called like one of another group, each with that."""
-    # Not by attribute, which a group with mistakes has not.
+def _of_taken_names(pools: Sequence[Pool], groups: Sequence[object]) -> list[tuple[Pool, str]]:
+    """Pools with the name of a pool of another group, each with that group's name."""
+    # By vars: a group with mistakes has no pools, and raises when it is asked for them.
     there = {pool.name: pool.group for group in groups for pool in vars(group).get("pools", ())}
     return [(pool, there[pool.name]) for pool in pools if there.get(pool.name, pool.group) != pool.group]
 

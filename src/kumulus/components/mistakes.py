@@ -44,7 +44,7 @@ class Mistakes(pulumi.RunError):
         return "\n".join(filter(None, [*map(str, self.found), rest]))
 
     def refuse(self, asked: pulumi.ResourceTransformationArgs) -> None:
-        """Let nothing be declared after a mistake; only previews show what other providers would make.
+        """Let nothing be declared after a mistake, but what other providers would make in a preview.
 
         Raises:
             Mistakes: there is one.
@@ -55,7 +55,7 @@ class Mistakes(pulumi.RunError):
             raise self
 
     def name(self, kind: type, name: str, opts: object, place: FrameType) -> None:
-        """Find a component that has the name of another of its kind: Pulumi, too, tells them apart by nothing else."""
+        """Report a component with the name of another of its kind: Pulumi tells them apart by nothing else."""
         key = (kind, name, self._type(getattr(opts, "parent", None)))
         here = f"{Path(place.f_code.co_filename).name}:{place.f_lineno}"
         if there := self._places.get(key):
@@ -72,7 +72,7 @@ class Mistakes(pulumi.RunError):
         raise self
 
     def add(self, mistake: pulumi.RunError) -> None:
-        """Have the program fail with it when it has run to its end, whatever else ends it."""
+        """Add a mistake: the program fails with all of them when it ends, however it ends."""
         if not self.found:
             pulumi.Output.from_input(self._raised())
         self.found.append(mistake)
@@ -97,7 +97,7 @@ def _of_program() -> Mistakes | None:
 
 
 def collected(kind: type[Component]) -> type[Component]:
-    """A component, after whose mistakes the program goes on: such a one has unknown outputs, and nothing else."""
+    """Decorate a component: after a mistake in it the program goes on, and its outputs are unknown."""
     wrapped: Any = kind
     construct = wrapped.__init__
 
@@ -107,14 +107,15 @@ def collected(kind: type[Component]) -> type[Component]:
         if mistakes is None or mistakes.within:
             construct(self, *args, **kwargs)
             return
+        named = args[0] if args else kwargs.get("resource_name", "")
+        mistakes.name(kind, named, kwargs.get("opts"), sys._getframe(1))
         mistakes.within = True
-        mistakes.name(kind, args[0] if args else kwargs.get("resource_name", ""), kwargs.get("opts"), sys._getframe(1))
         try:
             construct(self, *args, **kwargs)
         except (UserMistake, Mistakes) as mistake:
             if isinstance(mistake, UserMistake):
                 mistakes.add(mistake)
-            # Its own constructor asked a component that has mistakes; the program goes on.
+            # Otherwise a component that it needs has mistakes. Either way, the program goes on.
             mistakes.ended_by = ""
             _leave_out(mistakes, self, *args, **kwargs)
         finally:

@@ -31,7 +31,7 @@ _WIDE = Context(prec=400)
 
 
 class QuantityError(ValueError):
-    """The text is not a Kubernetes quantity; the message tells the user why."""
+    """The text is not a Kubernetes quantity; the message is what follows the text: "has no digits"."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,7 @@ class Quantity:
         return self.nanos // NANO if self.is_whole() else self.nanos / NANO
 
     def __add__(self, other: Quantity) -> Quantity:
+        # Zero has no form of its own: 0 and 1Gi are 1Gi.
         return Quantity(self.nanos + other.nanos, self.format if self.nanos or not other.nanos else other.format)
 
     def __sub__(self, other: Quantity) -> Quantity:
@@ -139,7 +140,7 @@ def is_bytes(resource: str) -> bool:
 
 
 def human(resource: str, amount: Quantity) -> str:
-    """A readable amount: bytes in the largest binary unit with three digits, all else with thousands separators.
+    """A readable amount: bytes in the largest binary unit of which there is one, all else with thousands separators.
 
     Args:
         resource: the resource's name, which decides between bytes and counts.
@@ -148,8 +149,8 @@ def human(resource: str, amount: Quantity) -> str:
     if not is_bytes(resource):
         return f"{amount.nanos // NANO:,}" if amount.is_whole() else f"{amount.number():,.6g}"
     sign, size, unit = ("-" if amount.nanos < 0 else ""), abs(amount.nanos) / NANO, 0
-    # 1023.95 KiB would be printed as 1,024 KiB, so the step up comes a little early.
-    while size >= 1023.95 and unit < len(_BINARY_SUFFIXES) - 1:
+    # 1023.5 KiB would be printed as 1,024 KiB, so the step up comes a little early.
+    while size >= 1023.5 and unit < len(_BINARY_SUFFIXES) - 1:
         size, unit = size / 1024, unit + 1
     digits = f"{size:.2f}" if size < 9.995 else f"{size:.1f}" if size < 99.95 else f"{size:,.0f}"
     if "." in digits:
@@ -160,6 +161,7 @@ def human(resource: str, amount: Quantity) -> str:
 def _text(written: str | int | float) -> str:
     if isinstance(written, bool) or not isinstance(written, str | int | float):
         raise QuantityError("is not a quantity")
+    # Before repr, which refuses an int of thousands of digits; 300 bits are 91 digits.
     if isinstance(written, int) and written.bit_length() > 300:
         raise QuantityError("is too long")
     # repr is the shortest text that reads back as the same float, so 0.1 stays 0.1.
@@ -188,6 +190,7 @@ def _nanos(digits: int, exponent: int) -> int:
 
 def _binary(digits: int, decimals: int) -> Quantity:
     nanos = min(_nanos(digits, -decimals), LARGEST * NANO)
+    # Below one there is no binary suffix.
     return Quantity(nanos, "decimal" if nanos < NANO else "binary")
 
 

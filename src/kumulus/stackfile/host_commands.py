@@ -88,7 +88,7 @@ def missing(command: HostCommand, base: Path) -> tuple[str, str] | None:
     # Unlike Path.is_dir, this raises nothing for a name that is too long or may not be looked up.
     if os.path.isdir(place):
         return None
-    return f"the directory {shown_path(place)} is not there", "write that of the command"
+    return f"the directory {shown_path(place)} is not there", "write the directory that the command runs in"
 
 
 def load_name(image: str) -> str:
@@ -111,11 +111,11 @@ def load_name_problems(images: object, commands: Mapping[str, Where]) -> Iterato
             continue
         name = load_name(image)
         if name in first:
-            other, there = path_text(("loadImages", first[name])), listed[first[name]]
-            if image == there:
-                message, remedy = f"{shown(image)} is already {other}", "leave one of them out"
+            place, other = path_text(("loadImages", first[name])), listed[first[name]]
+            if image == other:
+                message, remedy = f"{shown(image)} is already {place}", "leave one of them out"
             else:
-                message = f"{shown(image)} is called {name} in the stack, and so is {other}, {shown(there)}"
+                message = f"{shown(image)} is called {name} in the stack, and so is {place}, {shown(other)}"
                 remedy = "give one of the two another name or tag"
             yield problem(("loadImages", index), message, remedy)
         elif name in commands:

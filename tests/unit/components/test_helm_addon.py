@@ -128,3 +128,9 @@ def test_mistakes_are_told(change: dict[str, Any], path: str, words: str) -> Non
     (problem,) = raised.value.problems
     assert problem.path == f"clusterAddons[0].{path}"
     assert words in f"{problem.message}; {problem.remedy}"
+
+
+def test_an_empty_file_of_a_repository_that_is_known_later_is_none_and_not_the_project() -> None:
+    made = release({"repositoryOpts": {"password": "x", "caFile": ""}}, ("repositoryOpts",))
+    known = made.inputs["repositoryOpts"]["value"]
+    assert {key for key, value in known.items() if value} == {"repo", "password"}

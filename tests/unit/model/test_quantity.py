@@ -135,6 +135,7 @@ def test_a_sum_is_written_as_its_parts_are() -> None:
         ("memory", "4329600Gi", "4.13 PiB"),
         ("memory", "1360Gi", "1.33 TiB"),
         ("memory", "1023Gi", "1,023 GiB"),
+        ("memory", "1023.7Ki", "1 MiB"),
         ("memory", "2Gi", "2 GiB"),
         ("memory", "20Gi", "20 GiB"),
         ("memory", "0", "0 B"),
