@@ -1,6 +1,6 @@
 """Resources about a Helm release: what they share, its mark, and its preparation."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from kumulus.helm import command, history, namespaces
@@ -44,6 +44,20 @@ class OfRelease(InClusterResource[Properties]):
     async def remove(self, op: Operation, outputs: Properties) -> None:
         """See :meth:`InClusterResource.remove`: most of these resources have nothing to remove besides the release."""
 
+    async def differing(
+        self, old_outputs: Properties, inputs: Properties, name: str, differs: Callable[[list[Revision]], bool]
+    ) -> list[PropertyDifference]:
+        """The differences of the properties, or else that of one property if the release's revisions make it differ."""
+        found = self.diff(old_outputs, inputs)
+        if found or contains_unknown(inputs):
+            return found
+        try:
+            revisions = await self.revisions(inputs, LOOK_PATIENCE)
+        except UNASKED:
+            # Then there is nothing to differ from, or the cluster's own resource reports the problem.
+            return []
+        return [PropertyDifference(name, "update")] if differs(revisions) else []
+
     async def revisions(self, properties: Properties, patience: float) -> list[Revision]:
         """The release's revisions; arguments and errors as of :meth:`InClusterResource.client`."""
         client = await self.client(properties, patience)
@@ -64,16 +78,12 @@ class ReleaseMark(OfRelease):
 
     async def compare(self, old_outputs: Properties, inputs: Properties) -> list[PropertyDifference]:
         """See :meth:`Resource.compare`: a release that was installed again has to be marked again."""
-        found = self.diff(old_outputs, inputs)
-        if found or contains_unknown(inputs):
-            return found
-        try:
-            revisions = await self.revisions(inputs, LOOK_PATIENCE)
-        except UNASKED:
-            return []
         mine = str(inputs.get("stackId") or "")
-        marked = any(revision.recorded and (revision.owner or Owner()).identity == mine for revision in revisions)
-        return [PropertyDifference("name", "update")] if revisions and not marked else []
+
+        def unmarked(found: list[Revision]) -> bool:
+            return bool(found) and not any(each.recorded and (each.owner or Owner()).identity == mine for each in found)
+
+        return await self.differing(old_outputs, inputs, "name", unmarked)
 
     async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
         owner = self.owner(op, inputs, old)
@@ -108,19 +118,13 @@ class ReleasePreparation(OfRelease):
 
     async def compare(self, old_outputs: Properties, inputs: Properties) -> list[PropertyDifference]:
         """See :meth:`Resource.compare`: a leftover in the cluster is a difference, in previews too."""
-        found = self.diff(old_outputs, inputs)
-        if found or contains_unknown(inputs):
-            return found
-        try:
-            revisions = await self.revisions(inputs, LOOK_PATIENCE)
-        except UNASKED:
-            # Then nothing can be in the way, or the cluster's own resource reports the problem.
-            return []
-        if history.others(revisions, _mine(inputs), proven=True):
-            # The update refuses it.
-            return [PropertyDifference("repairs", "update")]
-        left = history.leftover(revisions, str(old_outputs.get("foreign") or ""))
-        return [PropertyDifference("repairs", "update")] if left else []
+        foreign = str(old_outputs.get("foreign") or "")
+
+        def in_the_way(found: list[Revision]) -> bool:
+            # Another stack's release is refused by the update.
+            return bool(history.others(found, _mine(inputs), proven=True) or history.leftover(found, foreign))
+
+        return await self.differing(old_outputs, inputs, "repairs", in_the_way)
 
     async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
         if old is None and contains_unknown(inputs):
