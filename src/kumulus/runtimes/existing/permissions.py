@@ -11,19 +11,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kumulus.kwok.stages import API_VERSION as KWOK_API
-from kumulus.model.slices import RESOURCE_API
 from kumulus.runtimes import existing
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-_KWOK_GROUP = KWOK_API.partition("/")[0]
-_RBAC_GROUP = "rbac.authorization.k8s.io"
-_RESOURCE_GROUP = RESOURCE_API.partition("/")[0]
-# What the plugin does with an object of the stack's own; other providers list and watch theirs, too.
-_OWNED = "get create patch delete"
 
 
 @dataclass(frozen=True, order=True)
@@ -55,112 +48,94 @@ class Access:
         return {"spec": {"resourceAttributes": {key: value for key, value in attributes.items() if value}}}
 
 
-def _verbs(group: str, resource: str, verbs: str, namespace: str = "") -> Iterator[Access]:
-    return (Access(namespace, group, resource, verb) for verb in verbs.split())
-
-
-def _nodes() -> Iterator[Access]:
-    yield from _verbs("", "nodes", "get list create patch delete")
-    yield from _verbs("", "nodes/status", "patch")
-    yield from _verbs("", "pods", "list patch delete")
-    # The records of pools and faults, see docs/decisions/faults.md.
-    yield from _verbs("", "configmaps", "get list create patch delete", "kube-system")
-    # Whether KWOK has taken the nodes over.
-    yield from _verbs("coordination.k8s.io", "leases", "get list", "kube-node-lease")
-    yield from _verbs(_KWOK_GROUP, "stages", "list")
-    # Whether KWOK is there already.
-    yield from _verbs("apps", "deployments", "list")
-    yield from _verbs("apiextensions.k8s.io", "customresourcedefinitions", "get")
-
-
-def _faults() -> Iterator[Access]:
-    yield from _verbs("coordination.k8s.io", "leases", "get list create patch", "kube-node-lease")
-    yield from _verbs("", "pods/status", "patch")
-    yield from _verbs(_KWOK_GROUP, "stages", "get list create update patch delete")
-
-
-def _stages() -> Iterator[Access]:
-    yield from _verbs(_KWOK_GROUP, "stages", "get list watch create patch delete")
-
-
-def _usage() -> Iterator[Access]:
-    yield from _verbs(_KWOK_GROUP, "clusterresourceusages", _OWNED)
-
-
-def _devices() -> Iterator[Access]:
-    yield from _verbs(_RESOURCE_GROUP, "resourceslices", "get list create patch delete")
-    yield from _verbs(_RESOURCE_GROUP, "deviceclasses", _OWNED)
-    # Which pods have a device that a fault taints.
-    yield from _verbs(_RESOURCE_GROUP, "resourceclaims", "list")
-
-
-def _kwok() -> Iterator[Access]:
-    yield from _verbs("apiextensions.k8s.io", "customresourcedefinitions", "get list watch create delete")
-    yield from _verbs("flowcontrol.apiserver.k8s.io", "flowschemas", "get create patch delete")
-    for kind in ("clusterroles", "clusterrolebindings"):
-        yield from _verbs("rbac.authorization.k8s.io", kind, "get create patch delete")
-    for kind in ("configmaps", "services", "serviceaccounts"):
-        yield from _verbs("", kind, "get list watch create patch delete", "kube-system")
-    # Helm keeps its releases in secrets.
-    yield from _verbs("", "secrets", "get list create update delete", "kube-system")
-    yield from _verbs("apps", "deployments", "get list watch create patch delete", "kube-system")
-    yield from _verbs("apps", "replicasets", "get list watch", "kube-system")
-    yield from _verbs("", "pods", "get list watch", "kube-system")
-    yield from _verbs("", "persistentvolumeclaims", "get list watch", "kube-system")
-    yield from _verbs("", "events", "list watch", "kube-system")
-    yield from _stages()
-
-
-def _addons() -> Iterator[Access]:
-    # Only Helm knows what a chart contains; Helm has to be allowed to make a namespace and to store its release.
-    yield from _verbs("", "namespaces", "get create")
-    yield from _verbs("", "secrets", "get list create update delete")
-
-
-def _tenants() -> Iterator[Access]:
-    yield from _verbs("", "namespaces", "get create patch delete")
-    for kind in ("resourcequotas", "serviceaccounts", "secrets"):
-        yield from _verbs("", kind, _OWNED)
-    for kind in ("roles", "rolebindings", "clusterroles", "clusterrolebindings"):
-        yield from _verbs(_RBAC_GROUP, kind, _OWNED)
-    # RBAC lets users grant only rights that they have themselves, unless they may bind roles.
-    yield from (Access("", _RBAC_GROUP, "clusterroles", "bind", role) for role in ("view", "edit", "admin"))
-    yield from _verbs("", "nodes", "get list watch")
-
-
-def _autoscaler() -> Iterator[Access]:
-    yield from _verbs("apiextensions.k8s.io", "customresourcedefinitions", "get list create update delete")
-    for kind in ("clusterroles", "clusterrolebindings"):
-        yield from _verbs(_RBAC_GROUP, kind, "get list create update delete")
-    for group, kind in (
-        ("karpenter.sh", "nodepools"),
-        ("karpenter.sh", "nodeclaims"),
-        ("karpenter.kwok.sh", "kwoknodeclasses"),
-    ):
-        yield from _verbs(group, kind, "get list create update patch delete")
-    # Whether they are served.
-    yield from _verbs("karpenter.sh", "nodeoverlays", "list")
-    yield from _verbs("autoscaling.x-k8s.io", "capacitybuffers", "list")
-    yield from _verbs(_KWOK_GROUP, "stages", "get list create update delete")
-    for kind in ("configmaps", "serviceaccounts"):
-        yield from _verbs("", kind, "get list create update delete", "kube-system")
-    yield from _verbs("apps", "deployments", "get list create update patch delete", "kube-system")
-    yield from _verbs("", "pods", "list", "kube-system")
-    yield from _verbs("", "nodes", "list patch delete")
-
-
+# What each part of a stack needs: `RESOURCES in NAMESPACE: VERBS`, and `VERB=NAME` for one object alone. Pulumi's own
+# providers list and watch what they make, unlike the plugin.
 _OF = {
-    existing.NODES: _nodes,
-    existing.FAULTS: _faults,
-    existing.STAGES: _stages,
-    existing.USAGE: _usage,
-    existing.DEVICES: _devices,
-    existing.HYPERNODES: lambda: _verbs("topology.volcano.sh", "hypernodes", "get list create patch delete"),
-    existing.KWOK: _kwok,
-    existing.ADDONS: _addons,
-    existing.TENANTS: _tenants,
-    existing.AUTOSCALER: _autoscaler,
+    existing.NODES: """
+        nodes: get list create patch delete
+        nodes/status: patch
+        pods: list patch delete
+        # The records of pools and faults, see docs/decisions/faults.md.
+        configmaps in kube-system: get list create patch delete
+        # Whether KWOK has taken the nodes over.
+        leases.coordination.k8s.io in kube-node-lease: get list
+        stages.kwok.x-k8s.io: list
+        # Whether KWOK is there already.
+        deployments.apps: list
+        customresourcedefinitions.apiextensions.k8s.io: get
+    """,
+    existing.FAULTS: """
+        leases.coordination.k8s.io in kube-node-lease: get list create patch
+        pods/status: patch
+        stages.kwok.x-k8s.io: get list create update patch delete
+    """,
+    existing.STAGES: """
+        stages.kwok.x-k8s.io: get list watch create patch delete
+    """,
+    existing.USAGE: """
+        clusterresourceusages.kwok.x-k8s.io: get create patch delete
+    """,
+    existing.DEVICES: """
+        resourceslices.resource.k8s.io: get list create patch delete
+        deviceclasses.resource.k8s.io: get create patch delete
+        # Which pods have a device that a fault taints.
+        resourceclaims.resource.k8s.io: list
+    """,
+    existing.HYPERNODES: """
+        hypernodes.topology.volcano.sh: get list create patch delete
+    """,
+    existing.KWOK: """
+        customresourcedefinitions.apiextensions.k8s.io: get list watch create delete
+        flowschemas.flowcontrol.apiserver.k8s.io: get create patch delete
+        clusterroles.rbac.authorization.k8s.io clusterrolebindings.rbac.authorization.k8s.io: get create patch delete
+        configmaps services serviceaccounts in kube-system: get list watch create patch delete
+        # Helm keeps its releases in secrets.
+        secrets in kube-system: get list create update delete
+        deployments.apps in kube-system: get list watch create patch delete
+        replicasets.apps in kube-system: get list watch
+        pods persistentvolumeclaims in kube-system: get list watch
+        events in kube-system: list watch
+        stages.kwok.x-k8s.io: get list watch create patch delete
+    """,
+    existing.ADDONS: """
+        # Only Helm knows what a chart contains; Helm has to be allowed to make a namespace and to store its release.
+        namespaces: get create
+        secrets: get list create update delete
+    """,
+    existing.TENANTS: """
+        namespaces: get create patch delete
+        resourcequotas serviceaccounts secrets: get create patch delete
+        roles.rbac.authorization.k8s.io rolebindings.rbac.authorization.k8s.io: get create patch delete
+        clusterroles.rbac.authorization.k8s.io clusterrolebindings.rbac.authorization.k8s.io: get create patch delete
+        # RBAC lets users grant only rights that they have themselves, unless they may bind roles.
+        clusterroles.rbac.authorization.k8s.io: bind=view bind=edit bind=admin
+        nodes: get list watch
+    """,
+    existing.AUTOSCALER: """
+        customresourcedefinitions.apiextensions.k8s.io: get list create update delete
+        clusterroles.rbac.authorization.k8s.io: get list create update delete
+        clusterrolebindings.rbac.authorization.k8s.io: get list create update delete
+        nodepools.karpenter.sh nodeclaims.karpenter.sh: get list create update patch delete
+        kwoknodeclasses.karpenter.kwok.sh: get list create update patch delete
+        # Whether they are served.
+        nodeoverlays.karpenter.sh capacitybuffers.autoscaling.x-k8s.io: list
+        stages.kwok.x-k8s.io: get list create update delete
+        configmaps serviceaccounts in kube-system: get list create update delete
+        deployments.apps in kube-system: get list create update patch delete
+        pods in kube-system: list
+        nodes: list patch delete
+    """,
 }
+
+
+def _written(table: str) -> Iterator[Access]:
+    for line in (line.strip() for line in table.splitlines()):
+        if line and not line.startswith("#"):
+            what, _, verbs = line.partition(": ")
+            resources, _, namespace = what.partition(" in ")
+            for resource, _, group in (each.partition(".") for each in resources.split()):
+                for verb, _, name in (each.partition("=") for each in verbs.split()):
+                    yield Access(namespace, group, resource, verb, name)
 
 
 def needed(wanted: Iterable[str]) -> list[Access]:
@@ -172,7 +147,7 @@ def needed(wanted: Iterable[str]) -> list[Access]:
     # The namespace kube-system, whose UID is the cluster's identity.
     found = dict.fromkeys([Access("", "", "namespaces", "get", "kube-system")])
     for need in wanted:
-        found |= dict.fromkeys(_OF[need]())
+        found |= dict.fromkeys(_written(_OF[need]))
     return list(found)
 
 

@@ -49,7 +49,7 @@ class Layout(Place):
         return self.directory / "kubeconfig-kept.yaml"
 
     def of_copy(self) -> Layout:
-        """The same cluster, read from the copy of ``kwok.yaml``."""
+        """The same cluster, read from the copies of ``kwok.yaml`` and the kubeconfig."""
         return _OfCopy(self.directory)
 
     def text(self, file: Path) -> str:
@@ -129,6 +129,10 @@ class _OfCopy(Layout):
     @property
     def kwok_file(self) -> Path:
         return self.kept_file
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.kept_kubeconfig
 
 
 # One look at a cluster asks nine times for the same documents; copying them takes a tenth of the time of parsing.

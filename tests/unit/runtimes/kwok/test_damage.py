@@ -167,7 +167,7 @@ def test_a_note_that_cannot_be_read_is_written_anew_with_its_owner(layout: Layou
 
 def test_a_settings_change_that_shortens_the_file_is_no_damage(layout: Layout) -> None:
     layout.write_documents(DOCUMENTS[:2])
-    assert not kept.damaged(layout)
+    assert not kept.restore(layout)
 
 
 @pytest.mark.parametrize("cut", [*range(0, len(dump([KUBECONFIG])), 23), len(dump([KUBECONFIG])) - 1, None])
