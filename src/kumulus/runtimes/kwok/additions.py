@@ -27,7 +27,10 @@ def configure(layout: Layout, wanted: WantedControlPlane, undefined: Sequence[st
         undefined: the kinds whose definitions kwokctl is to create.
     """
     settings = objects.with_kinds(layout.settings(), configuration.custom_resources(wanted.options), undefined)
-    settings = _with_metrics_server(settings, layout, wanted, claims)
+    if configuration.usage_kind(wanted.options):
+        settings = metrics_server.with_component(settings, layout, metrics_server.port(settings) or claims.take())
+    else:
+        settings = metrics_server.without_component(settings)
     every = addition.every()
     for each in every:
         settings = each.configured(settings, layout, wanted.options, claims)
@@ -61,17 +64,6 @@ def note(wanted: WantedControlPlane) -> dict[str, str]:
     }
 
 
-def has_kinds(wanted: WantedControlPlane) -> bool:
-    """Whether there are kinds without which a component would not start."""
-    return any(each.has_kinds(wanted.options) for each in addition.every())
-
-
-async def define(client: Client, layout: Layout, wanted: WantedControlPlane) -> None:
-    """Make the kinds without which a component would not start."""
-    for each in addition.asked(wanted.options):
-        await each.define(client, layout, wanted.options)
-
-
 def defined(layout: Layout) -> None:
     """Note that KWOK's definitions exist: kwokctl would fail to create them again."""
     if objects.to_define(settings := layout.settings()):
@@ -96,11 +88,3 @@ async def apply(client: Client, layout: Layout, wanted: WantedControlPlane) -> N
 def port_problem(layout: Layout, wanted: WantedControlPlane) -> str | None:
     """Why a component cannot have the port that was asked for; None if each can."""
     return next(filter(None, (each.port_problem(layout, wanted.options) for each in addition.every())), None)
-
-
-def _with_metrics_server(
-    settings: dict[str, Any], layout: Layout, wanted: WantedControlPlane, claims: ports.Claims
-) -> dict[str, Any]:
-    if not configuration.usage_kind(wanted.options):
-        return metrics_server.without_component(settings)
-    return metrics_server.with_component(settings, layout, metrics_server.port(settings) or claims.take())

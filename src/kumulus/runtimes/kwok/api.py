@@ -5,9 +5,12 @@ from __future__ import annotations
 import errno
 import re
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from kumulus.host import processes
+from kumulus import toolchain
+from kumulus.host import ports, processes
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
@@ -103,6 +106,19 @@ def _etcd_stuck(layout: Layout) -> str:
     )
 
 
-def failing(layout: Layout, error: ApiError | Unreachable) -> ProviderError:
-    """What to raise when the API server refuses what it should accept, or is gone."""
-    return ProviderError(explain(layout, f"the API server of cluster {layout.name} fails: {error}"))
+@contextmanager
+def explained(layout: Layout, *, made: bool = True) -> Iterator[None]:
+    """Raise errors of ports, tools, files and the API server as a ProviderError that says why.
+
+    Args:
+        made: whether the cluster exists already, and so has to stay where it is.
+    """
+    try:
+        yield
+    except (ports.NoFreePort, toolchain.ToolchainError) as error:
+        raise ProviderError(str(error)) from None
+    except OSError as error:
+        raise ProviderError(explain(layout, directories.os_error(error, layout, made=made))) from None
+    except (ApiError, Unreachable) as error:
+        message = f"the API server of cluster {layout.name} fails: {error}"
+        raise ProviderError(explain(layout, message)) from None

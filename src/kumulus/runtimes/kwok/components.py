@@ -96,10 +96,11 @@ def replaced(settings: Mapping[str, Any], names: Iterable[str], *definitions: Ma
 
 def flag(settings: Mapping[str, Any], component: str, name: str) -> str | None:
     """The value of one of a component's flags, by what kwokctl saved; None if it is started without the flag."""
-    parsed = [each.removeprefix("--").partition("=") for each in _arguments(settings, component)]
+    parsed = [each.removeprefix("--").partition("=") for each in arguments(settings, component)]
     return next((value for key, _, value in parsed if key == name), None)
 
 
-def _arguments(settings: Mapping[str, Any], component: str) -> list[str]:
+def arguments(settings: Mapping[str, Any], component: str) -> list[str]:
+    """The arguments of a component, by what kwokctl saved."""
     listed = settings.get("components") or []
     return [str(argument) for each in listed if each.get("name") == component for argument in each.get("args") or []]

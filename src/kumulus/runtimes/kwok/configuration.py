@@ -216,7 +216,7 @@ def _patches(wanted: WantedControlPlane, ports: dict[str, int]) -> list[dict[str
     )
     return [
         *(_flags(component, values) for each in flags for component, values in each.items()),
-        *(_environment(component, sizing.environment(component, wanted.nodes)) for component in _COMPONENTS),
+        *({"name": component, "extraEnvs": _variables(component, wanted.nodes)} for component in _COMPONENTS),
     ]
 
 
@@ -229,9 +229,8 @@ def _flags(component: str, flags: Mapping[str, str]) -> dict[str, Any]:
     return {"name": component, "extraArgs": arguments}
 
 
-def _environment(component: str, variables: dict[str, str]) -> dict[str, Any]:
-    """A patch that sets environment variables of a component."""
-    return {"name": component, "extraEnvs": [{"name": name, "value": value} for name, value in variables.items()]}
+def _variables(component: str, nodes: int | None) -> list[dict[str, str]]:
+    return [{"name": name, "value": value} for name, value in sizing.environment(component, nodes).items()]
 
 
 def kubelet_flags(port: int) -> dict[str, dict[str, str]]:

@@ -14,7 +14,7 @@ from kumulus.host import processes
 from kumulus.kube.etcd import Etcd, EtcdError
 from kumulus.model.quantity import parse
 from kumulus.nodes.reporter import Reporter
-from kumulus.runtimes.kwok import storage
+from kumulus.runtimes.kwok import components, storage
 from kumulus.runtimes.kwok.access import ETCD
 from kumulus.runtimes.kwok.layout import Layout
 
@@ -36,14 +36,14 @@ def change(layout: Layout, options: Mapping[str, Any]) -> bool:
         whether the quota was another one.
     """
     settings, wanted = layout.settings(), f"{_FLAG}{quota(options)}"
-    listed = settings.get("components") or []
-    args = [str(arg) for each in listed if each.get("name") == ETCD for arg in each.get("args") or []]
+    args = components.arguments(settings, ETCD)
     if not args or wanted in args:
         return False
-    kept = [arg for arg in args if not arg.startswith(_FLAG)]
-    changed = [{**each, "args": [*kept, wanted]} if each.get("name") == ETCD else each for each in listed]
+    for each in settings["components"]:
+        if each.get("name") == ETCD:
+            each["args"] = [*(arg for arg in args if not arg.startswith(_FLAG)), wanted]
     processes.end(processes.running(layout.directory).get(ETCD, []))
-    layout.write_settings({**settings, "components": changed})
+    layout.write_settings(settings)
     return True
 
 

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from kumulus.host import ports, processes
-from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes.base import WantedControlPlane
 from kumulus.runtimes.kwok import addition
@@ -42,10 +41,7 @@ def move(layout: Layout, wanted: WantedControlPlane, claims: ports.Claims, repor
     """
     chosen = set(re.findall(r"\d+", json.dumps(wanted.options)))
     lost = taken(layout).items()
-    try:
-        others = {name: (port, claims.take()) for name, port in lost if name != _KEPT and str(port) not in chosen}
-    except ports.NoFreePort as error:
-        raise ProviderError(str(error)) from None
+    others = {name: (port, claims.take()) for name, port in lost if name != _KEPT and str(port) not in chosen}
     if not others:
         return False
     for component, (port, other) in others.items():

@@ -109,36 +109,25 @@ class KwokRuntime(Runtime):
             )
         if problem := additions.port_problem(layout, wanted):
             raise ProviderError(problem)
-        try:
-            with ports.Claims(avoid=layout.taken_ports()) as claims:
-                allotted = {key: claims.take() for key in configuration.port_keys(wanted.options)}
-                documents = configuration.documents(wanted, allotted)
-                layout.directory.mkdir(mode=0o700)
-                layout.write_note({"owner": wanted.owner, "configuration": self.configuration(wanted)})
-                request = layout.directory / "create.yaml"
-                files.write(request, dump(documents))
-                pod_logs.write(layout)
-                report.status(f"starting Kubernetes {wanted.kubernetes_version}")
-                await starting.create_components(layout, request)
-                directories.keep_private(layout, layout.private_files())
-                priority.lower(layout.directory)
-                identity = await starting.all_running(layout, report)
-                if configuration.custom_resources(wanted.options) or configuration.has_additions(wanted.options):
-                    await starting.add(layout, wanted, claims, report)
-                layout.write_note({**layout.note(), **additions.note(wanted)})
-                kept.keep(layout)
-                # kwokctl has written most of the files, and syncs none.
-                kept.sync(layout)
-        except ports.NoFreePort as error:
-            raise ProviderError(str(error)) from None
-        except toolchain.ToolchainError as error:
-            raise ProviderError(str(error)) from None
-        except ProviderError as error:
-            raise ProviderError(api.explain(layout, str(error))) from None
-        except (ApiError, Unreachable) as error:
-            raise api.failing(layout, error) from None
-        except OSError as error:
-            raise ProviderError(directories.os_error(error, layout)) from None
+        with api.explained(layout, made=False), ports.Claims(avoid=layout.taken_ports()) as claims:
+            allotted = {key: claims.take() for key in configuration.port_keys(wanted.options)}
+            documents = configuration.documents(wanted, allotted)
+            layout.directory.mkdir(mode=0o700)
+            layout.write_note({"owner": wanted.owner, "configuration": self.configuration(wanted)})
+            request = layout.directory / "create.yaml"
+            files.write(request, dump(documents))
+            pod_logs.write(layout)
+            report.status(f"starting Kubernetes {wanted.kubernetes_version}")
+            await starting.create_components(layout, request)
+            directories.keep_private(layout, layout.private_files())
+            priority.lower(layout.directory)
+            identity = await starting.all_running(layout, report)
+            if configuration.custom_resources(wanted.options) or configuration.has_additions(wanted.options):
+                await starting.add(layout, wanted, claims, report)
+            layout.write_note({**layout.note(), **additions.note(wanted)})
+            kept.keep(layout)
+            # kwokctl has written most of the files, and syncs none.
+            kept.sync(layout)
         report.status(f"control plane answers after {time.monotonic() - started:.1f} s", last=True)
         return kept.observed(layout, identity)
 
@@ -197,11 +186,9 @@ class KwokRuntime(Runtime):
             raise ProviderError(
                 f"cluster {layout.name} is gone from {layout.directory}; `pulumi up --refresh` makes it again"
             )
-        try:
+        with api.explained(layout):
             async with exclusive(layout, report):
                 return await self._repair(layout, wanted, identity, report)
-        except OSError as error:
-            raise ProviderError(api.explain(layout, directories.os_error(error, layout, made=True))) from None
 
     async def _repair(self, layout: Layout, wanted: WantedControlPlane, identity: str, report: Reporter) -> Observed:
         self._mend(layout, wanted, report)

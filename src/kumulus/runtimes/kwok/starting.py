@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from kumulus import toolchain
 from kumulus.host import ports, processes
 from kumulus.kube import ApiError, Unreachable
 from kumulus.nodes.errors import ProviderError
@@ -51,7 +50,7 @@ async def start(
     every, options = addition.every(), wanted.options
     resumed = {name: each for each in every if (name := each.resumes(options)) in dead}
     served = not {"etcd", "kube-apiserver"} & set(dead)
-    try:
+    with api.explained(layout):
         for each in every:
             each.require_space(layout, dead)
         if served:
@@ -81,10 +80,6 @@ async def start(
                 await new_pods.resume_pods(client, everything=bool(configuration.custom_resources(wanted.options)))
         for each in every:
             await each.answering(layout, dead, report)
-    except ProviderError as error:
-        raise ProviderError(api.explain(layout, str(error))) from None
-    except (ApiError, Unreachable) as error:
-        raise api.failing(layout, error) from None
 
 
 async def _resume(layout: Layout, resumed: Mapping[str | None, Addition], options: Options, report: Reporter) -> None:
@@ -127,12 +122,12 @@ async def _start(layout: Layout, *command: str) -> bool:
     try:
         await kwokctl.run(layout, *command, "--timeout", "90s")
     except kwokctl.ComponentEnded as ended:
-        if ended.component in api.SERVING:
-            raise
-        return False
-    except ProviderError:
+        if ended.component not in api.SERVING:
+            return False
+        raise ProviderError(api.explain(layout, str(ended))) from None
+    except ProviderError as error:
         if not await _has_definitions(layout):
-            raise
+            raise ProviderError(api.explain(layout, str(error))) from None
     return True
 
 
@@ -192,28 +187,29 @@ async def reconfigure(layout: Layout, wanted: WantedControlPlane, report: Report
     if problem := additions.port_problem(layout, wanted):
         raise ProviderError(problem)
     report.status("applying changed settings")
-    undefined = await _undefined(layout, configuration.custom_resources(wanted.options), report)
-    try:
+    with api.explained(layout):
+        undefined = []
+        if kinds := configuration.custom_resources(wanted.options):
+            await _serving(layout, report)
+            async with api.client(layout) as client:
+                # kwokctl fails on definitions that are there.
+                undefined = await objects.undefined(client, kinds)
         additions.configure(layout, wanted, undefined, claims)
         await _define(layout, wanted, report)
-    except (toolchain.ToolchainError, ports.NoFreePort) as error:
-        raise ProviderError(str(error)) from None
 
 
 async def _define(layout: Layout, wanted: WantedControlPlane, report: Reporter) -> None:
     """Make the kinds without which a component would not start."""
-    if not additions.has_kinds(wanted):
+    if not any(each.has_kinds(wanted.options) for each in addition.every()):
         return
-    try:
-        if await _serving(layout, report):
-            # Started before the API server, these would wait for ever.
-            running = processes.running(layout.directory)
-            early = [each.ended_with_api_server(wanted.options) for each in addition.every()]
-            processes.end([pid for name in early if name for pid in running.get(name, [])])
-        async with api.client(layout) as client:
-            await additions.define(client, layout, wanted)
-    except (ApiError, Unreachable) as error:
-        raise api.failing(layout, error) from None
+    if await _serving(layout, report):
+        # Started before the API server, these would wait for ever.
+        running = processes.running(layout.directory)
+        early = [each.ended_with_api_server(wanted.options) for each in addition.every()]
+        processes.end([pid for name in early if name for pid in running.get(name, [])])
+    async with api.client(layout) as client:
+        for each in addition.asked(wanted.options):
+            await each.define(client, layout, wanted.options)
 
 
 async def _serving(layout: Layout, report: Reporter) -> bool:
@@ -224,18 +220,6 @@ async def _serving(layout: Layout, report: Reporter) -> bool:
     await start_components(layout)
     await api.answering(layout, report)
     return True
-
-
-async def _undefined(layout: Layout, kinds: Sequence[str], report: Reporter) -> list[str]:
-    """The kinds of KWOK's that have no definition in the cluster; kwokctl fails on existing definitions."""
-    if not kinds:
-        return []
-    try:
-        await _serving(layout, report)
-        async with api.client(layout) as client:
-            return await objects.undefined(client, kinds)
-    except (ApiError, Unreachable) as error:
-        raise api.failing(layout, error) from None
 
 
 async def _released(layout: Layout, patience: float) -> bool:

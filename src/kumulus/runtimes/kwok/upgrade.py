@@ -105,10 +105,7 @@ def exchange(layout: Layout, version: str, report: Reporter) -> bool:
             f"cluster {layout.name} has Kubernetes {before}, which cannot become {version} in place; Kubernetes goes "
             "by one minor version at a time, and not back"
         )
-    try:
-        found = {name: toolchain.find(name, version) for name in _PROGRAMS}
-    except toolchain.ToolchainError as error:
-        raise ProviderError(str(error)) from None
+    found = {name: toolchain.find(name, version) for name in _PROGRAMS}
     report.status(f"Kubernetes {before} becomes {version}")
     alive = processes.running(layout.directory)
     for name in _PROGRAMS:

@@ -101,7 +101,7 @@ def test_a_version_that_is_not_there_ends_nothing(layout: Layout, monkeypatch: p
     monkeypatch.setattr(toolchain, "find", missing)
     monkeypatch.setattr(processes, "running", lambda _: {"kube-apiserver": [1]})
     monkeypatch.setattr(processes, "end", ended.extend)
-    with pytest.raises(ProviderError, match="is not there"):
+    with pytest.raises(toolchain.ToolMissing, match="is not there"):
         upgrade.exchange(layout, "v1.35.4", Said())
     assert ended == []
 
