@@ -221,11 +221,7 @@ _HEAVY = {"weight": 1_000}
 
 
 def stages(*, events: bool = False) -> list[dict[str, Any]]:
-    """Return the stages as KWOK ``Stage`` documents.
-
-    Args:
-        events: whether pods get the events that a kubelet writes.
-    """
+    """Return the stages as KWOK ``Stage`` documents, with the events that a kubelet writes, or without."""
     return [with_events(each) for each in _stages()] if events else _stages()
 
 
@@ -278,11 +274,9 @@ def _life(name: str, above: str = "", also: Sequence[Match] = (), rest: Mapping[
 
 
 def node_initialize(name: str, labels: Mapping[str, str], having: str, info: Mapping[str, str]) -> dict[str, Any]:
-    """The stage that makes a node Ready that Kumulus did not create, and fills in its node info.
+    """The stage that makes a node Ready that Kumulus did not create, and adds to its ``status.nodeInfo``.
 
-    Args:
-        having: the key of a label that they also have, with any value.
-        info: architecture, operatingSystem and kubeletVersion of `status.nodeInfo`.
+    It is of nodes with these labels, and with a label of the key ``having``, whatever its value.
     """
     match = [not_in(_READY, "True"), absent(_FAULTS), exists(f'.metadata.labels["{having}"]'), absent(_RECLAIMED)]
     match += [is_in(f'.metadata.labels["{key}"]', value) for key, value in labels.items()]
@@ -291,11 +285,7 @@ def node_initialize(name: str, labels: Mapping[str, str], having: str, info: Map
 
 
 def node_reclaimed(name: str, having: str) -> dict[str, Any]:
-    """The stage that deletes a node when its machine is reclaimed, even if finalizers are left on it.
-
-    Args:
-        having: the key of a label that such nodes have, with any value.
-    """
+    """The stage that deletes a node with a label of that key when its machine is reclaimed, in spite of finalizers."""
     due = {"durationFrom": {"expressionFrom": _RECLAIMED}}
     match = [exists(_RECLAIMED), exists(f'.metadata.labels["{having}"]')]
     return stage(name, "Node", match, {**_HEAVY, "delay": due, "next": {"finalizers": {"empty": True}, "delete": True}})
@@ -318,10 +308,8 @@ def node_stages_above() -> list[dict[str, Any]]:
 def pod_stages_above(elsewhere: str) -> list[dict[str, Any]]:
     """The stages of pods for a cluster that has the chart stage-fast.
 
-    They are those of :func:`stages`, and one for the pods that stage-fast would complete at once.
-
-    Args:
-        elsewhere: a condition of pods that other stages complete.
+    They are those of :func:`stages`, and one for the pods that stage-fast would complete at once. Pods with the
+    condition ``elsewhere`` are completed by other stages.
     """
     other = absent(f'.status.conditions.[] | select( .type == "{elsewhere}" )')
     return [

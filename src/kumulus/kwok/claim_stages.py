@@ -51,11 +51,7 @@ _SINCE = "(.status.allocation.allocationTimestamp // .metadata.creationTimestamp
 
 
 def claim_stages(bindings: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the stages as KWOK ``Stage`` documents.
-
-    Args:
-        bindings: by driver, `after`, a duration, and `failures`, the share of allocations that fail.
-    """
+    """The stages by driver: its devices are ready ``after`` a duration, but for a share of ``failures``."""
     return [each for driver, how in sorted(bindings.items()) for each in _of_driver(driver, how)]
 
 

@@ -171,11 +171,9 @@ def release_name(cluster: str) -> str:
 
 
 def stage_manifests(cluster: str, installed: bool) -> Sequence[Mapping[str, Any]]:
-    """The stages that have to come before those of the chart stage-fast.
+    """The stages that have to come before those of the chart stage-fast, with the cluster's name.
 
-    Args:
-        cluster: the cluster's name; each stack has its own, and so its own stages.
-        installed: whether this stack has installed KWOK; if another has, only this stack's own nodes are touched.
+    If another stack has installed KWOK, only this stack's own nodes are touched.
     """
     found = [*node_stages_above(), *(pod_stages_above(CONDITION) if installed else [])]
     return [{**each, "metadata": {"name": f"{each['metadata']['name']}-{cluster}"}} for each in found]

@@ -113,10 +113,8 @@ HAS_PROBES = is_in(
 def next_is(what: str) -> Match:
     """The condition that this is next for a running pod.
 
-    Args:
-        what: ``starts``, it becomes ready; ``completes``, it succeeds; ``refuses``,
-            it fails, as it is a check; ``exits``, it ends as its command says;
-            ``exceeds``, it fails at its deadline; ``restarts``, what has ended is restarted; ``stays``, nothing.
+    It ``starts``: becomes ready; ``completes``: succeeds; ``refuses``: fails, as it is a check; ``exits``: as its
+    command says; ``exceeds``: fails at its deadline; ``restarts`` what has ended; or ``stays``.
     """
     return is_in(f"{_NEXT}next | .[0]", what)
 

@@ -33,12 +33,7 @@ Object = dict[str, Any]
 
 
 def pod_stages(name: str, effects: PodEffects, nodes: Collection[str], since: str) -> list[Object]:
-    """The stages of a fault.
-
-    Args:
-        nodes: only pods on these nodes; empty for pods anywhere.
-        since: when it began, RFC 3339 in UTC.
-    """
+    """The stages of a fault since a time, RFC 3339 in UTC, for pods on these nodes, or on all if there are none."""
     match = [*_selected(effects, nodes), *_once(effects, since)]
     if effects.action == "stuck":
         held = exists(".metadata.deletionTimestamp")

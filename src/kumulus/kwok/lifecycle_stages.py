@@ -75,11 +75,7 @@ class StageObject:
 
 
 def stage_objects(lifecycles: Sequence[Lifecycle], *, events: bool = False) -> list[StageObject]:
-    """The stages of a stack's lifecycles, in the order of the file.
-
-    Args:
-        events: whether pods get the events that a kubelet writes.
-    """
+    """The stages of a stack's lifecycles, in the order of the file, with the events of a kubelet or without."""
     return [stage for index in range(len(lifecycles)) for stage in _Stages(lifecycles, index, events).all()]
 
 
@@ -268,12 +264,7 @@ def throw: draw("outcome" + if index and (failures | not) then " " + .metadata.n
 
 
 def seconds(distribution: Distribution, what: str) -> str:
-    """A jq expression of a drawn duration in seconds, from the functions of :func:`definitions`.
-
-    Args:
-        distribution: what it is drawn from.
-        what: a jq expression that names the duration; a different one gives a different draw.
-    """
+    """A jq expression of a duration in seconds, drawn by :func:`definitions`; ``what``, in jq, tells draws apart."""
     first, second = _number(distribution.first), _number(distribution.second)
     match distribution.kind:
         case "fixed":

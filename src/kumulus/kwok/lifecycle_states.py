@@ -74,25 +74,16 @@ def due($since; $seconds):
 
 
 def delay(functions: str, since: str, seconds: str) -> dict[str, Any]:
-    """A stage's delay until so many seconds after a time in the pod's status, however often it is evaluated.
+    """A stage's delay until so many seconds after a time in the pod's status, both in jq, by the functions, if any.
 
     KWOK restarts a duration at each change of the pod and at its own start; a point in time stays the same.
-
-    Args:
-        functions: definitions that the other two arguments use; may be empty.
-        since: a jq expression of the time.
-        seconds: a jq expression of the duration.
     """
     expression = f"{functions}\n{_DUE}\n({seconds}) as $seconds | {since} as $since\n| due($since; $seconds)"
     return {"durationFrom": {"jq": {"expression": expression.strip()}}}
 
 
 def begins(labels: dict[str, str], condition: str) -> dict[str, Any]:
-    """The selector of pods that have not begun.
-
-    Args:
-        condition: a jq expression that is true for them.
-    """
+    """The selector of pods that have not begun and fulfil a jq expression."""
     expressions = [
         jq(kwok_stages.is_in(".status.phase", "Pending")),
         jq(kwok_stages.absent(".status.startTime")),

@@ -46,11 +46,7 @@ _XID = _of_node("metadata.annotations", XID_ANNOTATION, "double(%s)", "0.0")
 
 
 def metric(kind: str) -> dict[str, Any]:
-    """The ``Metric`` document.
-
-    Args:
-        kind: ``pods`` for the series of a kubelet's resource endpoint, ``gpus`` for those and dcgm-exporter's.
-    """
+    """The ``Metric``: ``pods`` has the series of a kubelet's resource endpoint, ``gpus`` dcgm-exporter's, too."""
     series = _resource_series() + (_gpu_series() if kind == "gpus" else [])
     return {
         "apiVersion": API_VERSION,

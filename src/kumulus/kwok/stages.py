@@ -24,13 +24,9 @@ def stage(
     labels: Mapping[str, str] | None = None,
     group: str = "v1",
 ) -> dict[str, Any]:
-    """A ``Stage`` object.
+    """A ``Stage`` object for a kind such as ``Pod``, whose `apiVersion` is the group.
 
-    Args:
-        kind: what it is for, such as ``Node`` or ``Pod``.
-        match: the expressions that an object has to fulfil, all of them.
-        rest: the remaining keys of its spec, such as ``delay``, ``weight`` and ``next``.
-        group: the `apiVersion` of the kind.
+    Objects have to fulfil all expressions of ``match``; the rest of its spec is ``delay``, ``weight``, ``next`` …
     """
     return {
         "apiVersion": API_VERSION,
@@ -52,32 +48,21 @@ def pod_status(template: str) -> dict[str, Any]:
     that was deleted with a grace period of 0 a moment ago removes whatever has its name (k8s.io/apiserver,
     ShouldDeleteDuringUpdate): 1 of 640 pods that were made again at once, on a busy machine. A pod that has changed is
     shown to KWOK, so that what was refused is done to the changed one.
-
-    Args:
-        template: a Go template of YAML, the status.
     """
     return {"next": {"patches": [_of_this_pod(f"status:\n{textwrap.indent(template, '  ')}", "status")]}}
 
 
 def pod_annotated(annotations: Mapping[str, str]) -> dict[str, Any]:
-    """The key ``next`` of a stage that annotates a pod, but not if the pod has changed meanwhile.
-
-    Args:
-        annotations: Go templates of the values.
-    """
+    """The key ``next`` of a stage that annotates a pod, with Go templates, but not if the pod has changed meanwhile."""
     lines = "".join(f'    {key}: "{value}"\n' for key, value in annotations.items())
     return {"next": {"patches": [_of_this_pod(f"  annotations:\n{lines}")]}}
 
 
 def pod_removed(template: str, subresource: str = "") -> dict[str, Any]:
-    """The key ``steps`` of a stage that patches a pod and then deletes it, but not if the pod has changed meanwhile.
+    """The key ``steps`` of a stage that patches a pod, or a subresource, and deletes it, unless it has changed.
 
     KWOK deletes by name, too, and may play a stage twice: only the refused patch, which ends the stage, tells it that
-    the pod is another one, or that this was done.
-
-    Args:
-        template: a Go template of YAML, what is patched; it has to change something, or KWOK leaves the patch out.
-        subresource: of the pod; that is then what the template is of.
+    the pod is another one, or that this was done. The patch has to change something, or KWOK leaves it out.
     """
     content = f"{subresource}:\n{textwrap.indent(template, '  ')}" if subresource else template
     return {"steps": [{"patch": _of_this_pod(content, subresource)}, {"delete": True}]}
@@ -159,11 +144,9 @@ def with_events(made: dict[str, Any]) -> dict[str, Any]:
 
 
 def writing(spec: dict[str, Any], events: Mapping[str, str], again: bool = False) -> dict[str, Any]:
-    """The spec of a stage that writes events once its patch is accepted, which comes first.
+    """The spec of a stage that writes events, messages by reason, after its patch; as it was, without any.
 
-    Args:
-        events: messages by reason; the spec is as it was without any.
-        again: whether the stage restarts containers, of which the same events count on.
+    Of a stage that restarts containers ``again``, the same events count on.
     """
     if not events:
         return spec

@@ -147,13 +147,10 @@ class Runtime(ABC):
         return []
 
     async def examine(self, wanted: WantedControlPlane, identity: str | None, report: Reporter) -> Foreseen | None:
-        """Check the cluster itself at each preview and update, before anything is changed, and report on it.
+        """Check the cluster at each preview and update, before anything is changed, and report on it.
 
-        Args:
-            identity: the recorded control plane's identity; None before there is one.
-
-        Returns:
-            The cluster, if it exists before anything is made.
+        The identity is that of the recorded control plane; None before there is one. Returns the cluster if it exists
+        before anything is made.
         """
         return None
 
@@ -163,11 +160,7 @@ class Runtime(ABC):
 
     @abstractmethod
     async def create(self, wanted: WantedControlPlane, report: Reporter, stop: asyncio.Event) -> Observed:
-        """Make the control plane and wait until it answers.
-
-        Raises:
-            ProviderError: it could not be made; nothing is left behind.
-        """
+        """Make the control plane and wait until it answers; after a ProviderError, nothing is left behind."""
 
     @abstractmethod
     async def read(self, recorded: RecordedControlPlane, report: Reporter) -> Observed | None:

@@ -35,11 +35,7 @@ def prepare_home(place: Place) -> None:
 
 
 def no_room(directory: Path) -> str:
-    """The message if a cluster's disk has too little room left to continue; empty if there is enough.
-
-    Args:
-        directory: a directory on that disk, which may not exist yet.
-    """
+    """The message if the disk of a directory, which may not exist yet, has too little room left; empty if enough."""
     try:
         free = free_bytes(directory)
     except OSError:
@@ -57,11 +53,7 @@ def keep_private(place: Place, files: Iterable[Path]) -> None:
 
 
 def remove(place: Place) -> list[str]:
-    """Remove a cluster's files, and no others next to them; finding none is success.
-
-    Returns:
-        the names of the files that are left, because they are not part of a cluster.
-    """
+    """Remove a cluster's files, and no others; returns the names of those others. Finding none is success."""
     try:
         require_own(place)
         left = place.foreign()
@@ -100,10 +92,8 @@ def not_ours(place: Place, owner: str) -> str:
 def require_free(place: Place, owner: str, *, preview: bool = False) -> None:
     """Refuse a place that belongs to somebody else or contains somebody else's files; nothing is changed.
 
-    Args:
-        owner: the new cluster's owner, whose interrupted runs may have left files there. Empty where it is not
-            known.
-        preview: whether this is a preview: what is there may be a cluster that is to be replaced.
+    The owner is the new cluster's, whose interrupted runs may have left files there; empty where it is not known. In a
+    preview, what is there may be a cluster that is to be replaced.
     """
     remedy = "set another `name:` in kumulus:cluster, or KUMULUS_HOME to another directory"
     try:
@@ -170,11 +160,7 @@ def remove_empty(place: Place) -> None:
 
 
 def os_error(error: OSError, place: Place, *, made: bool = False) -> str:
-    """The message for an error of the file system, with the remedy.
-
-    Args:
-        made: whether the cluster exists already, and so has to stay where it is.
-    """
+    """The message for an error of the file system, with the remedy; a cluster that is `made` stays where it is."""
     again = "run `pulumi up --refresh`"
     if error.errno == errno.ENOSPC:
         remedy = f"and {again}" if made else "or set KUMULUS_HOME to a directory on another disk"

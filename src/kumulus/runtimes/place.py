@@ -122,11 +122,7 @@ _IDENTITY = "stackId"
 
 
 def owner(stack: str, urn: str, program: str, identity: str = "") -> str:
-    """Write an owner.
-
-    Args:
-        identity: the stack's identity; empty where it has none.
-    """
+    """Write an owner; the identity is the stack's, if it has one."""
     marked = {_IDENTITY: identity} if identity else {}
     return json.dumps({"stack": stack, "urn": urn, "program": program, **marked}, sort_keys=True)
 

@@ -22,12 +22,7 @@ DEFAULT = NAMES[0]
 
 @cache
 def get(name: str) -> Descriptor:
-    """The runtime of that name.
-
-    Raises:
-        KeyError: there is none.
-        BrokenExtra: the extra that brings it is broken.
-    """
+    """The runtime of that name; KeyError if there is none, BrokenExtra if the extra that brings it is broken."""
     if name not in NAMES:
         raise KeyError(name)
     if name in OURS:
@@ -54,11 +49,7 @@ def outlives_stack(name: object) -> bool:
 
 
 def owner_of(section: str) -> str:
-    """The only runtime with which a section of the stack file has an effect.
-
-    Raises:
-        KeyError: there is none, as every runtime reads the section, or no stack has it.
-    """
+    """The only runtime with which a section has an effect; KeyError if every runtime reads it, or no stack has it."""
     return sections()[section]
 
 

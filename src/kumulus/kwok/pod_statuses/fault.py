@@ -22,12 +22,7 @@ from kumulus.model.fault_effects import PodEffects
 
 
 def _filled(template: str, effects: PodEffects, **more: str) -> str:
-    """A template with the fault's own values, quoted so that none can end a string or begin a template.
-
-    Args:
-        template: has the values' words in their places.
-        more: further values by their words.
-    """
+    """A template with the fault's values in place of their words, so that none ends a string or begins a template."""
     hit = "eq $index 0"
     if effects.container:
         hit = f"eq .name {json.dumps(effects.container)}"

@@ -112,10 +112,8 @@ _CONDITIONS = (
 def followed(outcome: str = "", why: str = ANNOTATED) -> str:
     """The status of a pod whose spec has changed.
 
-    Args:
-        outcome: what becomes of its resize: ``accepted``, ``deferred`` or ``infeasible``; by default what the pod's
-            annotation says.
-        why: the message if it is not accepted.
+    Its resize is ``accepted``, ``deferred`` or ``infeasible``, by default as the pod's annotation says; ``why`` is the
+    message if it is not accepted.
     """
     return (
         NOW

@@ -79,11 +79,9 @@ INIT_FAILED_REST = (
 
 
 def beginning(mark: str, lifecycle: str, must_run: bool = False) -> str:
-    """The first status, in which containers wait for their images.
+    """The first status, in which containers wait for their images: for ever, if they must not pretend to run.
 
-    Args:
-        mark: the type of the condition that names the pod's lifecycle.
-        must_run: they wait for ever, as they must not pretend to run.
+    The mark is the type of the condition that names the pod's lifecycle.
     """
     why = 'MustRun, message: "emulated; no container can run"' if must_run else ""
     initialized = "{{ if .spec.initContainers }}\n" + UNINITIALIZED + "{{ else }}\n" + INITIALIZED + "{{ end }}\n"
@@ -102,10 +100,8 @@ def beginning(mark: str, lifecycle: str, must_run: bool = False) -> str:
 def started(*, first: tuple[str, str] | None, init: bool, start_up: bool) -> str:
     """The status when the images have been pulled, or when an init container has ended.
 
-    Args:
-        first: mark and lifecycle, as for :func:`beginning`, where this is the first status.
-        init: init containers run one after the other, then the containers.
-        start_up: the containers run, but are not ready yet.
+    Where it is the ``first``, it has mark and lifecycle, as :func:`beginning`. With ``init``, init containers run one
+    after the other; with ``start_up``, containers run, but are not ready yet.
     """
     known, place = (marked(*first) + SANDBOX, PLACE) if first else ("", "")
     # Without a startup probe, a kubelet says of a container that it has started as soon as it runs.
@@ -160,9 +156,8 @@ def ending_as(failure: ContainerFailure) -> str:
 def over(failure: str, mark: str) -> str:
     """The status when the containers have ended.
 
-    Args:
-        failure: what changes ``$end``, how a container of the status ``$status`` ends.
-        mark: the condition that tells whose word that is.
+    The failure changes ``$end``, how a container of the status ``$status`` ends; the mark is the condition that says
+    whose word that is.
     """
     succeeded = "{{ if $failed }}null{{ else }}PodCompleted{{ end }}"
     reason = "{{ if $failed }}PodFailed{{ else }}PodCompleted{{ end }}"

@@ -54,13 +54,9 @@ async def find_kwok(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 async def others_controller(client: Client, release: str = "") -> str:
-    """Find a foreign kwok-controller, unless the stack has its own: a stack that has installed KWOK goes on using it.
+    """Find a foreign kwok-controller, as ``<namespace>/<name>``; empty if there is none, or if the stack has its own.
 
-    Args:
-        release: the name of the stack's own release; empty for a stack whose own is gone.
-
-    Returns:
-        ``<namespace>/<name>``, or "".
+    A stack that has installed KWOK, as the release of that name, goes on using it.
     """
     theirs = ""
     for selector in _SELECTORS:

@@ -139,11 +139,7 @@ def _written(table: str) -> Iterator[Access]:
 
 
 def needed(wanted: Iterable[str]) -> list[Access]:
-    """The permissions that a stack needs for what it does, each once.
-
-    Args:
-        wanted: some of :data:`kumulus.runtimes.existing.NEEDS`.
-    """
+    """The permissions that some of :data:`kumulus.runtimes.existing.NEEDS` take, each once."""
     # The namespace kube-system, whose UID is the cluster's identity.
     found = dict.fromkeys([Access("", "", "namespaces", "get", "kube-system")])
     for need in wanted:

@@ -33,11 +33,7 @@ class Existing(RuntimeSection):
     """The context of that kubeconfig; optional if there is only one."""
 
     def options(self, base: Path = Path(), environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
-        """Where the cluster is, as options of the resource Cluster.
-
-        Args:
-            environment: with the user's ``KUBECONFIG``.
-        """
+        """Where the cluster is, as options of the resource Cluster; the environment has the user's ``KUBECONFIG``."""
         context = {"context": self.context} if self.context else {}
         if is_content(self.kubeconfig):
             return {"kubeconfig": self.kubeconfig, **context}
@@ -50,9 +46,6 @@ def content_problems(existing: Existing, encrypted: bool) -> list[Problem]:
     """Problems of a kubeconfig's content in the stack file: unencrypted, it would be so in the stack's state too.
 
     Pulumi gives the whole configuration to the plugin's provider, and records it in the state.
-
-    Args:
-        encrypted: whether the configuration keeps it secret.
     """
     if encrypted or not is_content(existing.kubeconfig):
         return []

@@ -221,7 +221,6 @@ def outlives_by_note(kubeconfig: Path) -> bool:
     """Whether a cluster is one that no stack makes or removes, by the note next to its kubeconfig.
 
     Without a note, as on a new machine, the kubeconfig's name is the only sign of it.
-    If such a cluster were taken for one that is gone with its machine, its nodes would be left in it.
     """
     runtime = Place(kubeconfig.parent).note().get(_RUNTIME)
     return runtime == RUNTIME.name if runtime else kubeconfig.name == KUBECONFIG_FILE
@@ -246,11 +245,7 @@ def is_current(place: CopyPlace, source: ContextSource) -> bool:
 
 
 def refresh(kubeconfig: str) -> None:
-    """Copy new credentials from a copy's source, if it has some for the same API server; otherwise do nothing.
-
-    Args:
-        kubeconfig: the path of a copy; any other kubeconfig is left alone.
-    """
+    """Give a copy new credentials from its source, if that has some for the same API server; all else is left alone."""
     place = CopyPlace(Path(kubeconfig).parent)
     note = place.note()
     if not note.get(_SOURCE):

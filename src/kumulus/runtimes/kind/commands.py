@@ -49,18 +49,15 @@ async def run(
     on_line: Callable[[str], None] | None = None,
     stop: asyncio.Event | None = None,
 ) -> Ended:
-    """Run a command and wait for its end.
+    """Run an executable with arguments and wait for its end.
 
-    Args:
-        arguments: the executable and its arguments.
-        environment: all its variables; those of this process when None.
-        on_line: called with every line of its standard error.
-        stop: ends the command when it is set.
+    ``environment`` is all its variables, or those of this process; ``on_line`` is called with every line of its
+    standard error; ``stop`` ends it when it is set.
 
     Raises:
         FileNotFoundError: there is no such executable.
-        Stopped: ``stop`` was set.
-        TookTooLong: it did not end in time.
+        CommandCancelled: ``stop`` was set.
+        CommandTimeout: it did not end in time, in seconds.
     """
     process = await asyncio.create_subprocess_exec(
         *arguments,
@@ -167,9 +164,6 @@ def withheld(environment: Mapping[str, str]) -> tuple[str, ...]:
     """The capabilities that the engine lacks and so cannot give to a privileged container, such as `SYS_RESOURCE`.
 
     Empty where they cannot be known: for an engine on another machine, or in another pid namespace.
-
-    Args:
-        environment: the variables that the `docker` command is run with.
     """
     address = environment.get("DOCKER_HOST") or _DEFAULT_SOCKET
     if not address.startswith("unix://"):

@@ -54,11 +54,7 @@ class NodeContainer:
 
 
 class ContainerEngine:
-    """A container engine.
-
-    Args:
-        provider: ``docker``, ``podman`` or ``nerdctl``.
-    """
+    """A container engine: ``docker``, ``podman`` or ``nerdctl``."""
 
     def __init__(self, provider: str) -> None:
         self.provider = provider
@@ -183,10 +179,6 @@ def _time(written: object) -> datetime | None:
 
 
 def components(nodes: Sequence[NodeContainer], recorded: Mapping[str, str]) -> dict[str, str]:
-    """Each node's state, including nodes that are recorded but missing.
-
-    Args:
-        recorded: by name, the ids of the containers that were made.
-    """
+    """Each node's state; a node that is only recorded, by its name with its container's id, is missing."""
     found = {node.name: node.health for node in nodes}
     return {**dict.fromkeys(recorded, MISSING), **found}

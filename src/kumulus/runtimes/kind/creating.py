@@ -80,10 +80,7 @@ def _environment(engine: ContainerEngine, report: Reporter | None = None) -> dic
 
 
 def configuration(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Kind's configuration: the stack's ``kindConfig``, with what a fleet needs where it leaves that open.
-
-    A fleet needs room for addresses, and a control plane whose metrics can be scraped.
-    """
+    """The stack's ``kindConfig``, with room for a fleet's addresses, and metrics that can be scraped."""
     return with_metrics(with_room(options.get("kindConfig") or {}))
 
 
@@ -258,11 +255,7 @@ async def keep_to_real_nodes(client: Client) -> None:
 
 
 def with_metrics(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Kind's configuration with patches for kubeadm before its own, which win.
-
-    Args:
-        config: a checked ``kindConfig``; it is not changed.
-    """
+    """A checked ``kindConfig`` with patches for kubeadm before its own, which win."""
     networking = config.get("networking") or {}
     anywhere = "::" if networking.get("ipFamily") == "ipv6" else "0.0.0.0"  # noqa: S104 - of a container's network
     host = f"[{anywhere}]" if ":" in anywhere else anywhere

@@ -34,9 +34,7 @@ def controller_flags(pki: Path) -> dict[str, dict[str, str]]:
 def etcd_flags(pki: Path, port: int, peer_port: int) -> dict[str, dict[str, str]]:
     """The flags with which etcd and the API server authenticate each other, by component.
 
-    Args:
-        port: etcd's port for the API server.
-        peer_port: etcd's port for other members; there are none, but the port cannot be closed.
+    The peers' port is for other members of etcd; there are none, but it cannot be closed.
     """
     authority, certificate, key = (str(pki / name) for name in ("ca.crt", "admin.crt", "admin.key"))
     here, peers = f"https://127.0.0.1:{port}", f"https://127.0.0.1:{peer_port}"

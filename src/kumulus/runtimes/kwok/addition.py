@@ -73,11 +73,7 @@ class Addition:
         return {}
 
     def configured(self, settings: dict[str, Any], layout: Layout, options: Options, claims: Claims) -> dict[str, Any]:
-        """Kwokctl's configuration with its processes among the components, or without them if they are not asked for.
-
-        Raises:
-            ports.NoFreePort: there is none for it.
-        """
+        """Kwokctl's configuration with its processes, or without them if not asked for; NoFreePort if there is none."""
         raise NotImplementedError
 
     def write(self, layout: Layout, options: Options) -> None:

@@ -21,11 +21,7 @@ _PARTS = "parts"
 
 
 def configure(layout: Layout, wanted: WantedControlPlane, undefined: Sequence[str], claims: ports.Claims) -> None:
-    """Rewrite the settings of the components, and end the components that run with other ones.
-
-    Args:
-        undefined: the kinds whose definitions kwokctl is to create.
-    """
+    """Rewrite the components' settings, and end those that run with other ones; kwokctl defines undefined kinds."""
     settings = objects.with_kinds(layout.settings(), configuration.custom_resources(wanted.options), undefined)
     if configuration.usage_kind(wanted.options):
         settings = metrics_server.with_component(settings, layout, metrics_server.port(settings) or claims.take())

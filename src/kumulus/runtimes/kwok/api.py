@@ -110,8 +110,7 @@ def _etcd_stuck(layout: Layout) -> str:
 def explained(layout: Layout, *, made: bool = True) -> Iterator[None]:
     """Raise errors of ports, tools, files and the API server as a ProviderError that says why.
 
-    Args:
-        made: whether the cluster exists already, and so has to stay where it is.
+    A cluster that is `made` has to stay where it is.
     """
     try:
         yield

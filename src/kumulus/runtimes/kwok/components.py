@@ -33,12 +33,9 @@ def definition(
     links: Sequence[str] = (),
     environment: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """A component as an entry of kwokctl's configuration.
+    """A component as an entry of kwokctl's configuration, named as its executable in the cluster's ``bin`` is.
 
-    Args:
-        name: its name, and its executable's in the cluster's ``bin``.
-        ports: the ports it listens on, by their names; ``http`` is the main one.
-        links: the components to start first.
+    It listens on the ports, of which ``http`` is the main one, and is started after its links.
     """
     return {
         "name": name,

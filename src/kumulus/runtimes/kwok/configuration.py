@@ -93,9 +93,7 @@ def controller_documents(
 ) -> list[dict[str, Any]]:
     """The documents kwok-controller reads at its start: its parallelism, metrics, and stages that are no objects.
 
-    Args:
-        nodes: how many there are to be; None where that is not known.
-        directory: the cluster's, which makes no difference to what is configured.
+    The directory is the cluster's, which makes no difference to what is configured.
     """
     found: list[dict[str, Any]] = [
         {
@@ -151,11 +149,7 @@ def has_additions(options: Mapping[str, Any]) -> bool:
 
 
 def documents(wanted: WantedControlPlane, ports: dict[str, int]) -> list[dict[str, Any]]:
-    """Return the documents given to ``kwokctl create cluster --config``.
-
-    Args:
-        ports: a port for each of :func:`port_keys`.
-    """
+    """Return the documents given to ``kwokctl create cluster --config``, with a port for each of :func:`port_keys`."""
     head = {
         "apiVersion": _CONFIG_API,
         "kind": "KwokctlConfiguration",
@@ -234,12 +228,9 @@ def _variables(component: str, nodes: int | None) -> list[dict[str, str]]:
 
 
 def kubelet_flags(port: int) -> dict[str, dict[str, str]]:
-    """The API server's flags, by component.
+    """The API server's flags for kubelets, all of which are kwok-controller's port.
 
     By default, it asks DNS for a node's name, and sends logs and exec to whoever has that name (k8s.io/kubernetes
     pkg/kubelet/client). Emulated nodes call themselves localhost, and name no port of their own.
-
-    Args:
-        port: kwok-controller's.
     """
     return {"kube-apiserver": {"kubelet-preferred-address-types": "InternalDNS", "kubelet-port": str(port)}}

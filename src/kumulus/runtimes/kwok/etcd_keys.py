@@ -77,15 +77,7 @@ class EtcdKeys:
         self._channel.close()
 
     def all(self, prefix: bytes, revision: int = 0) -> tuple[int, Iterator[tuple[bytes, bytes]]]:
-        """Every key below a prefix with its value, as they were at one moment, in the order of the keys.
-
-        Args:
-            prefix: such as ``/registry/``.
-            revision: the revision; 0 for the current one.
-
-        Returns:
-            The revision, and the keys.
-        """
+        """A revision, the current one for 0, and every key below a prefix such as ``/registry/`` with its value."""
         at, entries = self.entries(prefix, revision)
         return at, ((each.key, each.value) for each in entries)
 
@@ -96,17 +88,11 @@ class EtcdKeys:
         return at, self._pages(first, _end(prefix), at)
 
     def write(self, changes: Sequence[Put], *, watched: bool = True) -> None:
-        """Write keys, kind after kind, in their order.
+        """Write keys, those of a kind one after the other; after a ProviderError, what was written stays.
 
         Whoever watches a kind goes on from the last revision that it has seen. All keys of a transaction have the same
-        one, so a watch that ends between two of them would never report the second: each key has its own transaction.
-
-        Args:
-            changes: the keys; those of a kind one after the other.
-            watched: False before the API server has started: many keys are written in a transaction.
-
-        Raises:
-            ProviderError: etcd refuses, or does not answer; what was written before that stays.
+        one, so a watch that ends between two of them would never report the second: each key has its own transaction,
+        unless they are not `watched`, as before the API server has started.
         """
         if not watched:
             for batch in _batches(changes):

@@ -30,11 +30,7 @@ def quota(options: Mapping[str, Any]) -> int:
 
 
 def change(layout: Layout, options: Mapping[str, Any]) -> bool:
-    """Change etcd's quota, and end etcd, since it has to be restarted.
-
-    Returns:
-        whether the quota was another one.
-    """
+    """Change etcd's quota, and end etcd, since it has to be restarted; whether the quota was another one."""
     settings, wanted = layout.settings(), f"{_FLAG}{quota(options)}"
     args = components.arguments(settings, ETCD)
     if not args or wanted in args:
@@ -57,11 +53,7 @@ async def is_full(layout: Layout) -> bool:
 
 
 async def relieve(layout: Layout, report: Reporter) -> bool:
-    """Make space in an etcd that has raised the alarm, and disarm it.
-
-    Returns:
-        whether there is space now: False where there was no alarm, or etcd could not be asked.
-    """
+    """Make space in an etcd that has raised the alarm, and disarm it; False without an alarm or an answer."""
     if not await is_full(layout):
         return False
     report.status("etcd is full: it is compacted and defragmented")

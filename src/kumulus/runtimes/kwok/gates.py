@@ -58,11 +58,7 @@ def _pairs(native: tuple[str, ...], options: Mapping[str, Any], key: str) -> str
 
 
 async def require_known(layout: Layout, wanted: WantedControlPlane) -> None:
-    """Refuse gates and API versions that the wanted Kubernetes version does not know: its API server would not start.
-
-    Args:
-        layout: the cluster's files, if it exists.
-    """
+    """Refuse gates and API versions that the wanted Kubernetes does not know: its API server would not start."""
     if not is_version(wanted.kubernetes_version):
         return
     refused = f"Kubernetes {wanted.kubernetes_version} does not start with the options of cluster {wanted.name}"

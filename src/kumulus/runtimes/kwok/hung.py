@@ -33,11 +33,7 @@ _ASKED = ("etcd", "kube-apiserver")
 
 
 def useless(layout: Layout, programs: Mapping[str, Sequence[int]]) -> dict[str, str]:
-    """The components that run but cannot work, each with the reason; a suspended etcd or API server is not among them.
-
-    Args:
-        programs: its running programs, as :func:`kumulus.host.processes.running` has found.
-    """
+    """The running programs that cannot work, each with the reason; a suspended etcd or API server is not among them."""
     orphaned, suspended = processes.orphaned(layout.directory, programs), processes.suspended(programs)
     found = {}
     for name, pids in programs.items():
@@ -51,8 +47,7 @@ def useless(layout: Layout, programs: Mapping[str, Sequence[int]]) -> dict[str, 
 def patience(layout: Layout, programs: Mapping[str, Sequence[int]]) -> float:
     """Seconds that an API server may take to say that it is ready before the cluster counts as degraded.
 
-    If it and etcd run, the machine may just be busy; if one of them does not, or was stopped by a signal, waiting does
-    not help.
+    If it and etcd work, the machine may just be busy; if not, waiting does not help.
     """
     working = set(programs) - useless(layout, programs).keys()
     still = processes.suspended(programs)
@@ -179,11 +174,7 @@ async def stuck_since(layout: Layout, programs: Mapping[str, Sequence[int]]) -> 
 
 
 def expired(renewals: Mapping[str, tuple[datetime, float]], now: datetime) -> dict[str, tuple[datetime, float]]:
-    """The leases that have expired, if most have; a controller that is only late has few such.
-
-    Args:
-        renewals: when each was renewed, and for how many seconds.
-    """
+    """The leases that have expired, by renewal and duration in seconds, if most have: a late controller has few."""
     found = {name: seen for name, seen in renewals.items() if (now - seen[0]).total_seconds() > seen[1]}
     return found if len(found) * 2 > len(renewals) else {}
 

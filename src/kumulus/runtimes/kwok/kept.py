@@ -112,12 +112,7 @@ def _is_whole(pem: str) -> bool:
 
 
 def observed(layout: Layout, identity: str, running: Mapping[str, Sequence[int]] | None = None) -> Observed:
-    """A control plane as it is.
-
-    Args:
-        identity: the one that it is known to have.
-        running: its processes; looked for when None.
-    """
+    """A control plane as it is; its processes are looked for when they are not known."""
     running = processes.running(layout.directory) if running is None else running
     alive = running.keys() - hung.useless(layout, running).keys()
     damaged = {each.file: DAMAGED for each in _files(layout) if each.damaged}

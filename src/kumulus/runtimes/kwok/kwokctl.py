@@ -29,11 +29,7 @@ def missing_component(directory: Path) -> str | None:
 
 
 def setting_up(home: Path, name: str) -> list[int]:
-    """Return the pids of kwokctl runs for a cluster that outlived the plugin that started them.
-
-    Args:
-        home: the ``KWOK_WORKDIR`` of the cluster.
-    """
+    """Return the pids of kwokctl runs for a cluster of a ``KWOK_WORKDIR`` that outlived their plugin."""
     found = []
     for process in psutil.process_iter(["cmdline"]):
         command = process.info["cmdline"]
@@ -62,11 +58,7 @@ _LOOK_EVERY = 0.25
 
 
 class ComponentEnded(ProviderError):
-    """A component ended while kwokctl waited for it.
-
-    Attributes:
-        component: its name.
-    """
+    """A component ended while kwokctl waited for it."""
 
     def __init__(self, component: str, cluster: str) -> None:
         super().__init__(f"{component} of cluster {cluster} ended")
@@ -74,11 +66,7 @@ class ComponentEnded(ProviderError):
 
 
 async def run(layout: Layout, *arguments: str, timeout: float = 180.0) -> None:
-    """Run ``kwokctl --name <cluster> <arguments>`` and wait for it.
-
-    Args:
-        arguments: what follows the global flags.
-        timeout: seconds after which it is killed.
+    """Run ``kwokctl --name <cluster> <arguments>`` for so many seconds at most.
 
     Raises:
         ComponentEnded: a component that it started has ended; kwokctl was killed, and what it had begun stays.

@@ -21,11 +21,7 @@ _BLOCK = 512
 
 
 def rotate(layout: Layout) -> list[str]:
-    """Rotate the logs that take more than :data:`MOST_BYTES`; a full disk, or a file that is gone, is no error.
-
-    Returns:
-        the names of the components whose logs were rotated.
-    """
+    """Rotate the logs that take more than :data:`MOST_BYTES`, and return their names; a full disk is no error."""
     long = [log for log in sorted((layout.directory / "logs").glob("*.log")) if _taken(log) > MOST_BYTES]
     for log in long:
         with suppress(OSError):
@@ -53,11 +49,7 @@ def _taken(file: Path) -> int:
 
 
 def with_log(message: str, layout: Layout, component: str) -> str:
-    """Add the last lines of a component's log to a message, and what to do about a cause that is known.
-
-    Returns:
-        the message; as it is if the log is empty or missing.
-    """
+    """Add the last lines of a component's log to a message, if there are any, and what to do about a known cause."""
     tail = layout.log_tail(component)
     if not tail:
         return message

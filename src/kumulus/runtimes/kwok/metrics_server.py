@@ -34,12 +34,7 @@ def port(settings: dict[str, Any]) -> int | None:
 
 
 def with_component(settings: dict[str, Any], layout: Layout, listen: int) -> dict[str, Any]:
-    """Kwokctl's configuration with metrics-server among the components that it starts.
-
-    Args:
-        settings: the ``KwokctlConfiguration`` that kwokctl saved.
-        listen: the port it is to listen on.
-    """
+    """The configuration that kwokctl saved, with a metrics-server that listens on that port."""
     components.link(layout, NAME, toolchain.find(NAME))
     pki = layout.directory / "pki"
     component = components.definition(

@@ -32,12 +32,9 @@ def taken(layout: Layout) -> dict[str, int]:
 
 
 def move(layout: Layout, wanted: WantedControlPlane, claims: ports.Claims, report: Reporter) -> bool:
-    """Rewrite the settings with other ports in place of those that are taken; the cluster's settings count as changed.
+    """Rewrite the settings with other ports in place of those that are taken; the settings then count as changed.
 
-    Running components that have such a port among their arguments are ended.
-
-    Returns:
-        Whether there were any.
+    Running components that have such a port among their arguments are ended. Returns whether there were any.
     """
     chosen = set(re.findall(r"\d+", json.dumps(wanted.options)))
     lost = taken(layout).items()
@@ -66,11 +63,7 @@ def end_additions(layout: Layout) -> None:
 
 
 def moved(settings: Mapping[str, Any], others: Mapping[int, int]) -> dict[str, Any]:
-    """What kwokctl saved, with other ports.
-
-    Args:
-        others: the new port by the old one.
-    """
+    """What kwokctl saved, with the new ports in place of the old ones."""
     new = {str(old): str(port) for old, port in others.items()}
 
     def rewritten(value: Any, key: str = "") -> Any:

@@ -31,9 +31,7 @@ _PATIENCE = 30.0
 def with_kinds(settings: dict[str, Any], kinds: Sequence[str], undefined: Sequence[str]) -> dict[str, Any]:
     """Kwokctl's configuration with a kwok-controller that reads these kinds, and no others, as objects.
 
-    Args:
-        kinds: such as ``Stage``.
-        undefined: the kinds whose definitions kwokctl is to create.
+    Of those that are undefined, kwokctl is to create the definitions.
     """
     settings = defined(settings)
     components = [_with_flag(component, kinds) for component in settings.get("components") or []]

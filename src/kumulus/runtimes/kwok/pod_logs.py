@@ -20,11 +20,7 @@ _NOTHING = "/dev/null/this is an emulated pod: no container runs"
 
 
 def documents(directory: str) -> list[dict[str, Any]]:
-    """What kwok-controller is to know of it.
-
-    Args:
-        directory: the cluster's; empty to compare configurations of clusters wherever they are.
-    """
+    """What kwok-controller is to know of it; the directory is the cluster's, or empty where clusters are compared."""
     file = str(Path(directory) / Layout.POD_LOG)
     specs = {
         "ClusterLogs": {"logs": [{"logsFile": file, "previousLogsFile": file}]},

@@ -97,7 +97,7 @@ class _Yielding:
 
 
 class CpuYield:
-    """Clears the way for many requests: the controllers of a cluster on this machine yield while they last.
+    """Makes the controllers of a cluster on this machine yield while many requests last.
 
     A few seconds do not matter to the controllers, and a third more requests are answered in that time
     (docs/performance.md). They get their usual priority again when the last operation or the plugin ends, or after the
@@ -110,11 +110,7 @@ class CpuYield:
 
     @contextmanager
     def cleared(self, kubeconfig: str) -> Iterator[None]:
-        """Make the controllers of a cluster yield; does nothing for a cluster of another runtime.
-
-        Args:
-            kubeconfig: path of the cluster's kubeconfig.
-        """
+        """Make the controllers of a kubeconfig's cluster yield; does nothing for a cluster of another runtime."""
         directory = Path(kubeconfig).parent
         if not Layout(directory).kwok_file.exists():
             yield

@@ -39,11 +39,7 @@ _PATIENCE = 1.5 * LEASE_SECONDS / 4
 
 
 def environment(component: str, nodes: int | None) -> dict[str, str]:
-    """Environment variables of a component.
-
-    Args:
-        nodes: how many the cluster is made for; None where that is not known.
-    """
+    """Environment variables of a component, in a cluster made for so many nodes, if that is known."""
     found = _API_SERVER_GARBAGE_COLLECTION if component == _API_SERVER else _GARBAGE_COLLECTION
     if nodes is None:
         return found

@@ -43,8 +43,7 @@ async def start(
 ) -> None:
     """Start the dead components; a new kwok-controller takes the nodes and pods over at once.
 
-    Args:
-        changed: whether the cluster's settings were changed, so that the objects of its additions are applied again.
+    If the cluster's settings were changed, the objects of its additions are applied again.
     """
     hand_over = "kwok-controller" in dead
     every, options = addition.every(), wanted.options
@@ -91,11 +90,7 @@ async def _resume(layout: Layout, resumed: Mapping[str | None, Addition], option
 
 
 async def create_components(layout: Layout, request: Path) -> None:
-    """Have kwokctl make a control plane.
-
-    Args:
-        request: the file with kwokctl's configuration.
-    """
+    """Have kwokctl make a control plane, by the file with its configuration."""
     await _start(layout, "create", "cluster", "--config", str(request), "--kubeconfig", "")
 
 
@@ -114,11 +109,7 @@ async def start_components(layout: Layout) -> None:
 
 
 async def _start(layout: Layout, *command: str) -> bool:
-    """Run kwokctl; components that exit because of a slow API server are left to :func:`all_running`.
-
-    Returns:
-        Whether kwokctl did all that it was to do.
-    """
+    """Run kwokctl, and return whether it did all; :func:`all_running` starts components that came too early again."""
     try:
         await kwokctl.run(layout, *command, "--timeout", "90s")
     except kwokctl.ComponentEnded as ended:
@@ -149,8 +140,8 @@ async def _has_definitions(layout: Layout) -> bool:
 async def all_running(layout: Layout, report: Reporter) -> str:
     """Wait until the API server is ready and return the cluster's identity; components that have exited are restarted.
 
-    The controller manager exits when the API server is not healthy ten seconds after its own start (source:
-    k8s.io/kubernetes cmd/kube-controller-manager/app, WaitForAPIServer), as on a busy machine.
+    On a busy machine, the controller manager exits when the API server is not healthy ten seconds after its own start
+    (k8s.io/kubernetes cmd/kube-controller-manager/app, WaitForAPIServer).
     """
     identity, starts = await api.answering(layout, report), 0
     while ended := dead(layout):

@@ -119,8 +119,7 @@ class Storages:
     async def of(self, kubeconfig: str, client: Client) -> OwnEtcd | None:
         """The storage of a cluster; None if none is known, or if the reason against it was reported before.
 
-        Raises:
-            NotThroughStorage: nodes have to be posted, for a reason to report; once for each cluster and reason.
+        NotThroughStorage says once for each cluster and reason why nodes have to be posted.
         """
         layout = Layout(Path(kubeconfig).parent)
         if not layout.kwok_file.exists():
@@ -210,10 +209,7 @@ _questions: WeakKeyDictionary[Client, asyncio.Task[str]] = WeakKeyDictionary()
 
 
 async def concerned_with_nodes(client: Client) -> str:
-    """The first webhook or policy that looks at nodes or leases when they are created, in a sentence; or nothing.
-
-    Selectors and conditions that may exempt our objects are ignored.
-    """
+    """The first webhook or policy about new nodes or leases, in a sentence; or nothing. Its conditions are ignored."""
     question = _questions.get(client)
     if question is None or question.done():
         question = _questions[client] = asyncio.ensure_future(_ask(client))

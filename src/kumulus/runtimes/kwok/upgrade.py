@@ -32,12 +32,7 @@ _PATIENCE = 5.0
 
 
 def in_place(old: str, new: str) -> bool:
-    """Whether a cluster can go from the one version to the other and keep what is in it.
-
-    Args:
-        old: such as ``v1.34.1``.
-        new: likewise.
-    """
+    """Whether a cluster can go from a version such as ``v1.34.1`` to another one and keep what is in it."""
     try:
         (was_major, was), (is_major, is_) = _minor(old), _minor(new)
     except ValueError:
@@ -46,11 +41,7 @@ def in_place(old: str, new: str) -> bool:
 
 
 async def require_readable(layout: Layout, version: str, report: Reporter) -> None:
-    """Refuse an upgrade that would leave objects nobody can read.
-
-    Args:
-        report: takes a warning if it cannot be found out.
-    """
+    """Refuse an upgrade that would leave objects nobody can read; warns where that cannot be found out."""
     settings = layout.settings()
     before = str((settings.get("options") or {}).get("kubeVersion") or "")
     if not version or _same(before, version) or not in_place(before, version):
@@ -88,12 +79,9 @@ async def _objects(client: Client, version: str) -> dict[str, int]:
 
 
 def exchange(layout: Layout, version: str, report: Reporter) -> bool:
-    """End the programs of another version than the wanted one, and replace them.
+    """End the programs of another version than the wanted one, and replace them; returns whether there were any.
 
     They are ended first and the version is written last, so that an upgrade that is killed is done again in full.
-
-    Returns:
-        whether it was another version.
     """
     settings = layout.settings()
     options = settings.get("options") or {}
