@@ -27,17 +27,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kumulus.kwok.endings import HAS_PROBES, INIT_FAILS, next_is, when_init_fails, when_next
-from kumulus.kwok.pod_statuses.base import (
-    COMPLETE,
-    DEADLINE_EXCEEDED,
-    EXITED,
-    INIT_FAILED,
-    MADE_READY,
-    READY,
-    REFUSED,
-    RESTARTED,
-    TERMINATED,
-)
+from kumulus.kwok.pod_statuses import base as statuses
 from kumulus.kwok.pod_statuses.followed import ANNOTATED, RESIZE_ANNOTATION, followed
 from kumulus.kwok.stages import (
     FOR_EVER,
@@ -185,12 +175,12 @@ _REBOOT: dict[str, Any] = {
 
 # By what comes next for a running pod: the condition that rules most other pods out, and the status that it then has.
 _LIFE = {
-    "pod-probed": (HAS_PROBES, "starts", MADE_READY),
-    "pod-complete": (_OF_A_JOB, "completes", COMPLETE),
-    "pod-refuse": (_OF_A_JOB, "refuses", REFUSED),
-    "pod-exit": (_ENDS_BY_ITSELF, "exits", EXITED),
-    "pod-deadline": (_HAS_DEADLINE, "exceeds", DEADLINE_EXCEEDED),
-    "pod-restart": (is_in(".spec.restartPolicy", "OnFailure"), "restarts", RESTARTED),
+    "pod-probed": (HAS_PROBES, "starts", statuses.MADE_READY),
+    "pod-complete": (_OF_A_JOB, "completes", statuses.COMPLETE),
+    "pod-refuse": (_OF_A_JOB, "refuses", statuses.REFUSED),
+    "pod-exit": (_ENDS_BY_ITSELF, "exits", statuses.EXITED),
+    "pod-deadline": (_HAS_DEADLINE, "exceeds", statuses.DEADLINE_EXCEEDED),
+    "pod-restart": (is_in(".spec.restartPolicy", "OnFailure"), "restarts", statuses.RESTARTED),
 }
 # KAI's binder makes a pod to reserve the GPU that others have fractions of; the program in it says which one it got.
 _GPU_INDEX = "run.ai/reserve_for_gpu_index"
@@ -249,19 +239,19 @@ def _stages() -> list[dict[str, Any]]:
             "pod-ready",
             "Pod",
             [*_BEGINS, not_in(_READY, "True"), is_in(INIT_FAILS, "false")],
-            pod_status(READY),
+            pod_status(statuses.READY),
         ),
         stage("pod-reserve-gpu", "Pod", _RESERVES, _RESERVE),
         stage(
             "pod-init-fail",
             "Pod",
             [*_BEGINS, is_in(INIT_FAILS, "true")],
-            {"delay": when_init_fails(), **pod_status(INIT_FAILED)},
+            {"delay": when_init_fails(), **pod_status(statuses.INIT_FAILED)},
         ),
         *(_life(name) for name in _LIFE),
         _FOLLOW,
-        stage("pod-terminate", "Pod", _TERMINATES, pod_removed(TERMINATED, "status")),
-        stage("pod-kill", "Pod", _IS_KILLED, pod_status(TERMINATED)),
+        stage("pod-terminate", "Pod", _TERMINATES, pod_removed(statuses.TERMINATED, "status")),
+        stage("pod-kill", "Pod", _IS_KILLED, pod_status(statuses.TERMINATED)),
         stage("pod-delete", "Pod", _ENDED, _REMOVE),
     ]
 
@@ -316,8 +306,10 @@ def pod_stages_above(elsewhere: str) -> list[dict[str, Any]]:
         *(_life(name, _ABOVE, [other], {"weight": 1}) for name in _LIFE),
         stage(f"{_ABOVE}pod-stays", "Pod", [*_RUNS, _OF_A_JOB, next_is("stays"), other], {"weight": 1, **_NOTHING}),
         {**_FOLLOW, "metadata": {"name": f"{_ABOVE}pod-follow"}},
-        stage(f"{_ABOVE}pod-terminate", "Pod", _TERMINATES, {"weight": 1, **pod_removed(TERMINATED, "status")}),
-        stage(f"{_ABOVE}pod-kill", "Pod", _IS_KILLED, {"weight": 1, **pod_status(TERMINATED)}),
+        stage(
+            f"{_ABOVE}pod-terminate", "Pod", _TERMINATES, {"weight": 1, **pod_removed(statuses.TERMINATED, "status")}
+        ),
+        stage(f"{_ABOVE}pod-kill", "Pod", _IS_KILLED, {"weight": 1, **pod_status(statuses.TERMINATED)}),
         stage(f"{_ABOVE}pod-delete", "Pod", _ENDED, {"weight": 1, **_REMOVE}),
         stage(f"{_ABOVE}pod-leave", "Pod", _LEFT_ALONE, {"weight": 1, **_NOTHING}),
     ]
