@@ -26,6 +26,7 @@ PORT = 10247
 # Without their controller, its nodes are lost to the cluster after a minute. So its pod does not wait five minutes for
 # a lost machine, as other pods do.
 _SECONDS_ON_A_LOST_MACHINE = 30
+_MANAGED = {"app.kubernetes.io/managed-by": "kumulus"}
 _CHARTS_OWN, _OURS = "/root/.kwok/kwok.yaml", "/etc/kumulus/kwok.yaml"
 
 
@@ -34,11 +35,9 @@ class ControllerSettings:
     """What all kwok-controllers of a cluster have in common."""
 
     repository: str
-    """The repository of their image."""
+    """Of their image; so is the tag."""
     tag: str
-    """The tag of their image."""
     pull_secrets: tuple[str, ...]
-    """Names of the image pull secrets."""
     parallelism: int
     """How many stages, and how many leases, each works on at once."""
     lease_seconds: int | None
@@ -46,9 +45,8 @@ class ControllerSettings:
     pod_cidr: str
     """The range of emulated pods' addresses."""
     cpu: str
-    """Each controller's request, a quantity."""
+    """Each controller's request, a quantity, like the memory."""
     memory: str
-    """Each controller's request, a quantity."""
 
 
 @dataclass(frozen=True)
@@ -92,29 +90,28 @@ class Controllers:
     def config_map(self, shard: int) -> dict[str, Any]:
         """The ConfigMap with a controller's configuration."""
         text = json.dumps(self.configuration(shard), indent=2, sort_keys=True)
-        return {"metadata": self._metadata(f"{self.name(shard)}-kumulus", shard), "data": {"kwok.yaml": text}}
+        return {"metadata": self._metadata(f"{self.name(shard)}-kumulus"), "data": {"kwok.yaml": text}}
 
     def deployment(self, shard: int) -> dict[str, Any]:
         """The Deployment of a controller."""
-        labels = {**self._labels(shard), SHARD_LABEL: str(shard)}
-        chosen = _selected(labels)
         # The configuration is read at the start only, so a changed one has to replace the pod.
         read = hashlib.sha256(json.dumps(self.configuration(shard), sort_keys=True).encode()).hexdigest()[:16]
         pod = {
-            "metadata": {"labels": labels, "annotations": {"kumulus.io/configuration": read}},
+            "metadata": {
+                "labels": {**self._selector(shard), **_MANAGED},
+                "annotations": {"kumulus.io/configuration": read},
+            },
             "spec": self._pod(shard),
         }
-        spec = {"replicas": 1, "selector": {"matchLabels": chosen}, "template": pod}
-        return {"metadata": self._metadata(self.name(shard), shard), "spec": spec}
+        spec = {"replicas": 1, "selector": {"matchLabels": self._selector(shard)}, "template": pod}
+        return {"metadata": self._metadata(self.name(shard)), "spec": spec}
 
     def service(self, shard: int) -> dict[str, Any]:
         """The Service for a controller's metrics and its nodes'; the chart's Service selects all controllers."""
-        labels = {**self._labels(shard), SHARD_LABEL: str(shard)}
         ports = [{"name": "http", "port": PORT, "targetPort": PORT}]
-        spec = {"selector": _selected(labels), "ports": ports}
         # The Deployment already tells whether the controller answers.
-        metadata = {**self._metadata(service_name(shard), shard), "annotations": {"pulumi.com/skipAwait": "true"}}
-        return {"metadata": metadata, "spec": spec}
+        metadata = {**self._metadata(service_name(shard)), "annotations": {"pulumi.com/skipAwait": "true"}}
+        return {"metadata": metadata, "spec": {"selector": self._selector(shard), "ports": ports}}
 
     def _pod(self, shard: int) -> dict[str, Any]:
         def mount(name: str, path: str) -> dict[str, Any]:
@@ -149,15 +146,15 @@ class Controllers:
             "volumes": [{"name": name, "configMap": {"name": source}} for name, source in volumes],
         }
 
-    def _metadata(self, name: str, shard: int) -> dict[str, Any]:
-        return {"name": name, "namespace": NAMESPACE, "labels": {**self._labels(shard), CLUSTER_LABEL: self.cluster}}
+    def _metadata(self, name: str) -> dict[str, Any]:
+        labels = {**self._of_release(), **_MANAGED, CLUSTER_LABEL: self.cluster}
+        return {"name": name, "namespace": NAMESPACE, "labels": labels}
 
-    def _labels(self, shard: int) -> dict[str, str]:
-        return {
-            "app.kubernetes.io/name": "kwok",
-            "app.kubernetes.io/instance": release_name(self.cluster),
-            "app.kubernetes.io/managed-by": "kumulus",
-        }
+    def _of_release(self) -> dict[str, str]:
+        return {"app.kubernetes.io/name": "kwok", "app.kubernetes.io/instance": release_name(self.cluster)}
+
+    def _selector(self, shard: int) -> dict[str, str]:
+        return {**self._of_release(), SHARD_LABEL: str(shard)}
 
 
 def service_name(shard: int | str) -> str:
@@ -177,10 +174,6 @@ def stage_manifests(cluster: str, installed: bool) -> Sequence[Mapping[str, Any]
     """
     found = [*node_stages_above(), *(pod_stages_above(CONDITION) if installed else [])]
     return [{**each, "metadata": {"name": f"{each['metadata']['name']}-{cluster}"}} for each in found]
-
-
-def _selected(labels: Mapping[str, str]) -> dict[str, str]:
-    return {key: labels[key] for key in ("app.kubernetes.io/name", "app.kubernetes.io/instance", SHARD_LABEL)}
 
 
 def _patient(lost: str) -> dict[str, Any]:

@@ -28,7 +28,6 @@ from typing import Any
 
 from kumulus.kwok import lifecycle_states as states
 from kumulus.kwok import stages
-from kumulus.kwok import stages as kwok_stages
 from kumulus.kwok.pod_statuses import base
 from kumulus.kwok.pod_statuses import lifecycle as templates
 from kumulus.kwok.pod_statuses.followed import followed
@@ -217,9 +216,9 @@ class _Stages:
         again: bool = False,
         removed: bool = False,
     ) -> StageObject:
-        patch = kwok_stages.pod_removed(template, "status") if removed else kwok_stages.pod_status(template)
+        patch = stages.pod_removed(template, "status") if removed else stages.pod_status(template)
         rest = {"weight": 1, **({"delay": delay} if delay else {}), **patch}
-        spec = kwok_stages.spec("Pod", selector, rest)
+        spec = stages.spec("Pod", selector, rest)
         if self.events:
             spec = stages.writing(spec, events, again)
         return StageObject(f"{self.life.name}.{step}", self.life.name, about, spec)
@@ -229,7 +228,7 @@ def _without_pretending(life: Lifecycle) -> Lifecycle:
     """The lifecycle of pods that must run: their images never come, or they fail before they are ready."""
     match life.must_run:
         case "pending":
-            return replace(life, image_pull=Distribution("fixed", kwok_stages.FOR_EVER / 1000))
+            return replace(life, image_pull=Distribution("fixed", stages.FOR_EVER / 1000))
         case "fail":
             return replace(life, start_up=_ZERO, failures=(ContainerFailure(1.0, **FAILED_CHECK, after=_ZERO),))
         case _:

@@ -25,7 +25,6 @@ class WantedControlPlane:
     """The control plane a stack asks for."""
 
     name: str
-    """The cluster's name."""
     owner: str
     """The Pulumi URN and the program's directory. No other owner's cluster is touched."""
     home: str
@@ -45,9 +44,7 @@ class Observed:
     identity: str
     """UID of the ``kube-system`` namespace, or "" when the API server could not be asked."""
     kubeconfig: str
-    """Path of the kubeconfig file."""
     server: str
-    """The API server's address."""
     directory: str
     """Where the runtime keeps the cluster's files, or ""."""
     components: dict[str, str]
@@ -70,24 +67,18 @@ class Observed:
 
 @dataclass(frozen=True)
 class RecordedControlPlane:
-    """A control plane as recorded in the stack's state."""
+    """A control plane as recorded in the stack's state, when it was asked for and found."""
 
     name: str
-    """The cluster's name."""
     owner: str
-    """The owner who made it, as :attr:`WantedControlPlane.owner`."""
     directory: str
-    """Where the runtime keeps its files."""
     kubeconfig: str
-    """Path of the kubeconfig file."""
     identity: str
-    """UID of the ``kube-system`` namespace."""
     options: dict[str, Any] = field(default_factory=dict)
-    """The runtime's own options with which it was made."""
 
     @classmethod
     def of(cls, wanted: WantedControlPlane, seen: Observed) -> RecordedControlPlane:
-        """The record of a control plane that was asked for and found."""
+        """The record."""
         return cls(wanted.name, wanted.owner, seen.directory, seen.kubeconfig, seen.identity, wanted.options)
 
 
@@ -96,9 +87,7 @@ class Foreseen:
     """A cluster that exists before the stack does, as a first preview sees it."""
 
     identity: str
-    """UID of the ``kube-system`` namespace."""
     server: str
-    """The API server's address."""
     connection: Connection
     """How to reach it while the stack has no kubeconfig of its own."""
 

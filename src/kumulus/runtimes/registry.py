@@ -48,11 +48,6 @@ def outlives_stack(name: object) -> bool:
     return isinstance(name, str) and name in NAMES and get(name).outlives_stack
 
 
-def owner_of(section: str) -> str:
-    """The only runtime with which a section has an effect; KeyError if every runtime reads it, or no stack has it."""
-    return sections()[section]
-
-
 def sections() -> dict[str, str]:
     """The runtime of each section of the stack file that has an effect with only one runtime."""
     return {section: each.name for each in every() for section in each.sections}

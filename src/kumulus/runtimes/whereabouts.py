@@ -29,7 +29,6 @@ class Here:
 
     machine: HostMachine
     program: Path
-    """The project's directory."""
     state: Path | None
     """The directory with the stacks' state, if it is inside the project and moves with it."""
 

@@ -75,7 +75,7 @@ def meant_runtime(text: str, source: str) -> str:
         SpecError: the file does not parse, or is not a ClusterConfig.
     """
     asked = _spec_of(read_yaml_texts(text, source), source).get("kindConfig")
-    return registry.owner_of("kindConfig") if asked else registry.DEFAULT
+    return registry.sections()["kindConfig"] if asked else registry.DEFAULT
 
 
 def convert(text: str, source: str, runtime: str = registry.DEFAULT, skip_addons: bool = False) -> KemuFile:
@@ -84,7 +84,7 @@ def convert(text: str, source: str, runtime: str = registry.DEFAULT, skip_addons
     raw = conversion.spec(_spec_of(read_yaml_texts(text, source), source))
     if skip_addons:
         raw.pop("clusterAddons", None)
-    if runtime != registry.owner_of("kindConfig") and raw.pop("kindConfig", None) is not None:
+    if runtime != registry.sections()["kindConfig"] and raw.pop("kindConfig", None) is not None:
         conversion.notice(("spec", "kindConfig"), f"is for the runtime kind, so it is not used with {runtime}")
     plain = {"runtime": runtime, **raw}
     try:

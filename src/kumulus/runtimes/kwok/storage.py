@@ -6,7 +6,6 @@ import asyncio
 import json
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -27,16 +26,16 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 
-# What the running kwok-controller of a cluster writes into the leases of new nodes, learned from one of them.
-#
-# A controller holds leases under a name that it draws at its start and reports nowhere else (v0.8.0,
-# pkg/kwok/cmd/root.go). So one node is posted, and its lease is read, which the controller makes at once.
-# A controller that takes longer is behind, or does not run: it then makes the leases itself later.
+# A controller that takes longer for a lease is behind, or does not run: it then makes the leases itself later.
 _PATIENCE_S, _PAUSE_S = 2.0, 0.02
 
 
 class LeaseHolder:
-    """Knows the leases of one cluster's kwok-controller."""
+    """What the running kwok-controller of a cluster writes into the leases of new nodes, learned from one of them.
+
+    A controller holds leases under a name that it draws at its start and reports nowhere else (v0.8.0,
+    pkg/kwok/cmd/root.go). So one node is posted, and its lease is read, which the controller makes at once.
+    """
 
     def __init__(self, layout: Layout) -> None:
         self._pid_file = layout.directory / "pids" / "kwok-controller.pid"
@@ -89,12 +88,12 @@ _CHANGING = (
 _PREFIX = "etcd-prefix"
 
 
-@dataclass(frozen=True)
-class OwnEtcd:
+class OwnEtcd(LeaseHolder):
     """The etcd of one control plane, as :class:`kumulus.nodes.pools.through_storage.Storage`."""
 
-    connection: Etcd
-    holder: LeaseHolder
+    def __init__(self, layout: Layout) -> None:
+        super().__init__(layout)
+        self.connection = connected(layout)
 
     async def create(self, *objects: tuple[bytes, bytes]) -> bool:
         """See :meth:`Storage.create`."""
@@ -102,10 +101,6 @@ class OwnEtcd:
             return await self.connection.create(*objects)
         except EtcdError as error:
             raise Unwritten(str(error)) from None
-
-    async def leases(self, client: Client, post: Post) -> StoredLeases | None:
-        """See :meth:`Storage.leases`."""
-        return await self.holder.leases(client, post)
 
 
 class Storages:
@@ -143,7 +138,7 @@ class Storages:
         if reason := await _unfit(layout, client):
             return reason
         try:
-            found = OwnEtcd(connected(layout), LeaseHolder(layout))
+            found = OwnEtcd(layout)
         except OSError as error:
             return f"{error.filename}: {error.strerror}"
         self._open[layout.directory] = stamps, found
