@@ -34,12 +34,12 @@ def checked(cluster: ClusterResource, old: dict[str, Any] | None = None, **input
     return found.inputs
 
 
-def recorded(home: Path, inputs: dict[str, Any], status: str = "running") -> dict[str, Any]:
+def recorded(home: Path, inputs: dict[str, Any]) -> dict[str, Any]:
     """What the state has of a cluster that is there."""
     directory = home / "clusters" / "dev"
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "kumulus.json").write_text('{"owner": "me"}')
-    return {**inputs, "directory": str(directory), "status": status, "configuration": ""}
+    return {**inputs, "directory": str(directory), "status": "running", "configuration": ""}
 
 
 def changes(cluster: ClusterResource, old: dict[str, Any], new: dict[str, Any]) -> dict[str, str]:
@@ -76,28 +76,25 @@ def test_a_changed_kind_config_replaces_the_cluster_and_names_the_field(
     assert cluster.delete_before_replace
 
 
-def test_settings_of_ours_replace_nothing(cluster: ClusterResource, tmp_path: Path) -> None:
-    old = recorded(tmp_path, checked(cluster))
-    assert changes(cluster, old, checked(cluster, options={"wait": "5m", "adopt": True})) == {
-        "options.wait": "add",
-        "options.adopt": "add",
-    }
-
-
-def test_another_runtime_or_version_replaces_the_cluster(cluster: ClusterResource, tmp_path: Path) -> None:
-    old = recorded(tmp_path, checked(cluster))
-    found = changes(cluster, {**old, "runtime": "kwok", "kubernetesVersion": "v1.35.4"}, checked(cluster))
-    assert found == {"runtime": "update-replace", "kubernetesVersion": "delete-replace"}
-
-
 @pytest.mark.parametrize(
-    ("status", "kind"), [("stopped", "update"), ("degraded", "update"), ("incomplete", "update-replace")]
+    ("before", "now", "found"),
+    [
+        ({}, {"options": {"wait": "5m", "adopt": True}}, {"options.wait": "add", "options.adopt": "add"}),
+        (
+            {"runtime": "kwok", "kubernetesVersion": "v1.35.4"},
+            {},
+            {"runtime": "update-replace", "kubernetesVersion": "delete-replace"},
+        ),
+        ({"status": "stopped"}, {}, {"status": "update"}),
+        ({"status": "degraded"}, {}, {"status": "update"}),
+        ({"status": "incomplete"}, {}, {"status": "update-replace"}),
+    ],
 )
-def test_what_can_be_started_is_and_what_has_lost_a_part_is_replaced(
-    cluster: ClusterResource, tmp_path: Path, status: str, kind: str
+def test_a_change_is_made_in_place_where_it_can_be(
+    cluster: ClusterResource, tmp_path: Path, before: dict[str, Any], now: dict[str, Any], found: dict[str, str]
 ) -> None:
-    inputs = checked(cluster)
-    assert changes(cluster, recorded(tmp_path, inputs, status), inputs) == {"status": kind}
+    old = recorded(tmp_path, checked(cluster)) | before
+    assert changes(cluster, old, checked(cluster, **now)) == found
 
 
 def test_a_removal_that_was_begun_is_a_replacement_without_a_refresh(cluster: ClusterResource, tmp_path: Path) -> None:

@@ -71,11 +71,14 @@ def wanted(layout: Layout) -> WantedControlPlane:
     return WantedControlPlane("dev", "me", str(layout.home), "v1.35.4", {})
 
 
-def observed(layout: Layout) -> Observed:
-    recorded = RecordedControlPlane.of(
+def recorded(layout: Layout) -> RecordedControlPlane:
+    return RecordedControlPlane.of(
         wanted(layout), Observed("uid", str(layout.kubeconfig), "", str(layout.directory), {})
     )
-    found = asyncio.run(KwokRuntime().read(recorded, Said()))
+
+
+def observed(layout: Layout, said: Said | None = None) -> Observed:
+    found = asyncio.run(KwokRuntime().read(recorded(layout), said or Said()))
     assert found is not None
     return found
 
@@ -84,12 +87,6 @@ def repaired(layout: Layout) -> Said:
     said = Said()
     KwokRuntime()._mend(layout, wanted(layout), said)
     return said
-
-
-def test_a_whole_file_is_not_damaged(layout: Layout) -> None:
-    found = observed(layout)
-    assert "kwok.yaml" not in found.components
-    assert not kept.restore(layout)
 
 
 @pytest.mark.parametrize("cut", [*range(0, len(dump(DOCUMENTS)), 29), len(dump(DOCUMENTS)) - 1])
@@ -128,8 +125,11 @@ def test_whatever_the_file_has_become_it_is_damaged(layout: Layout, content: byt
     assert layout.documents() == DOCUMENTS
 
 
-def test_without_a_copy_it_is_told_and_only_a_new_cluster_helps(layout: Layout) -> None:
+@pytest.mark.parametrize("copy", [None, "half: ["])
+def test_without_a_whole_copy_it_is_told_and_only_a_new_cluster_helps(layout: Layout, copy: str | None) -> None:
     layout.kept_file.unlink()
+    if copy:
+        layout.kept_file.write_text(copy)
     layout.kwok_file.write_text("half: [")
     found = observed(layout)
     assert found.components == {"kwok.yaml": "missing"}
@@ -138,13 +138,6 @@ def test_without_a_copy_it_is_told_and_only_a_new_cluster_helps(layout: Layout) 
         repaired(layout)
     assert "--refresh` replaces it" in str(caught.value)
     assert layout.kwok_file.read_text() == "half: ["
-
-
-def test_a_damaged_copy_restores_nothing(layout: Layout) -> None:
-    layout.kept_file.write_text("half: [")
-    layout.kwok_file.write_text("half: [")
-    assert observed(layout).health == "incomplete"
-    assert not kept.restore(layout)
 
 
 def test_a_cluster_without_its_copy_gets_one_when_it_is_looked_at(layout: Layout) -> None:
@@ -165,7 +158,9 @@ def test_a_note_that_cannot_be_read_is_written_anew_with_its_owner(layout: Layou
     assert not layout.damaged()
 
 
-def test_a_settings_change_that_shortens_the_file_is_no_damage(layout: Layout) -> None:
+def test_a_whole_file_is_not_damaged_nor_one_that_a_change_of_settings_shortens(layout: Layout) -> None:
+    assert "kwok.yaml" not in observed(layout).components
+    assert not kept.restore(layout)
     layout.write_documents(DOCUMENTS[:2])
     assert not kept.restore(layout)
 
@@ -215,11 +210,7 @@ def test_a_cluster_whose_note_is_gone_is_replaced_only_with_consent_and_is_given
 def test_a_damaged_key_is_told_and_only_a_new_cluster_helps(layout: Layout, content: str) -> None:
     (layout.directory / "pki" / "admin.key").write_text(content)
     said = Said()
-    recorded = RecordedControlPlane.of(
-        wanted(layout), Observed("uid", str(layout.kubeconfig), "", str(layout.directory), {})
-    )
-    found = asyncio.run(KwokRuntime().read(recorded, said))
-    assert found is not None
+    found = observed(layout, said)
     assert (found.health, found.components["pki/admin.key"]) == ("incomplete", "missing")
     assert "pki/admin.key is damaged and has no copy" in said.messages[0]
     assert "`pulumi up --refresh` replaces it, without the objects in it" in said.messages[0]
@@ -237,6 +228,16 @@ def test_what_kwokctl_has_written_is_synced_when_a_cluster_is_made(
     assert {str(layout.directory / name) for name in names} | {str(layout.directory)} <= set(synced)
 
 
+def explained(layout: Layout, monkeypatch: pytest.MonkeyPatch, ended: str, *log: str) -> str:
+    """What is said of a component that has ended, and of etcd's log, if it is etcd or etcd runs."""
+    logs = layout.directory / "logs"
+    logs.mkdir(exist_ok=True)
+    (logs / "kube-apiserver.log").write_text("F1122 instance.go:233] Error creating leases\n")
+    (logs / "etcd.log").write_text("".join(f"{line}\n" for line in log))
+    monkeypatch.setattr(processes, "running", lambda _: {} if ended == "etcd" else {"etcd": [1]})
+    return api.explain(layout, f"{ended} of cluster dev ended")
+
+
 @pytest.mark.parametrize(
     ("said", "lost"),
     [
@@ -249,10 +250,7 @@ def test_what_kwokctl_has_written_is_synced_when_a_cluster_is_made(
 def test_of_an_etcd_that_cannot_read_its_data_it_is_said_what_is_lost_and_what_to_do(
     layout: Layout, monkeypatch: pytest.MonkeyPatch, said: str, lost: bool
 ) -> None:
-    monkeypatch.setattr(processes, "running", lambda _: {})
-    (layout.directory / "logs").mkdir()
-    (layout.directory / "logs" / "etcd.log").write_text(f"{said}\n")
-    told = api.explain(layout, "etcd of cluster dev ended")
+    told = explained(layout, monkeypatch, "etcd", said)
     assert told.startswith("etcd of cluster dev ended\n  ")
     assert ("what was in the cluster is lost" in told) is lost
     assert (f"Remove {layout.directory}, and `pulumi up --refresh` makes" in told) is lost
@@ -262,11 +260,8 @@ def test_of_an_etcd_that_found_no_room_nothing_is_said_to_be_lost(
     layout: Layout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It has given back what it had taken when the disk is looked at."""
-    monkeypatch.setattr(processes, "running", lambda _: {})
-    (layout.directory / "logs").mkdir()
-    last = '{"level":"fatal","msg":"failed to read WAL, cannot be repaired","error":"no space left on device"}\n'
-    (layout.directory / "logs" / "etcd.log").write_text(last)
-    told = api.explain(layout, "etcd of cluster dev ended")
+    last = '{"level":"fatal","msg":"failed to read WAL, cannot be repaired","error":"no space left on device"}'
+    told = explained(layout, monkeypatch, "etcd", last)
     assert f"\n  no disk space left at {layout.home}; free some, and run `pulumi up --refresh`\n" in told
     assert "lost" not in told
     assert "Remove" not in told
@@ -275,16 +270,12 @@ def test_of_an_etcd_that_found_no_room_nothing_is_said_to_be_lost(
 def test_of_an_etcd_whose_log_has_lost_its_end_it_is_said_that_it_takes_nothing_and_what_to_do(
     layout: Layout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processes, "running", lambda _: {"etcd": [1]})
-    (layout.directory / "logs").mkdir()
-    (layout.directory / "logs" / "kube-apiserver.log").write_text("F1122 instance.go:233] Error creating leases\n")
-    log = layout.directory / "logs" / "etcd.log"
-    log.write_text('{"msg":"failed to publish local member to cluster through raft"}\n')
-    told = api.explain(layout, "kube-apiserver of cluster dev ended")
+    stuck = '{"msg":"failed to publish local member to cluster through raft"}'
+    told = explained(layout, monkeypatch, "kube-apiserver", stuck)
     assert f"etcd runs and takes nothing, as when the end of its log in {layout.directory}/etcd is gone" in told
     assert f"what was in the cluster is lost: remove {layout.directory}" in told
-    log.write_text(log.read_text() + '{"msg":"published local member to cluster through raft"}\n')
-    assert "takes nothing" not in api.explain(layout, "kube-apiserver of cluster dev ended")
+    published = '{"msg":"published local member to cluster through raft"}'
+    assert "takes nothing" not in explained(layout, monkeypatch, "kube-apiserver", stuck, published)
 
 
 @pytest.mark.parametrize(
@@ -311,12 +302,6 @@ async def test_a_component_that_gave_up_is_started_again_with_the_reason(
 # --- another stack's cluster in the place of a recorded one ----------------------------------------------------------
 
 OTHER = owner("b", "urn:b", "/work/b", "b" * 32)
-
-
-def recorded(layout: Layout) -> RecordedControlPlane:
-    return RecordedControlPlane.of(
-        wanted(layout), Observed("uid", str(layout.kubeconfig), "", str(layout.directory), {})
-    )
 
 
 @pytest.mark.parametrize("running", [{}, {"etcd": [1]}, {name: [1] for name in NAMES}])

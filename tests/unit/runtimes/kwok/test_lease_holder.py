@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from aiohttp import web
@@ -131,20 +130,10 @@ def test_a_controller_is_suspect_when_most_leases_have_run_out(ages: list[float]
     assert len(expired(held, NOW)) == ended
 
 
-@pytest.mark.parametrize(
-    ("options", "seconds"),
-    [({"nodeLeaseDurationSeconds": 40}, 15), ({"nodeLeaseDurationSeconds": 80}, 30), ({}, 15)],
-    ids=["a kubelet's", "twice as long", "nothing said"],
-)
-def test_controllers_stand_back_for_as_long_as_a_lease_bears(
-    tmp_path: Path, options: dict[str, Any], seconds: float
+@pytest.mark.parametrize(("lease", "seconds"), [(40, 15), (80, 30), (None, 15), (200, 45)])
+def test_controllers_stand_back_for_as_long_as_a_lease_bears_and_pods_wait(
+    tmp_path: Path, lease: int | None, seconds: float
 ) -> None:
-    layout = Layout(tmp_path)
-    layout.kwok_file.write_text(dump([{"kind": "KwokctlConfiguration", "options": options}]))
-    assert bearable(layout) == seconds
-
-
-def test_a_long_lease_does_not_keep_pods_waiting_for_longer_than_that(tmp_path: Path) -> None:
-    layout = Layout(tmp_path)
-    layout.kwok_file.write_text(dump([{"kind": "KwokctlConfiguration", "options": {"nodeLeaseDurationSeconds": 200}}]))
-    assert bearable(layout) == 45
+    options = {"nodeLeaseDurationSeconds": lease} if lease else {}
+    (tmp_path / "kwok.yaml").write_text(dump([{"kind": "KwokctlConfiguration", "options": options}]))
+    assert bearable(Layout(tmp_path)) == seconds
