@@ -35,87 +35,80 @@ def life(**fields: Any) -> dict[str, Any]:
     return {"name": "a", "run": "1m", **fields}
 
 
-@pytest.mark.parametrize(
-    ("run", "path", "words"),
-    [
-        ("10 min", "run", "is not a duration; write a duration such as 90s"),
-        ("5min", "run", "is not a duration"),
-        (5, "run", "has no unit; write 5s"),
-        ("-3s", "run", "is negative"),
-        ("9000h", "run", "longer than a year"),
-        ({"logNormal": {}}, "run.logNormal", "is not a distribution; write lognormal"),
-        ({"weibull": {}}, "run.weibull", "is not a distribution; leave it out or write one of fixed, uniform"),
-        ({"normal": {"mean": "1m", "sigma": "-3s"}}, "run.normal.sigma", "is negative"),
-        ({"normal": {"mean": "1m"}}, "run.normal.sigma", "is missing; write sigma: 30s"),
-        ({"lognormal": {"median": "1m", "sigma": -1}}, "run.lognormal.sigma", "is negative; write a number from 0"),
-        ({"lognormal": {"mean": "1m", "sigma": 1}}, "run.lognormal.mean", "is not a known key; write median"),
-        ({"uniform": {"from": "5m", "to": "1m"}}, "run.uniform", "begins after its end; write from: 1m and to: 5m"),
-        ({"normal": {}, "uniform": {}}, "run", "names 2 distributions; write one of"),
-        ([], "run", "is a list; write a duration such as 5m, or a distribution"),
-    ],
-)
-def test_a_duration_that_is_none_is_told_with_its_place_and_remedy(run: object, path: str, words: str) -> None:
-    found = told(podLifecycles=[life(run=run)])
-    assert any(words in text for place, text in found.items() if place == f"podLifecycles[0].{path}"), found
+def lives(*lifecycles: dict[str, Any]) -> dict[str, Any]:
+    return {"podLifecycles": list(lifecycles)}
 
 
-def test_shares_are_between_0_and_1_and_come_to_1_at_most() -> None:
-    failures = "podLifecycles[0].failures"
-    assert "not between 0 and 1" in told(podLifecycles=[life(failures=[{"share": 1.5}])])[f"{failures}[0].share"]
-    too_much = told(podLifecycles=[life(failures=[{"share": 0.7}, {"share": 0.6}])])[failures]
-    assert too_much.startswith("has shares that come to 1.3, more than 1; make the shares come to 1 or less")
-    endless = told(podLifecycles=[{"name": "a", "failures": [{"share": 0.1}]}])[f"{failures}[0]"]
-    assert "has no time" in endless
+def resized(*resizes: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return lives({"name": "a", "resizes": list(resizes), **fields})
 
 
-def test_a_resize_that_is_none_is_told_of() -> None:
-    def wrong(*resizes: dict[str, Any], **fields: Any) -> dict[str, str]:
-        return told(podLifecycles=[{"name": "a", "resizes": list(resizes), **fields}])
-
-    resizes, held = "podLifecycles[0].resizes", {"share": 0.6, "outcome": "deferred"}
-    assert "come to 1.2, more than 1; make the shares come to 1 or less; what is left" in wrong(held, held)[resizes]
-    late = f"{resizes}[0].after"
-    assert "nobody tries" in wrong({**held, "outcome": "infeasible", "after": "1s"})[late]
-    assert "its pods end" in wrong({**held, "after": "1s"}, run="5m")[late]
-    assert "leave one of them out" in wrong(held, mustRun="fail")[resizes]
+def uses(**fields: Any) -> dict[str, Any]:
+    return {"podUsage": [{"name": "a", **fields}]}
 
 
-def test_a_lifecycle_that_no_pod_can_have_is_told_with_the_one_that_has_them_all() -> None:
-    everything, web = life(name="all"), life(name="web", selector={"labels": {"app": "web"}})
-    found = told(podLifecycles=[everything, web])["podLifecycles[1].selector"]
-    assert "podLifecycles[0] selects all of these pods, and the first in the file wins" in found
-    assert "move it before podLifecycles[0]" in found
-    assert "the same pods" in told(podLifecycles=[web, {**web, "name": "b"}])["podLifecycles[1].selector"]
-    assert told(podLifecycles=[web, {**everything, "name": "web"}])["podLifecycles[1].name"].startswith('"web" is alr')
-    assert len(ClusterSpec.checked({"podLifecycles": [web, everything]}).podLifecycles) == 2
+DURATIONS: list[tuple[Any, str, str]] = [
+    ("10 min", "", "is not a duration; write a duration such as 90s"),
+    ("5min", "", "is not a duration"),
+    (5, "", "has no unit; write 5s"),
+    ("-3s", "", "is negative"),
+    ("9000h", "", "longer than a year"),
+    ({"logNormal": {}}, ".logNormal", "is not a distribution; write lognormal"),
+    ({"weibull": {}}, ".weibull", "is not a distribution; leave it out or write one of fixed, uniform"),
+    ({"normal": {"mean": "1m", "sigma": "-3s"}}, ".normal.sigma", "is negative"),
+    ({"normal": {"mean": "1m"}}, ".normal.sigma", "is missing; write sigma: 30s"),
+    ({"lognormal": {"median": "1m", "sigma": -1}}, ".lognormal.sigma", "is negative; write a number from 0"),
+    ({"lognormal": {"mean": "1m", "sigma": 1}}, ".lognormal.mean", "is not a known key; write median"),
+    ({"uniform": {"from": "5m", "to": "1m"}}, ".uniform", "begins after its end; write from: 1m and to: 5m"),
+    ({"normal": {}, "uniform": {}}, "", "names 2 distributions; write one of"),
+    ([], "", "is a list; write a duration such as 5m, or a distribution"),
+]
+WEB = life(name="web", selector={"labels": {"app": "web"}})
+HELD = {"share": 0.6, "outcome": "deferred"}
+TOO_MANY = "come to 1.2, more than 1; make the shares come to 1 or less"
+CURVE = {"curve": [{"at": "5m", "value": "1"}, {"at": "1m", "value": "10%"}]}
+MISTAKES: list[tuple[dict[str, Any], str, str]] = [
+    *((lives(life(run=run)), f"podLifecycles[0].run{path}", words) for run, path, words in DURATIONS),
+    (lives(life(failures=[{"share": 1.5}])), "podLifecycles[0].failures[0].share", "not between 0 and 1"),
+    (lives(life(failures=[{"share": 0.6}] * 2)), "podLifecycles[0].failures", f"has shares that {TOO_MANY}"),
+    (lives({"name": "a", "failures": [{"share": 0.1}]}), "podLifecycles[0].failures[0]", "has no time"),
+    (resized(HELD, HELD), "podLifecycles[0].resizes", f"{TOO_MANY}; what is left"),
+    (resized({**HELD, "outcome": "infeasible", "after": "1s"}), "podLifecycles[0].resizes[0].after", "nobody tries"),
+    (resized({**HELD, "after": "1s"}, run="5m"), "podLifecycles[0].resizes[0].after", "its pods end"),
+    (resized(HELD, mustRun="fail"), "podLifecycles[0].resizes", "leave one of them out"),
+    (
+        lives(life(name="all"), WEB),
+        "podLifecycles[1].selector",
+        "podLifecycles[0] selects all of these pods, and the first in the file wins",
+    ),
+    (lives(life(name="all"), WEB), "podLifecycles[1].selector", "move it before podLifecycles[0]"),
+    (lives(WEB, {**WEB, "name": "b"}), "podLifecycles[1].selector", "the same pods"),
+    (lives(WEB, life(name="web")), "podLifecycles[1].name", '"web" is alr'),
+    (lives(life(imagePul="4s")), "podLifecycles[0].imagePul", "write imagePull"),
+    (
+        lives(life(selector={"ownerKinds": ["pytorchjob"]})),
+        "podLifecycles[0].selector.ownerKinds[0]",
+        "write PyTorchJob",
+    ),
+    (lives({"name": "a"}), "podLifecycles[0]", "says nothing of how its pods live"),
+    (lives(life(mustRun="fail")), "podLifecycles[0].run", "has no effect with mustRun"),
+    (uses(cpu="180%"), "podUsage[0].cpu", "write 100% or less"),
+    (uses(cpu={"rang": {}}), "podUsage[0].cpu.rang", "write range"),
+    (uses(gpu="3"), "podUsage[0].gpu", "is not a share"),
+    (uses(memory={"range": {"from": "2Gi", "to": "1Gi"}}), "podUsage[0].memory.range", "write from: 1Gi and to: 2Gi"),
+    (uses(cpu=CURVE), "podUsage[0].cpu.curve", "mixes shares"),
+    (uses(cpu=CURVE), "podUsage[0].cpu.curve[1].at", "is not after the point before"),
+    (uses(), "podUsage[0]", "says nothing"),
+]
 
 
-def test_unknown_keys_and_kinds_name_the_near_ones() -> None:
-    assert told(podLifecycles=[life(imagePul="4s")])["podLifecycles[0].imagePul"].endswith("write imagePull")
-    kinds = told(podLifecycles=[life(selector={"ownerKinds": ["pytorchjob"]})])
-    assert kinds["podLifecycles[0].selector.ownerKinds[0]"].endswith("write PyTorchJob")
-    assert "says nothing of how its pods live" in told(podLifecycles=[{"name": "a"}])["podLifecycles[0]"]
-    assert "has no effect with mustRun" in told(podLifecycles=[life(mustRun="fail")])["podLifecycles[0].run"]
+@pytest.mark.parametrize(("cluster", "path", "words"), MISTAKES)
+def test_a_mistake_is_told_with_its_place_and_remedy(cluster: dict[str, Any], path: str, words: str) -> None:
+    assert words in told(**cluster)[path]
 
 
-def test_mistakes_of_usages_are_told_likewise() -> None:
-    found = told(
-        podUsage=[
-            {"name": "a", "cpu": "180%"},
-            {"name": "b", "cpu": {"rang": {}}, "selector": {"labels": {"b": "b"}}},
-            {"name": "c", "gpu": "3"},
-            {"name": "d", "memory": {"range": {"from": "2Gi", "to": "1Gi"}}},
-            {"name": "e", "cpu": {"curve": [{"at": "5m", "value": "1"}, {"at": "1m", "value": "10%"}]}},
-            {"name": "f"},
-        ]
-    )
-    assert found["podUsage[0].cpu"].endswith("write 100% or less")
-    assert found["podUsage[1].cpu.rang"].endswith("write range")
-    assert "is not a share" in found["podUsage[2].gpu"]
-    assert found["podUsage[3].memory.range"].endswith("write from: 1Gi and to: 2Gi")
-    assert "mixes shares" in found["podUsage[4].cpu.curve"]
-    assert "is not after the point before" in found["podUsage[4].cpu.curve[1].at"]
-    assert "says nothing" in found["podUsage[5]"]
+def test_what_an_earlier_lifecycle_leaves_is_for_a_later_one() -> None:
+    assert len(ClusterSpec.checked(lives(WEB, life(name="all"))).podLifecycles) == 2
 
 
 def test_a_stack_without_lives_asks_nothing_of_its_cluster() -> None:
