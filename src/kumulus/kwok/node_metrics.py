@@ -66,39 +66,20 @@ def _resource_series() -> list[dict[str, Any]]:
     pod = {"namespace": "pod.metadata.namespace", "pod": "pod.metadata.name"}
     container = {"container": "container.name", **pod}
     cpu, memory = "Cumulative cpu time consumed in core-seconds", "Current working set in bytes"
+    error = "1 if there was an error while getting container metrics, 0 otherwise"
+    started = "Start time of the container since unix epoch in seconds"
+    began = "UnixSecond(pod.metadata.creationTimestamp)"
+    cpu_of_container = 'pod.CumulativeUsage("cpu", container.name)'
+    memory_of_container = 'pod.Usage("memory", container.name)'
+    cpu_of_node = f'node.CumulativeUsage("cpu") + {_OWN_CPU} * SinceSecond(node)'
     return [
-        _series("scrape_error", "1 if there was an error while getting container metrics, 0 otherwise", "node", "0"),
-        _series(
-            "container_start_time_seconds",
-            "Start time of the container since unix epoch in seconds",
-            "container",
-            "UnixSecond(pod.metadata.creationTimestamp)",
-            **container,
-        ),
-        _series(
-            "container_cpu_usage_seconds_total",
-            cpu,
-            "container",
-            'pod.CumulativeUsage("cpu", container.name)',
-            "counter",
-            **container,
-        ),
-        _series(
-            "container_memory_working_set_bytes",
-            memory,
-            "container",
-            'pod.Usage("memory", container.name)',
-            **container,
-        ),
+        _series("scrape_error", error, "node", "0"),
+        _series("container_start_time_seconds", started, "container", began, **container),
+        _series("container_cpu_usage_seconds_total", cpu, "container", cpu_of_container, "counter", **container),
+        _series("container_memory_working_set_bytes", memory, "container", memory_of_container, **container),
         _series("pod_cpu_usage_seconds_total", cpu, "pod", 'pod.CumulativeUsage("cpu")', "counter", **pod),
         _series("pod_memory_working_set_bytes", memory, "pod", 'pod.Usage("memory")', **pod),
-        _series(
-            "node_cpu_usage_seconds_total",
-            cpu,
-            "node",
-            f'node.CumulativeUsage("cpu") + {_OWN_CPU} * SinceSecond(node)',
-            "counter",
-        ),
+        _series("node_cpu_usage_seconds_total", cpu, "node", cpu_of_node, "counter"),
         _series("node_memory_working_set_bytes", memory, "node", f'node.Usage("memory") + {_OWN_MEMORY}'),
     ]
 

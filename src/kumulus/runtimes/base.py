@@ -160,7 +160,7 @@ class Runtime(ABC):
 
         Every preview and update calls this, even without ``--refresh``, so it is quick and does not use the network.
         """
-        return False
+        return self.place(directory).removed()
 
     @abstractmethod
     async def repair(self, wanted: WantedControlPlane, identity: str, report: Reporter) -> Observed:

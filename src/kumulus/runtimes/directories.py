@@ -79,9 +79,13 @@ def require_own(place: Place) -> None:
         raise ProviderError(f"{wrong}; it is left alone: remove it by hand")
 
 
-def left_alone(place: Place, names: Iterable[str]) -> str:
-    """The message about the files that :func:`remove` left."""
-    return f"{place.directory} has files that are not the cluster's ({', '.join(names)}); they are left alone"
+def clear_up(place: Place, left: list[str], report: Reporter) -> None:
+    """Report the files that :func:`remove` left; without a cluster, the parent directories go, too."""
+    if left:
+        report.warn(f"{place.directory} has files that are not the cluster's ({', '.join(left)}); they are left alone")
+    for empty in (place.directory.parent, place.home):
+        with suppress(OSError):
+            empty.rmdir()
 
 
 def not_ours(place: Place, owner: str) -> str:
@@ -150,13 +154,6 @@ def _not_a_directory_of_ours(path: Path) -> str:
     if path.exists() and not path.is_dir():
         return f"{path} is not a directory"
     return _others(path)
-
-
-def remove_empty(place: Place) -> None:
-    """Remove the parent directories of clusters, if this was the last cluster."""
-    for empty in (place.directory.parent, place.home):
-        with suppress(OSError):
-            empty.rmdir()
 
 
 def os_error(error: OSError, place: Place, *, made: bool = False) -> str:

@@ -79,9 +79,7 @@ class ExistingRuntime(Runtime):
         if not same(owner, recorded.owner):
             report.warn(directories.not_ours(place, owner))
             return
-        if left := directories.remove(place):
-            report.warn(directories.left_alone(place, left))
-        directories.remove_empty(place)
+        directories.clear_up(place, directories.remove(place), report)
 
     async def _look(self, context: ContextSource, options: dict[str, Any], identity: str | None) -> str:
         """The identity of the cluster, once it is certain that the stack may and can use it."""

@@ -104,9 +104,6 @@ class KindRuntime(Runtime):
         except OSError as error:
             raise ProviderError(directories.os_error(error, place, made=True)) from None
 
-    def removed(self, directory: str) -> bool:
-        return KindPlace(Path(directory)).removed()
-
     async def delete(self, recorded: RecordedControlPlane, report: Reporter) -> None:
         cluster = _Cluster.at(KindPlace(Path(recorded.directory)), recorded.options, report)
         place, nodes = cluster.place, await cluster.recorded(recorded)
@@ -119,9 +116,7 @@ class KindRuntime(Runtime):
             if nodes is None:
                 return
             left = cluster.remove(nodes)
-        if left:
-            report.warn(directories.left_alone(place, left))
-        directories.remove_empty(place)
+        directories.clear_up(place, left, report)
 
 
 @dataclass(frozen=True)

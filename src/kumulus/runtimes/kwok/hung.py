@@ -60,11 +60,8 @@ async def end_stuck(layout: Layout, report: Reporter) -> None:
     alive = processes.running(layout.directory)
     if since := await stuck_since(layout, alive):
         pids = alive[CONTROLLER]
-        report.warn(
-            f"{CONTROLLER} of cluster {layout.name} runs (pid {pids[0]}) but has renewed no node's lease "
-            f"since {since:%H:%M:%S} UTC: it is stopped and restarted"
-        )
-        processes.end(pids)
+        why = f"runs (pid {pids[0]}) but has renewed no node's lease since {since:%H:%M:%S} UTC"
+        _end(CONTROLLER, pids, why, layout, report)
 
 
 def end_useless(layout: Layout, report: Reporter) -> None:
@@ -75,8 +72,7 @@ def end_useless(layout: Layout, report: Reporter) -> None:
         # gRPC's pauses grow (MaxDelay of google.golang.org/grpc/backoff), and a new etcd does not cut them short.
         found["kube-apiserver"] = "has lost etcd, and may try again only after two minutes"
     for name, why in found.items():
-        report.warn(f"{name} of cluster {layout.name} {why} (pid {alive[name][0]}): it is stopped and restarted")
-        processes.end(alive[name])
+        _end(name, alive[name], f"{why} (pid {alive[name][0]})", layout, report)
 
 
 async def end_hung(layout: Layout, report: Reporter) -> None:
@@ -91,11 +87,13 @@ async def end_hung(layout: Layout, report: Reporter) -> None:
     if isinstance(trouble, Unreachable):
         silent.append("kube-apiserver")
     for name in silent:
-        report.warn(
-            f"{name} of cluster {layout.name} runs (pid {alive[name][0]}) but has not answered for "
-            f"{_SILENCE:.0f} s: it is stopped and restarted"
-        )
-        processes.end(alive[name])
+        why = f"runs (pid {alive[name][0]}) but has not answered for {_SILENCE:.0f} s"
+        _end(name, alive[name], why, layout, report)
+
+
+def _end(name: str, pids: list[int], why: str, layout: Layout, report: Reporter) -> None:
+    report.warn(f"{name} of cluster {layout.name} {why}: it is stopped and restarted")
+    processes.end(pids)
 
 
 async def _trouble(layout: Layout, report: Reporter) -> ApiError | Unreachable | None:

@@ -20,16 +20,16 @@ MOST_BYTES = 16 << 20
 _BLOCK = 512
 
 
-def rotate(layout: Layout) -> list[str]:
-    """Rotate the logs that take more than :data:`MOST_BYTES`, and return their names; a full disk is no error."""
-    long = [log for log in sorted((layout.directory / "logs").glob("*.log")) if _taken(log) > MOST_BYTES]
-    for log in long:
+def rotate(layout: Layout) -> None:
+    """Rotate the logs that take more than :data:`MOST_BYTES`; a full disk, or a file that is gone, is no error."""
+    for log in (layout.directory / "logs").glob("*.log"):
+        if _taken(log) <= MOST_BYTES:
+            continue
         with suppress(OSError):
             _keep(log, log.with_suffix(".log.1"))
         # Also if there was no space to keep it: then all the more.
         with suppress(OSError):
             os.truncate(log, 0)
-    return [log.stem for log in long]
 
 
 def _keep(log: Path, kept: Path) -> None:

@@ -43,7 +43,7 @@ def with_component(settings: dict[str, Any], layout: Layout, listen: int) -> dic
         [
             "--bind-address=127.0.0.1",
             f"--secure-port={listen}",
-            *(f"--{flag}={layout.kubeconfig}" for flag in _KUBECONFIGS),
+            *(f"--{whose}kubeconfig={layout.kubeconfig}" for whose in ("", "authentication-", "authorization-")),
             # The API server authenticates as the administrator, whose certificate is the cluster's own.
             "--authentication-skip-lookup=true",
             f"--client-ca-file={pki / 'ca.crt'}",
@@ -60,9 +60,6 @@ def with_component(settings: dict[str, Any], layout: Layout, listen: int) -> dic
     )
     options = {**settings["options"], _PORT: listen}
     return {**components.replaced(settings, (NAME,), component), "options": options}
-
-
-_KUBECONFIGS = ("kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig")
 
 
 def without_component(settings: dict[str, Any]) -> dict[str, Any]:

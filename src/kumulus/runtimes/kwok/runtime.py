@@ -236,9 +236,6 @@ class KwokRuntime(Runtime):
         if lost := kept.lost(layout):
             raise ProviderError(kept.loss(layout, lost))
 
-    def removed(self, directory: str) -> bool:
-        return Layout(Path(directory)).removed()
-
     async def delete(self, recorded: RecordedControlPlane, report: Reporter) -> None:
         layout = Layout(Path(recorded.directory))
         if not layout.directory.exists():
@@ -251,9 +248,7 @@ class KwokRuntime(Runtime):
             if waited and layout.directory.exists() and not self._is_recorded(layout, recorded, report):
                 return
             left = self._remove(layout)
-        if left:
-            report.warn(directories.left_alone(layout, left))
-        directories.remove_empty(layout)
+        directories.clear_up(layout, left, report)
 
     def _is_recorded(self, layout: Layout, recorded: RecordedControlPlane, report: Reporter) -> bool:
         """Whether what is at a cluster's place is the recorded cluster, or what is left of it."""
