@@ -1,6 +1,5 @@
 """podLifecycles and podUsage in a stack file: what is taken, and what is said of every mistake."""
 
-import functools
 import math
 import re
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from kumulus.kwok.lifecycle_stages import StageObject, stage_objects
 from kumulus.kwok.usage import resource_usage
 from kumulus.stackfile.kwok_options import cluster_options
 from kumulus.stackfile.model import ClusterSpec
-from tests.support.draws import CRITICAL, START, Cdf, distance, normal, pod, spread_error, waits
+from tests.support.draws import CRITICAL, START, Cdf, distance, fits, normal, pod, spread_error, waits
 from tests.support.said import problems_of
 
 COUNT = 10_000
@@ -313,20 +312,10 @@ def test_a_deleted_pod_ends_when_drawn_and_is_killed_when_its_grace_period_is_ov
     assert 10 <= min(ended["terminate"]) < max(ended["terminate"]) <= 30
 
 
-_compiled = functools.cache(jq.compile)
-
-
 def chosen(found: dict[str, StageObject], each: dict[str, Any]) -> list[str]:
     """Which stages' selectors match a pod."""
-
-    def matches(match: dict[str, Any]) -> bool:
-        value = _compiled(match["key"]).input_value(each).all()
-        there = {text for text in value if text is not None}
-        within = bool(there & set(match.get("values", [])))
-        return {"In": within, "NotIn": not within, "Exists": bool(there), "DoesNotExist": not there}[match["operator"]]
-
     listed = {step: stage.spec["selector"]["matchExpressions"] for step, stage in found.items()}
-    return [step for step, wanted in listed.items() if all(matches(match["jq"]) for match in wanted)]
+    return [step for step, wanted in listed.items() if all(fits(match["jq"], each) for match in wanted)]
 
 
 def test_what_takes_no_time_is_due_at_once() -> None:

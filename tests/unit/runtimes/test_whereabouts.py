@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kumulus.host.machine import HostMachine
-from kumulus.runtimes.place import described_place, identified, identity_of, owner, same
+from kumulus.runtimes.place import identified, identity_of, owner, same
 from kumulus.runtimes.whereabouts import Away, Here, away
 
 LAPTOP, SERVER = HostMachine("a" * 32, "laptop"), HostMachine("b" * 32, "server")
@@ -43,6 +43,12 @@ def seen(outputs: dict[str, Any], root: Path, machine: HostMachine = LAPTOP) -> 
     return away(outputs, Here.of(machine, root))
 
 
+def elsewhere(outputs: dict[str, Any], root: Path, machine: HostMachine = LAPTOP) -> Away:
+    found = seen(outputs, root, machine)
+    assert found is not None
+    return found
+
+
 def test_where_it_was_made_it_is_here(tmp_path: Path) -> None:
     root = project(tmp_path / "fleet")
     assert seen(up(root), root) is None
@@ -53,32 +59,22 @@ def test_on_another_machine_its_name_and_both_ways_out_are_said(tmp_path: Path) 
     root = project(tmp_path / "fleet")
     outputs = up(root)
     shutil.rmtree(outputs["directory"])
-    found = seen(outputs, root, SERVER)
-    assert found is not None
+    found = elsewhere(outputs, root, SERVER)
     assert not found.taken_up
-    told = found.refusal
-    for words in (
-        "the machine laptop",
-        "nothing was changed",
-        "Work on it there",
-        "kumulus:moveHere true",
-        "pods, Jobs",
-    ):
-        assert words in told, words
+    for words in ("machine laptop", "nothing was changed", "Work on it there", "kumulus:moveHere true", "pods, Jobs"):
+        assert words in found.refusal, words
 
 
 def test_two_machines_of_the_same_name_are_told_apart(tmp_path: Path) -> None:
     root = project(tmp_path / "fleet")
-    found = seen(up(root), root, HostMachine("c" * 32, LAPTOP.name))
-    assert found is not None
+    found = elsewhere(up(root), root, HostMachine("c" * 32, LAPTOP.name))
     assert "aaaaaaaa" in found.refusal
     assert "cccccccc" in found.refusal
 
 
 def test_one_whose_files_came_along_to_another_machine_can_be_taken_up(tmp_path: Path) -> None:
     root = project(tmp_path / "fleet")
-    found = seen(up(root), root, SERVER)
-    assert found is not None
+    found = elsewhere(up(root), root, SERVER)
     assert found.taken_up
     assert "starts it here with all that is in it" in found.refusal
 
@@ -87,8 +83,7 @@ def test_a_moved_project_is_told_where_it_was(tmp_path: Path) -> None:
     root = project(tmp_path / "fleet")
     outputs = up(root)
     now = root.rename(tmp_path / "moved")
-    found = seen(outputs, now)
-    assert found is not None
+    found = elsewhere(outputs, now)
     assert found.files == now / ".kumulus" / "clusters" / "dev"
     assert "ends the old one" in found.refusal
     assert f"was at {root}" in found.refusal
@@ -106,8 +101,7 @@ def test_a_copy_leaves_the_cluster_to_the_original(tmp_path: Path, home: str) ->
     root = project(tmp_path / "fleet")
     outputs = up(root, None if home == "inside" else tmp_path / "home")
     copy = shutil.copytree(root, tmp_path / "copy")
-    found = seen(outputs, copy)
-    assert found is not None
+    found = elsewhere(outputs, copy)
     assert not found.moving
     assert f"copy of the one at {root}" in found.refusal
     assert seen(outputs, root) is None
@@ -132,20 +126,23 @@ def test_a_record_that_says_nothing_of_its_place_is_no_obstacle(tmp_path: Path, 
     assert seen(outputs, root.rename(tmp_path / "moved")) is None
 
 
-def test_a_project_that_moved_and_a_stack_that_was_renamed_are_the_same() -> None:
-    assert same(owner("dev", URN, "/home/me/kumulus", ONE), owner("other", "urn", "/srv/kumulus", ONE))
-
-
-def test_another_checkout_is_another_even_where_everything_is_called_alike() -> None:
-    assert not same(owner("dev", URN, "/home/me/kumulus", ONE), owner("dev", URN, "/home/me/kumulus", TWO))
-
-
-def test_one_without_an_identity_is_the_same_when_all_else_is() -> None:
-    assert same(OLDER, owner("dev", URN, "/home/me/kumulus", ONE))
-    assert not same(OLDER, owner("dev", URN, "/home/you/kumulus", ONE))
-    assert same("the tests", "the tests")
-    assert not same("the tests", "others")
-    assert not same("[]", "{")
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        # A project that moved, and a stack that was renamed.
+        (owner("dev", URN, "/home/me/kumulus", ONE), owner("other", "urn", "/srv/kumulus", ONE), True),
+        # Another checkout where everything is called alike.
+        (owner("dev", URN, "/home/me/kumulus", ONE), owner("dev", URN, "/home/me/kumulus", TWO), False),
+        # Without an identity, all else decides.
+        (OLDER, owner("dev", URN, "/home/me/kumulus", ONE), True),
+        (OLDER, owner("dev", URN, "/home/you/kumulus", ONE), False),
+        ("the tests", "the tests", True),
+        ("the tests", "others", False),
+        ("[]", "{", False),
+    ],
+)
+def test_who_is_the_same_owner(one: str, other: str, alike: bool) -> None:
+    assert same(one, other) is alike
 
 
 def test_the_identity_is_put_into_an_owner_without_one() -> None:
@@ -153,8 +150,3 @@ def test_the_identity_is_put_into_an_owner_without_one() -> None:
     assert identity_of(identified(OLDER, ONE)) == ONE
     assert (identified(OLDER, ""), identity_of(OLDER)) == (OLDER, "")
     assert (identified("the tests", ONE), identity_of("the tests")) == ("the tests", "")
-
-
-def test_an_owner_is_told_as_people_know_it() -> None:
-    assert described_place(owner("dev", URN, "/home/me/kumulus", ONE)) == "the stack dev of /home/me/kumulus"
-    assert described_place("the tests") == "the tests"

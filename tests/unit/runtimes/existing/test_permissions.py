@@ -48,12 +48,9 @@ def test_the_manifests_grant_what_is_needed(manifests: list[str], wanted: list[s
     assert [access for access in needed(wanted) if not covers(rules, access)] == []
 
 
-def test_what_nodes_need_is_all_that_their_manifest_grants() -> None:
-    assert set(granted("nodes.yaml")) <= set(needed(ON_NODES))
-
-
-def test_what_tenants_need_is_all_that_their_manifest_grants() -> None:
-    assert set(granted("tenants.yaml")) <= set(needed([existing.TENANTS]))
+@pytest.mark.parametrize(("manifest", "wanted"), [("nodes.yaml", ON_NODES), ("tenants.yaml", [existing.TENANTS])])
+def test_what_is_needed_is_all_that_a_manifest_grants(manifest: str, wanted: list[str]) -> None:
+    assert set(granted(manifest)) <= set(needed(wanted))
 
 
 def test_karpenters_manifest_grants_what_is_needed_and_what_karpenter_is_granted_by_it() -> None:

@@ -3,15 +3,15 @@
 import asyncio
 import json
 import os
+import re
 import stat
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
 
-from kumulus.kube import KubeconfigError
 from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes.base import Observed, RecordedControlPlane, WantedControlPlane
 from kumulus.runtimes.existing import FAULTS, NEEDS, NODES, section, source
@@ -159,52 +159,52 @@ def test_the_note_and_not_a_files_name_tells_that_a_cluster_outlives_its_stack(t
     assert not sources.outlives_by_note(place.kubeconfig)
 
 
-MISTAKES: dict[str, tuple[Callable[[Path], dict[str, Any]], str, list[str]]] = {
+CONTENT = json.dumps(document(), indent=1)
+UNUSABLE = CONTENT.replace('"server"', f'"certificate-authority-data": "{SECRET}", "server"')
+# FOLDER and FILE are a folder and a kubeconfig in it.
+MISTAKES: dict[str, tuple[dict[str, Any], str, str]] = {
     "wrong context": (
-        lambda folder: {"kubeconfig": str(written(folder, document())), "context": "produ"},
+        {"kubeconfig": "FILE", "context": "produ"},
         "context",
-        ["/config has no context 'produ'", "it has: dev, prod"],
+        r"/config has no context 'produ'.*it has: dev, prod",
     ),
-    "missing file": (
-        lambda folder: {"kubeconfig": str(folder / "nowhere")},
-        "kubeconfig",
-        ["/nowhere does not exist", "check its path"],
-    ),
-    "several files": (
-        lambda folder: {"kubeconfig": f"{folder}/a:{folder}/b"},
-        "kubeconfig",
-        ["names several files", "write the one"],
-    ),
+    "missing file": ({"kubeconfig": "FOLDER/nowhere"}, "kubeconfig", "/nowhere does not exist.*check its path"),
+    "several files": ({"kubeconfig": "FOLDER/a:FOLDER/b"}, "kubeconfig", "names several files.*write the one"),
     "content that is no YAML": (
-        lambda folder: {"kubeconfig": f"users: []\ntoken: [{SECRET}"},
+        {"kubeconfig": f"users: []\ntoken: [{SECRET}"},
         "kubeconfig",
-        ["content (existing.kubeconfig) is not YAML", "in line 3"],
+        r"content \(existing.kubeconfig\) is not YAML.*in line 3",
     ),
     "content that is no kubeconfig": (
-        lambda folder: {"kubeconfig": f"- token\n- {SECRET}\n"},
+        {"kubeconfig": f"- token\n- {SECRET}\n"},
         "kubeconfig",
-        ["content (existing.kubeconfig) is not a kubeconfig"],
+        r"content \(existing.kubeconfig\) is not a kubeconfig",
     ),
     "content without the context": (
-        lambda folder: {"kubeconfig": json.dumps(document(), indent=1), "context": "x"},
+        {"kubeconfig": CONTENT, "context": "x"},
         "context",
-        ["content (existing.kubeconfig) has no context 'x'", "it has: dev, prod"],
+        r"content \(existing.kubeconfig\) has no context 'x'.*it has: dev, prod",
     ),
-    "nothing": (lambda folder: {}, "kubeconfig", ["is required"]),
+    "content with an unusable entry": (
+        {"kubeconfig": UNUSABLE, "context": "dev"},
+        "kubeconfig",
+        r"content \(existing.kubeconfig\)",
+    ),
+    "nothing": ({}, "kubeconfig", "is required"),
     "one of several contexts": (
-        lambda folder: {"kubeconfig": str(written(folder, document()))},
+        {"kubeconfig": "FILE"},
         "context",
-        ["is left out", "2 contexts (dev, prod)", "write the one that is meant, such as dev"],
+        r"is left out.*2 contexts \(dev, prod\).*write the one that is meant, such as dev",
     ),
     "one of several contexts in content": (
-        lambda folder: {"kubeconfig": json.dumps(document(), indent=1)},
+        {"kubeconfig": CONTENT},
         "context",
-        ["content (existing.kubeconfig) has 2 contexts"],
+        r"content \(existing.kubeconfig\) has 2 contexts",
     ),
     "an unknown need": (
-        lambda folder: {"kubeconfig": str(written(folder, document())), "context": "dev", "needs": ["gold"]},
+        {"kubeconfig": "FILE", "context": "dev", "needs": ["gold"]},
         "needs",
-        ["is not a list of: nodes, "],
+        "is not a list of: nodes, ",
     ),
 }
 
@@ -217,21 +217,12 @@ def test_the_one_context_need_not_be_written(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_is_told_with_its_place_and_remedy_and_without_keys(tmp_path: Path, mistake: str) -> None:
-    make, key, words = MISTAKES[mistake]
-    found = ExistingRuntime().problems(make(tmp_path))
+    options, key, words = MISTAKES[mistake]
+    setting = str(options.get("kubeconfig", "")).replace("FILE", str(written(tmp_path, document())))
+    found = ExistingRuntime().problems({**options, "kubeconfig": setting.replace("FOLDER", str(tmp_path))})
     assert list(found) == [key]
-    for word in words:
-        assert word in found[key]
+    assert re.search(words, found[key])
     assert SECRET not in found[key]
-
-
-def test_content_with_an_unusable_entry_does_not_repeat_it() -> None:
-    given = document()
-    given["clusters"][0]["cluster"] = {"server": "https://x", "certificate-authority-data": SECRET}
-    source = ContextSource.of({"kubeconfig": json.dumps(given, indent=1)})
-    with pytest.raises(KubeconfigError) as raised:
-        source.connection()
-    assert SECRET not in str(raised.value)
 
 
 # --- the cluster -----------------------------------------------------------------------------------------------------

@@ -6,6 +6,8 @@ Both keep "containers" in one file; what they are asked is written down, a line 
 import json
 import stat
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -119,49 +121,36 @@ class StandIn:
 
     def answers(self, command: str, says: str = "", *, code: int = 1, seconds: float = 0.0) -> None:
         """Let a command such as ``kind create`` say something, take its time, and fail unless ``code`` is 0."""
-        state = self._read()
-        state["answers"][command] = {"says": says, "code": code, "seconds": seconds}
-        self._write(state)
+        with self._changed() as state:
+            state["answers"][command] = {"says": says, "code": code, "seconds": seconds}
 
     def keep_until_asked(self, command: str, times: int) -> None:
         """Let a command do nothing, and say nothing, before the n-th time."""
-        state = self._read()
-        state["idle"] = {command: times - 1}
-        self._write(state)
+        with self._changed() as state:
+            state["idle"] = {command: times - 1}
 
     def forget(self, command: str) -> None:
         """Let a command do its work again."""
-        state = self._read()
-        state["answers"].pop(command, None)
-        self._write(state)
+        with self._changed() as state:
+            state["answers"].pop(command, None)
 
-    def add(
-        self,
-        cluster: str,
-        container: str,
-        role: str = "control-plane",
-        state: str = "running",
-        created: str = "2026-01-01T00:00:00.5Z",
-    ) -> None:
+    def add(self, cluster: str, container: str, role: str = "control-plane", **known: str) -> None:
         """Add a container that somebody else made."""
-        made = {"id": container, "role": role, "state": state, "cluster": cluster, "created": created}
-        found = self._read()
-        found["nodes"][f"{cluster}-{role}"] = made
-        self._write(found)
+        made = {"state": "running", "created": "2026-01-01T00:00:00.5Z", **known}
+        made |= {"id": container, "role": role, "cluster": cluster}
+        with self._changed() as found:
+            found["nodes"][f"{cluster}-{role}"] = made
 
     def remove(self, *nodes: str) -> None:
         """Remove containers by name; all of them when none is named."""
-        found = self._read()
-        found["nodes"] = {name: node for name, node in found["nodes"].items() if nodes and name not in nodes}
-        self._write(found)
+        with self._changed() as found:
+            found["nodes"] = {name: node for name, node in found["nodes"].items() if nodes and name not in nodes}
 
-    def set_state(self, state: str, *nodes: str) -> None:
-        """Change the state of containers by name; of all of them when none is named."""
-        found = self._read()
-        for name, node in found["nodes"].items():
-            if name in nodes or not nodes:
+    def set_state(self, state: str) -> None:
+        """Change the state of all containers."""
+        with self._changed() as found:
+            for node in found["nodes"].values():
                 node["state"] = state
-        self._write(found)
 
     def serves(self, address: str) -> None:
         """The API server that the kubeconfig of every cluster names."""
@@ -169,7 +158,14 @@ class StandIn:
         context = {"name": "c", "context": {"cluster": "c", "user": "u"}}
         user = {"name": "u", "user": {"token": "t"}}
         document = {"clusters": [cluster], "contexts": [context], "users": [user], "current-context": "c"}
-        self._write({**self._read(), "kubeconfig": json.dumps(document)})
+        with self._changed() as found:
+            found["kubeconfig"] = json.dumps(document)
+
+    @contextmanager
+    def _changed(self) -> Iterator[dict[str, Any]]:
+        state = self._read()
+        yield state
+        self._write(state)
 
     def _read(self) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self._file.read_text())

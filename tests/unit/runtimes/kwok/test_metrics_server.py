@@ -131,12 +131,6 @@ def test_another_timeout_restarts_it_and_not_kwok_controller(layout: Layout) -> 
     assert configuration.fingerprint(other.options) != configuration.fingerprint(asked.options)
 
 
-def test_a_cluster_without_it_has_the_fingerprint_it_had(layout: Layout) -> None:
-    assert configuration.fingerprint({}) == configuration.fingerprint({"kueue": None})
-    assert not configuration.has_additions({})
-    assert configuration.has_additions({"kueue": {}})
-
-
 def test_without_it_nothing_is_left_of_it(layout: Layout) -> None:
     configure(layout, kueue={"origin": "a"})
     configure(layout)

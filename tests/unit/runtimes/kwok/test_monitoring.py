@@ -184,7 +184,7 @@ def test_a_run_that_did_not_come_to_its_end_is_done_again(layout: Layout) -> Non
 
 
 def test_a_cluster_without_it_keeps_the_fingerprint_it_was_made_with() -> None:
-    assert configuration.fingerprint({}) == configuration.fingerprint({"observability": None})
+    assert configuration.fingerprint({}) == configuration.fingerprint({"observability": None, "kueue": None})
     changed = {configuration.fingerprint({"observability": each}) for each in ({}, {"memory": "2Gi"})}
     assert len({configuration.fingerprint({}), *changed}) == 3
 

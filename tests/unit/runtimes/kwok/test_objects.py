@@ -10,7 +10,6 @@ from kumulus.extras.journal import outages
 from kumulus.runtimes.kwok import configuration, objects
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.moving import moved
-from kumulus.runtimes.kwok.runtime import KwokRuntime
 
 SETTINGS: dict[str, Any] = {
     "kind": "KwokctlConfiguration",
@@ -33,12 +32,9 @@ def test_kinds_are_given_to_the_controller_alone_and_defined_once() -> None:
     assert objects.to_define(settings) == ["Stage"]
     assert not objects.to_define(objects.defined(settings))
     assert before == SETTINGS
-
-
-def test_without_kinds_the_configuration_is_that_of_a_plain_cluster() -> None:
-    settings = objects.with_kinds(objects.with_kinds(SETTINGS, ["Stage"], ["Stage"]), [], [])
-    assert settings["options"] == SETTINGS["options"]
-    assert settings["components"][1]["args"] == ["--config=kwok.yaml"]
+    plain = objects.with_kinds(settings, [], [])
+    assert plain["options"] == SETTINGS["options"]
+    assert plain["components"][1]["args"] == ["--config=kwok.yaml"]
 
 
 @pytest.mark.parametrize(
@@ -65,14 +61,6 @@ def test_the_stages_are_either_in_the_file_or_objects() -> None:
     assert in_file({"stageObjects": True}) == always
     assert configuration.fingerprint({}) == configuration.fingerprint({"stageObjects": False})
     assert configuration.fingerprint({}) != configuration.fingerprint({"stageObjects": True})
-
-
-def test_reading_stages_as_objects_needs_no_new_cluster() -> None:
-    assert "stageObjects" not in configuration.REPLACED_BY
-    assert KwokRuntime().problems({"stageObjects": True}) == {}
-    assert KwokRuntime().problems({"stageObjects": "yes"}) == {
-        "stageObjects": 'is "yes", not true or false; write stageObjects: true'
-    }
 
 
 def with_ports(etcd: int, controller: int) -> dict[str, Any]:

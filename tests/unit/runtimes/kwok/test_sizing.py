@@ -17,21 +17,22 @@ def tools(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(toolchain, "find", lambda tool, *_: f"/tools/{tool}")
 
 
+def documents(nodes: int | None, **options: Any) -> list[dict[str, Any]]:
+    wanted = WantedControlPlane("c", "me", "/home", "v1.35.4", options, nodes)
+    return configuration.documents(wanted, dict.fromkeys(configuration.port_keys({}), 7))
+
+
 def made(nodes: int | None, **options: Any) -> tuple[dict[str, Any], dict[str, str]]:
     """kwokctl's options, and the controller manager's flags that replace kwokctl's own."""
-    wanted = WantedControlPlane("c", "me", "/home", "v1.35.4", options, nodes)
-    head = configuration.documents(wanted, dict.fromkeys(configuration.port_keys({}), 7))[0]
-    flags: dict[str, str] = {}
-    for each in head["componentsPatches"]:
-        if each["name"] == "kube-controller-manager":
-            flags |= {flag["key"]: flag["value"] for flag in each.get("extraArgs", []) if flag.get("override")}
-    return head["options"], flags
+    head, *_ = documents(nodes, **options)
+    of_manager = [each for each in head["componentsPatches"] if each["name"] == "kube-controller-manager"]
+    flags = [flag for each in of_manager for flag in each.get("extraArgs", []) if flag.get("override")]
+    return head["options"], {flag["key"]: flag["value"] for flag in flags}
 
 
 def variables(nodes: int | None) -> dict[str, dict[str, str]]:
     """The environment of each component."""
-    wanted = WantedControlPlane("c", "me", "/home", "v1.35.4", {}, nodes)
-    patches = configuration.documents(wanted, dict.fromkeys(configuration.port_keys({}), 7))[0]["componentsPatches"]
+    patches = documents(nodes)[0]["componentsPatches"]
     found = [(each["name"], each["extraEnvs"]) for each in patches if "extraEnvs" in each]
     return {name: {variable["name"]: variable["value"] for variable in listed} for name, listed in found}
 
@@ -114,9 +115,9 @@ def test_the_number_of_nodes_is_a_part_of_what_the_stack_has_in_it() -> None:
 
 def test_a_fleet_of_many_renews_fewer_leases_at_once_and_one_that_grows_is_not_restarted_for_it() -> None:
     def at_once(nodes: int | None) -> int:
-        wanted = WantedControlPlane("c", "me", "/home", "v1.35.4", {}, nodes)
-        found = configuration.documents(wanted, dict.fromkeys(configuration.port_keys({}), 7))
-        (most,) = [each["options"]["nodeLeaseParallelism"] for each in found if each["kind"] == "KwokConfiguration"]
+        (most,) = [
+            each["options"]["nodeLeaseParallelism"] for each in documents(nodes) if each["kind"] == "KwokConfiguration"
+        ]
         return int(most)
 
     assert [at_once(nodes) for nodes in (None, 0, 20_000, 20_001, 100_000)] == [8, 8, 8, 4, 4]
