@@ -8,7 +8,6 @@ import json
 from kumulus.kwok.endings import EXIT_CODE, FAILING
 from kumulus.kwok.pod_statuses.fragments import (
     ASSUMED,
-    CONTAINER,
     DECLARED,
     FAILED_CHECK,
     INIT_ALL,
@@ -22,6 +21,7 @@ from kumulus.kwok.pod_statuses.fragments import (
     RUNNING,
     SANDBOX,
     conditions,
+    filled,
 )
 from kumulus.kwok.pod_statuses.fragments import READY as IS_READY
 from kumulus.kwok.pod_statuses.lifecycle import (
@@ -53,19 +53,16 @@ READY = (
     + PLACE
 )
 # An init container has failed, again if it has a status.
-INIT_FAILED = (
-    NOW
-    + """
+INIT_FAILED = NOW + filled(
+    """
 {{ $ends := eq (or .spec.restartPolicy "Always") "Never" }}
 {{ $failed := false }}{{ $incomplete := list }}
 initContainerStatuses:
 {{ range $container := .spec.initContainers }}
-"""
-    + INIT_WAS
-    + EXIT_CODE
-    + CONTAINER
-    + INIT_AFTER_FAILED
-    + """\
+<<INIT_WAS>>
+<<EXIT_CODE>>
+<<CONTAINER>>
+<<INIT_AFTER_FAILED>>
 {{ else if eq (or .restartPolicy "") "Always" }}
   ready: true
   started: true
@@ -88,8 +85,12 @@ initContainerStatuses:
 {{ end }}
 {{ if $failed }}{{ $incomplete = append $incomplete .name }}{{ end }}
 {{ end }}
-"""
-    + INIT_FAILED_REST
+<<INIT_FAILED_REST>>
+""",
+    INIT_WAS=INIT_WAS,
+    EXIT_CODE=EXIT_CODE,
+    INIT_AFTER_FAILED=INIT_AFTER_FAILED,
+    INIT_FAILED_REST=INIT_FAILED_REST,
 )
 MADE_READY = made_ready()
 # A Job's pod that completes is over, also one of another kind of Job that Kubernetes would let restart for ever.

@@ -6,23 +6,14 @@ Modelled on what a kubelet writes (docs: Pod Lifecycle; k8s.io/kubernetes pkg/ku
 import json
 import re
 
-from kumulus.kwok.pod_statuses.fragments import (
-    CONTAINER,
-    DECLARED,
-    INIT_ALL,
-    INITIALIZED,
-    NOT_READY,
-    PLACE,
-    SANDBOX,
-    conditions,
-)
+from kumulus.kwok.pod_statuses.fragments import CONTAINER, INITIALIZED, NOT_READY, SANDBOX, conditions, filled
 from kumulus.kwok.pod_statuses.fragments import READY as IS_READY
 from kumulus.kwok.pod_statuses.lifecycle import INIT_AFTER_FAILED, INIT_FAILED_REST, INIT_WAS
 from kumulus.model.fault_effects import PodEffects
 
 
 def _filled(template: str, effects: PodEffects, **more: str) -> str:
-    """A template with the fault's values in place of their words, so that none ends a string or begins a template."""
+    """A template with its parts, and the fault's values for their words: none ends a string or begins a template."""
     hit = "eq $index 0"
     if effects.container:
         hit = f"eq .name {json.dumps(effects.container)}"
@@ -37,7 +28,7 @@ def _filled(template: str, effects: PodEffects, **more: str) -> str:
     }
     # In one pass, as a value may contain another's word; the longer ones first, as a word may contain another.
     anywhere = "|".join(sorted(words, key=len, reverse=True))
-    return re.sub(anywhere, lambda found: words[found[0]], template)
+    return re.sub(anywhere, lambda found: words[found[0]], filled(template, **_PARTS))
 
 
 def _text(text: str) -> str:
@@ -52,18 +43,10 @@ def _character(one: str) -> str:
     return json.dumps(one)[1:-1]
 
 
-_BEGIN = """
-{{ $now := Now }}
-{{ $root := . }}
-"""
-
 _NOT_READY = """
 - {type: Ready, status: "False", reason: WHY, lastTransitionTime: {{ $now | Quote }}}
 - {type: ContainersReady, status: "False", reason: WHY, lastTransitionTime: {{ $now | Quote }}}
 """
-
-# The beginning of the status of a container that does not run.
-_DOWN = f"{CONTAINER}  ready: false\n  started: false\n"
 
 # How the container that is hit ends; $ends says whether its pod does, and $count how often it was restarted before.
 _ENDED = """
@@ -84,9 +67,9 @@ _ENDED = """
 """
 
 # A container of a pod that has begun.
-_FAILED = (
-    _BEGIN
-    + """
+_FAILED = """\
+<<BEGIN>>
+
 {{ $ends := eq .spec.restartPolicy "Never" }}
 {{ $why := "ContainersNotReady" }}
 {{ if $ends }}{{ $why = "PodFailed" }}
@@ -94,11 +77,10 @@ phase: Failed
 {{ end }}
 startTime: {{ or .status.startTime $now | Quote }}
 conditions:
-"""
-    + _NOT_READY.replace("WHY", "{{ $why }}")
-    + "{{ if $ends }}\n"
-    + DECLARED
-    + """
+<<NOT_READY_WHY>>
+{{ if $ends }}
+<<DECLARED>>
+
 {{ end }}
 containerStatuses:
 {{ range $index, $container := .spec.containers }}
@@ -107,12 +89,10 @@ containerStatuses:
 {{ if eq .name $container.name }}{{ $count = .restartCount }}{{ end }}
 {{ end }}
 {{ with $container }}
-"""
-    + _DOWN
-    + """  {{ if HIT }}
-"""
-    + _ENDED
-    + """  {{ else }}
+<<DOWN>>
+  {{ if HIT }}
+<<ENDED>>
+  {{ else }}
   restartCount: {{ $count }}
   {{ if $ends }}
   state: {terminated: {exitCode: 143, reason: Error, finishedAt: {{ $now | Quote }}}}
@@ -123,32 +103,26 @@ containerStatuses:
 {{ end }}
 {{ end }}
 """
-)
 
 # Those before it have succeeded, sidecars run, and whatever comes after it waits.
-_INIT_FAILED = (
-    _BEGIN
-    + """
+_INIT_FAILED = """\
+<<BEGIN>>
+
 {{ $ends := eq .spec.restartPolicy "Never" }}
 {{ $failed := false }}{{ $incomplete := list }}
 initContainerStatuses:
 {{ range $index, $container := .spec.initContainers }}
-"""
-    + INIT_WAS
-    + """\
+<<INIT_WAS>>
 {{ $count := printf "%v" (or $was.restartCount 0) | int }}
 {{ $since := dig "state" "running" "startedAt" $now $was }}
-"""
-    + CONTAINER
-    + INIT_AFTER_FAILED
-    + """\
+<<CONTAINER>>
+<<INIT_AFTER_FAILED>>
 {{ else if HIT }}
   {{ $failed = true }}
   ready: false
   started: false
-"""
-    + _ENDED
-    + """
+<<ENDED>>
+
 {{ else if ne (or .restartPolicy "") "Always" }}
   {{ $end := dict "exitCode" 0 "reason" "Completed" "startedAt" $since "finishedAt" $now }}
   ready: true
@@ -167,13 +141,12 @@ initContainerStatuses:
 {{ end }}
 {{ if $failed }}{{ $incomplete = append $incomplete .name }}{{ end }}
 {{ end }}
+<<INIT_FAILED_REST>>
 """
-    + INIT_FAILED_REST
-)
 
-_RESTARTED = (
-    _BEGIN
-    + """
+_RESTARTED = """\
+<<BEGIN>>
+
 STATUSES:
 {{ range .status.STATUSES }}
 {{ if RESTARTS }}
@@ -183,12 +156,11 @@ STATUSES:
 - {{ . | toJson }}
 {{ end }}
 """
-)
 _READY_AGAIN = conditions(IS_READY)
 
-_EVICTED = (
-    _BEGIN
-    + """
+_EVICTED = """\
+<<BEGIN>>
+
 phase: Failed
 reason: Evicted
 message: MESSAGE
@@ -198,33 +170,29 @@ conditions:
   reason: TerminationByKubelet
   message: MESSAGE
   lastTransitionTime: {{ $now | Quote }}
-"""
-    + _NOT_READY.replace("WHY", "PodFailed")
-    + """
+<<NOT_READY_FAILED>>
+
 containerStatuses:
 {{ range .spec.containers }}
-"""
-    + _DOWN
-    + """  restartCount: 0
+<<DOWN>>
+  restartCount: 0
   state: {terminated: {exitCode: 137, reason: Error, finishedAt: {{ $now | Quote }}}}
 {{ end }}
 """
-)
 
 # It has been like that since it started.
-_UNPULLED = (
-    "{{ $root := . }}{{ $now := or .status.startTime Now }}\n"
-    + conditions(SANDBOX + INITIALIZED + NOT_READY)
-    + "{{ if and .spec.initContainers (not .status.initContainerStatuses) }}\n"
-    + INIT_ALL
-    + "{{ end }}\n"
-    + """
+_UNPULLED = """\
+{{ $root := . }}{{ $now := or .status.startTime Now }}
+<<NOT_STARTED>>
+{{ if and .spec.initContainers (not .status.initContainerStatuses) }}
+<<INIT_ALL>>
+{{ end }}
+
 containerStatuses:
 {{ range $index, $container := .spec.containers }}
 {{ with $container }}
-"""
-    + _DOWN
-    + """  restartCount: 0
+<<DOWN>>
+  restartCount: 0
   {{ if HIT }}
   state: {waiting: {reason: PULL_REASON, message: PULL_MESSAGE}}
   {{ else }}
@@ -232,9 +200,19 @@ containerStatuses:
   {{ end }}
 {{ end }}
 {{ end }}
+<<PLACE>>
 """
-    + PLACE
-)
+_PARTS = {
+    "BEGIN": "\n{{ $now := Now }}\n{{ $root := . }}\n",
+    "DOWN": f"{CONTAINER}  ready: false\n  started: false\n",
+    "ENDED": _ENDED,
+    "INIT_WAS": INIT_WAS,
+    "INIT_AFTER_FAILED": INIT_AFTER_FAILED,
+    "INIT_FAILED_REST": INIT_FAILED_REST,
+    "NOT_READY_WHY": _NOT_READY.replace("WHY", "{{ $why }}"),
+    "NOT_READY_FAILED": _NOT_READY.replace("WHY", "PodFailed"),
+    "NOT_STARTED": conditions(SANDBOX + INITIALIZED + NOT_READY),
+}
 
 
 def failed(effects: PodEffects, init: bool) -> str:

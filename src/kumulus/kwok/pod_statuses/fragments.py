@@ -5,9 +5,16 @@ is kept: a list is written anew of the statuses that there are, or of the spec f
 """
 
 import json
+import re
 from typing import Any
 
 from kumulus.model.lifecycles import EMULATED, EXIT_CODE_ASSUMED
+
+
+def filled(template: str, **parts: str) -> str:
+    """A template in which lines such as `<<PLACE>>` are the fragment of that name, or one of the parts."""
+    return re.sub(r"^<<(\w+)>>\n", lambda found: {**globals(), **parts}[found[1]], template, flags=re.MULTILINE)
+
 
 NOW = "{{ $now := Now }}{{ $root := . }}"
 OBSERVED = "observedGeneration: {{ or $root.metadata.generation 0 }}"
@@ -98,8 +105,7 @@ allocatedResources: {{ toJson . }}
 
 # The pod's addresses and start time, as a kubelet writes them with the first status. An address that it has stays: a
 # second one of a family is refused.
-PLACE = (
-    """
+PLACE = filled("""
 {{ with NodeIPsWith .spec.nodeName }}
 hostIP: {{ index . 0 | Quote }}
 hostIPs:
@@ -118,9 +124,8 @@ podIPs:
 {{ end }}
 {{ end }}
 startTime: {{ $now | Quote }}
-"""
-    + POD_RESOURCES
-)
+<<POD_RESOURCES>>
+""")
 
 # The beginning of a container's status, within a range over the spec.
 CONTAINER = """\
@@ -143,30 +148,26 @@ CONTAINER = """\
 {{ end }}
 """
 
-_WAITS = (
-    CONTAINER
-    + """\
+_WAITS = filled("""\
+<<CONTAINER>>
   ready: false
   restartCount: 0
   started: false
   state: {waiting: {reason: %s}}
-"""
-)
+""")
 WAITING = "\ncontainerStatuses:\n{{ range .spec.containers }}\n" + _WAITS + "{{ end }}\n"
 INIT_WAITING = "\ninitContainerStatuses:\n{{ range .spec.initContainers }}\n" + _WAITS + "{{ end }}\n"
 
 # Ends the running init container and starts the next one; afterwards $done tells whether there was none left.
-INIT_NEXT = (
-    """
+INIT_NEXT = filled("""
 initContainerStatuses:
 {{ range $index, $container := .spec.initContainers }}
 {{ $was := dict }}
 {{ if $root.status.initContainerStatuses }}{{ $was = index $root.status.initContainerStatuses $index }}{{ end }}
 {{ $sidecar := eq (or $container.restartPolicy "") "Always" }}
 {{ $since := dig "state" "running" "startedAt" "" $was }}
-"""
-    + CONTAINER
-    + """  restartCount: 0
+<<CONTAINER>>
+  restartCount: 0
 {{ if dig "state" "terminated" "finishedAt" "" $was }}
   ready: true
   started: false
@@ -186,17 +187,14 @@ initContainerStatuses:
   state: {waiting: {reason: PodInitializing}}
 {{ end }}
 {{ end }}
-"""
-)
+""")
 
 # All init containers at once, for pods whose lifecycle has no `init`.
-INIT_ALL = (
-    """
+INIT_ALL = filled("""
 initContainerStatuses:
 {{ range .spec.initContainers }}
-"""
-    + CONTAINER
-    + """  ready: true
+<<CONTAINER>>
+  ready: true
   restartCount: 0
 {{ if eq (or .restartPolicy "") "Always" }}
   started: true
@@ -206,23 +204,19 @@ initContainerStatuses:
   state: {terminated: {exitCode: 0, reason: Completed, startedAt: {{ $now | Quote }}, finishedAt: {{ $now | Quote }}}}
 {{ end }}
 {{ end }}
-"""
-)
+""")
 
-RUNNING = (
-    """
+RUNNING = filled("""
 containerStatuses:
 {{ range .spec.containers }}
-"""
-    + CONTAINER
-    + """  ready: %(ready)s
+<<CONTAINER>>
+  ready: %(ready)s
   restartCount: 0
   started: %(started)s
   state: {running: {startedAt: {{ $now | Quote }}}}
 {{ end }}
 phase: Running
-"""
-)
+""")
 
 # A container that has ended stays as it is; a running one ends now, as `failure` has it, which may change $end.
 # Afterwards $failed tells whether one has failed, and $again whether the pod will run again.
