@@ -50,9 +50,6 @@ def mapping_of_yaml(raw: object) -> dict[str, Any]:
     """A mapping of JSON values, given as a mapping or as YAML text; an empty text is an empty mapping.
 
     A key of YAML that is a number, true or false becomes a text, as Helm has it.
-
-    Raises:
-        SpecError: the text does not parse or is not a mapping; paths are relative.
     """
     value = read_yaml(raw) if isinstance(raw, str) else raw
     if isinstance(raw, str) and value is None:
@@ -67,7 +64,7 @@ def mapping_of_yaml(raw: object) -> dict[str, Any]:
 
 
 def yaml_mapping_problems(where: Where, raw: object) -> list[Problem]:
-    """Problems of a mapping, or of a YAML text of one."""
+    """Problems of what :func:`mapping_of_yaml` reads."""
     try:
         mapping_of_yaml(raw)
     except SpecError as error:
@@ -182,17 +179,3 @@ class Addon(ReleaseOptions):
     """What happens to CRDs in the chart's `crds` directories: created and upgraded, created once, or neither."""
     repositoryOpts: RepositoryOpts | None = Field(default=None, examples=['{username: reader, password: "…"}'])
     """Credentials of a private repository; for registries use `helm registry login`."""
-
-    @property
-    def chart_kind(self) -> ChartKind:
-        """Where the chart comes from."""
-        return chart_kind(self.chart)
-
-    @property
-    def chart_name(self) -> str:
-        """The chart as Helm expects it with `repoURL`: without the repository's name."""
-        return chart_name(self.chart)
-
-    def values(self) -> dict[str, Any]:
-        """The chart's values, JSON-able."""
-        return dict(self.valuesObject)

@@ -7,7 +7,7 @@ import pytest
 from kumulus.extras.watch.observability import Observability
 from kumulus.extras.watch.section import Measured
 from kumulus.model.errors import SpecError
-from kumulus.stackfile.addons import in_order
+from kumulus.stackfile.addons import chart_kind, chart_name, in_order
 from kumulus.stackfile.model import ClusterSpec
 from tests.support.said import problems_of
 
@@ -46,30 +46,30 @@ def named(name: str, *depends_on: str) -> dict[str, Any]:
     ],
 )
 def test_charts_come_from_repositories_registries_and_paths(chart: str, url: str | None, kind: str, name: str) -> None:
-    addon = read({"name": "a", "chart": chart, "repoURL": url}).clusterAddons[0]
-    assert (addon.chart_kind, addon.chart_name) == (kind, name)
+    read({"name": "a", "chart": chart, "repoURL": url})
+    assert (chart_kind(chart), chart_name(chart)) == (kind, name)
 
 
 def test_defaults_are_those_of_kemu() -> None:
     addon = read(ADDON).clusterAddons[0]
     assert (addon.createNamespace, addon.timeout, addon.atomic, addon.skipAwait) == (True, 300, False, False)
-    assert addon.values() == {}
+    assert addon.valuesObject == {}
     assert addon.version == "75.16.1"
 
 
 @pytest.mark.parametrize("values", [{"a": {"b": True}}, "a:\n  b: yes\n"])
 def test_values_are_a_mapping_or_a_text_of_one(values: object) -> None:
-    assert read({**ADDON, "valuesObject": values}).clusterAddons[0].values() == {"a": {"b": True}}
+    assert read({**ADDON, "valuesObject": values}).clusterAddons[0].valuesObject == {"a": {"b": True}}
 
 
 @pytest.mark.parametrize("values", ["tcp: {8080: web, true: [{1.5: x}]}", {"tcp": {8080: "web", True: [{1.5: "x"}]}}])
 def test_keys_of_values_are_texts_as_helm_has_them(values: object) -> None:
-    found = read({**ADDON, "valuesObject": values}).clusterAddons[0].values()
+    found = read({**ADDON, "valuesObject": values}).clusterAddons[0].valuesObject
     assert found == {"tcp": {"8080": "web", "true": [{"1.5": "x"}]}}
 
 
 def test_an_empty_text_of_values_is_no_values() -> None:
-    assert read({**ADDON, "valuesObject": "# nothing\n"}).clusterAddons[0].values() == {}
+    assert read({**ADDON, "valuesObject": "# nothing\n"}).clusterAddons[0].valuesObject == {}
 
 
 @pytest.mark.parametrize(

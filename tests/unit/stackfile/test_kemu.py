@@ -88,7 +88,7 @@ def test_a_file_becomes_the_same_cluster_as_in_our_own_format() -> None:
     # Scalars are the texts that they were written as; values have the types that Helm gives them.
     assert group.nodeTemplate.metadata.labels["example.com/shared"] == "true"
     [addon] = spec.clusterAddons
-    assert (addon.version, addon.values()) == ("1.10", {"replicas": 2, "image": {"tag": "1.10"}})
+    assert (addon.version, addon.valuesObject) == ("1.10", {"replicas": 2, "image": {"tag": "1.10"}})
 
 
 def test_nodes_carry_kemus_labels_and_values_beside_ours() -> None:
