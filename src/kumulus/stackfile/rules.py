@@ -35,7 +35,8 @@ def rule_problems(raw: object, sections: Iterable[type[ClusterSection]]) -> list
         *group_problems(raw),
         *group_pool_problems(raw),
         *node_name_problems(raw),
-        *_tenants(raw),
+        *duplicates(items(raw, "tenants"), ("tenants",), "name", "name"),
+        *tenant_problems(items(raw, "tenants")),
         *_loads(raw),
         *device_problems(raw),
         *(found for each in sections for found in each.rules(raw)),
@@ -80,12 +81,6 @@ def _commands(raw: Mapping[str, object]) -> Found:
     yield from duplicates(commands, ("hostCommands",), "name", "name")
     places: dict[str, Where] = {text(each, "name"): ("hostCommands", index, "name") for index, each in commands}
     yield from load_name_problems(raw.get("loadImages"), places)
-
-
-def _tenants(raw: Mapping[str, object]) -> Found:
-    tenants = items(raw, "tenants")
-    yield from duplicates(tenants, ("tenants",), "name", "name")
-    yield from tenant_problems(tenants)
 
 
 def addon_problems(raw: Mapping[str, object]) -> Found:

@@ -69,7 +69,7 @@ class Measured(ClusterSection):
         """See :meth:`ClusterSection.forms`."""
         # Imported here, as it knows all sections.
         from kumulus.stackfile.schema import patterns
-        from kumulus.stackfile.schema.forms import closed
+        from kumulus.stackfile.schema.document import closed
 
         duration, quantity = {FORM: "duration"}, {FORM: "quantity"}
         kinds: Mapping[str, dict[str, Any]] = {

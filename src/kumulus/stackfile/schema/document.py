@@ -21,7 +21,7 @@ DEFINITIONS = "definitions"
 NULLABLE = "$nullable"
 """Marks a key of a form that may have no value, like all optional keys of the models."""
 
-_NULL: Schema = {"type": "null"}
+NULL: Schema = {"type": "null"}
 _NOTES = ("description", "default", "examples")
 _VALUES = ("const", "enum", *_NOTES)
 
@@ -70,6 +70,11 @@ def ref(name: str) -> Schema:
     return {"$ref": f"#/{DEFINITIONS}/{name}"}
 
 
+def closed(properties: Mapping[str, Schema], **more: object) -> Schema:
+    """A mapping of known keys, with further keywords such as `required`."""
+    return {"type": "object", "properties": dict(properties), **more, "additionalProperties": False}
+
+
 def target(schema: Schema, definitions: Mapping[str, Schema]) -> Schema:
     """The definition that a schema refers to, or the schema itself."""
     return definitions[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
@@ -97,7 +102,7 @@ def _fields(model: Schema) -> Schema:
 
 
 def _field(made: Schema) -> Schema:
-    alternatives = [each for each in made.get("anyOf", []) if each != _NULL]
+    alternatives = [each for each in made.get("anyOf", []) if each != NULL]
     alone = alternatives[0] if len(alternatives) == 1 else {"anyOf": alternatives} if alternatives else {}
     field = {**alone, **{key: value for key, value in made.items() if key not in ("anyOf", "default", "examples")}}
     if texts := [text for text in made.get("examples", []) if "…" not in text]:
@@ -153,6 +158,6 @@ def _or_nothing(schema: Schema) -> Schema:
         choices = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
         return {**schema, "type": [kind, "null"], **choices}
     if set(schema) == {"anyOf"}:
-        return {"anyOf": [*schema["anyOf"], _NULL]}
+        return {"anyOf": [*schema["anyOf"], NULL]}
     alone = schema["allOf"][0] if set(schema) == {"allOf"} and len(schema["allOf"]) == 1 else schema
-    return {"anyOf": [alone, _NULL]} if schema else schema
+    return {"anyOf": [alone, NULL]} if schema else schema
