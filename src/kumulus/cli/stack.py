@@ -67,7 +67,7 @@ def make_ready(find: Callable[[str], Needs], stack: str) -> None:
         enter_venv()
     wanted = find(stack)
     known = pins.load()
-    if wanted.provider() and supply.missing(known, known.named(plugins.PROVIDER)):
+    if plugins.PROVIDER in wanted.tools and supply.missing(known, known.named(plugins.PROVIDER)):
         print(
             "note: this stack needs Pulumi's Kubernetes provider; if it cannot be downloaded, it is built, which takes "
             "about eleven CPU minutes\n  If only charts need it: kumulus:skipAddons: true in the stack's file",
@@ -75,9 +75,9 @@ def make_ready(find: Callable[[str], Needs], stack: str) -> None:
         )
     for version in (wanted.kubernetes, *wanted.further):
         supply.provide([name for name in wanted.tools if name != plugins.COMMAND], version)
-    if wanted.provider():
+    if plugins.PROVIDER in wanted.tools:
         plugins.install(pulumi_home())
-    if wanted.command():
+    if plugins.COMMAND in wanted.tools:
         plugins.install_command(pulumi_home())
     prepare_project(here)
 
@@ -85,7 +85,10 @@ def make_ready(find: Callable[[str], Needs], stack: str) -> None:
 def prepare_project(here: PulumiProject) -> None:
     """Prepare what plain `pulumi` needs around a project: our plugin, and the directory of a local backend."""
     if here.plugin is None:
-        make_plugin_known()
+        try:
+            installation.install_plugin(pulumi_home(), installation.python())
+        except OSError as error:
+            raise ToolchainError(f"the plugin cannot be put where Pulumi looks for it: {error}") from None
     backend = here.backend_directory()
     if backend is not None:
         try:
@@ -102,14 +105,6 @@ def check_options(command: str, options: Sequence[str]) -> None:
         near = suggest(flag, known, likeness=0.8)
         if near and flag not in known:
             raise UserError(f"pulumi {command} has no option {flag}; did you mean {near}?")
-
-
-def make_plugin_known() -> None:
-    """Let the engine find Kumulus' own plugin, for projects whose Pulumi.yaml does not say where it is."""
-    try:
-        installation.install_plugin(pulumi_home(), installation.python())
-    except OSError as error:
-        raise ToolchainError(f"the plugin cannot be put where Pulumi looks for it: {error}") from None
 
 
 def create(stack: str) -> None:
@@ -136,9 +131,7 @@ def create(stack: str) -> None:
 def exists(stack: str) -> bool:
     """Whether the backend knows the stack."""
     known = project.state_exists(stack)
-    if known is not None:
-        return known
-    return run_quietly(["stack", "tag", "ls", "-s", stack])[0] == 0
+    return run_quietly(["stack", "tag", "ls", "-s", stack])[0] == 0 if known is None else known
 
 
 def forget(stack: str) -> int:
