@@ -3,6 +3,7 @@
 import copy
 import gc
 import json
+import os
 import subprocess
 import sys
 import textwrap
@@ -172,9 +173,6 @@ class Answer(BaseHTTPRequestHandler):
         self.send_header("Location", where)
         self.end_headers()
 
-    def loop(self) -> None:
-        self.to("/loop")
-
     def chain(self) -> None:
         self.to(f"/chain?{time.monotonic_ns()}")
 
@@ -205,7 +203,6 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         ("slow-headers", "does not answer in whole within 2 s"),
         ("slow-chain", "does not answer in whole within 2 s"),
         ("endless", "larger than 4 MiB"),
-        ("loop", "redirects again and again"),
         ("chain", "redirects again and again"),
         ("elsewhere", "neither http nor https"),
         ("file", "302"),
@@ -223,8 +220,6 @@ def test_hostile_servers_are_told_at_the_latest_after_the_deadline(server: str, 
 
 
 def test_what_is_no_regular_file_is_not_waited_for(tmp_path: Path) -> None:
-    import os
-
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path("/dev/zero")):
         with pytest.raises(SpecError, match="is not a regular file"):
