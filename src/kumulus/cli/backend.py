@@ -54,11 +54,7 @@ def half_written(backend: Path) -> list[Path]:
 
 
 def with_cluster(backend: Path, project: str, but: Iterable[str]) -> dict[str, Path]:
-    """The stacks that have a cluster's files on this machine, each with their directory.
-
-    Args:
-        but: names of stacks to skip.
-    """
+    """The stacks, but for some, that have a cluster's files on this machine, each with their directory."""
     left_out, found = set(but), {}
     for file in sorted((backend / ".pulumi" / "stacks" / project).glob("*.json*")):
         stack, _, ending = file.name.rpartition(".json")

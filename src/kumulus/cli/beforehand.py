@@ -115,11 +115,7 @@ def check_other_names(stack: str) -> None:
 
 
 def check_tenants(stack: str, all_the_same: bool) -> None:
-    """Before a destroy: check that teams have nothing left in the cluster.
-
-    Args:
-        all_the_same: whether to destroy it even if they do.
-    """
+    """Before a destroy: check that teams have nothing left in the cluster, unless it goes all the same."""
     for each in which.every(stack):
         if not all_the_same and each.kubeconfig.exists() and _has_tenants(stack, each.cluster):
             require_no_tenants(each.label, each.kubeconfig)
@@ -148,11 +144,7 @@ def check_runs(stack: str) -> None:
 
 
 def shown_options(stack: str, options: list[str]) -> list[str]:
-    """Options for pulumi that keep the outputs of a fleet with many groups from filling the screen.
-
-    Args:
-        options: options that the user gave, which are left as they are.
-    """
+    """Options for pulumi, besides the user's, that keep the outputs of a fleet with many groups off the screen."""
     described = stack_file.described(stack)
     groups = sum(len(each.spec.nodeGroups) for each in described.clusters.values()) if described else 0
     if groups <= _GROUPS_SHOWN or any("outputs" in each for each in options):
@@ -162,11 +154,7 @@ def shown_options(stack: str, options: list[str]) -> list[str]:
 
 
 def without_salt_only(file: Path, there_before: bool) -> None:
-    """Remove a stack file that pulumi created only to hold its salt.
-
-    Args:
-        there_before: whether it existed before the command.
-    """
+    """Remove a stack file that pulumi created only to hold its salt, if there was none before the command."""
     if there_before or not file.exists():
         return
     lines = [line for line in file.read_text().splitlines() if line.strip()]

@@ -196,7 +196,7 @@ def _keep(kubeconfig: Path, name: str, until: str) -> None:
     subprocess.Popen(
         # -P keeps the working directory off the import path.
         [sys.executable, "-P", "-m", "kumulus.nodes.faults.keeper", str(kubeconfig.resolve()), name, until],
-        cwd=project.root(),
+        cwd=project.current().root,
         env={**os.environ, "PYTHONPATH": str(_PACKAGES)},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

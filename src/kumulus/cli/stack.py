@@ -56,11 +56,7 @@ def chosen(args: argparse.Namespace) -> tuple[str, list[str]]:
 
 
 def make_ready(find: Callable[[str], Needs], stack: str) -> None:
-    """Provide the Python environment, tools, plugins and state directory; returns at once if all are there.
-
-    Args:
-        find: the function of `needs` that says which tools the stack needs.
-    """
+    """Provide the environment, the tools that `find` says, plugins and state directory; at once if all are there."""
     here = project.current()
     if (checkout := installation.checkout()) is not None:
         venv.ensure(checkout)
@@ -159,7 +155,10 @@ def run(arguments: Sequence[str], output: IO[str] | None = None) -> int:
     )
     sys.stdout.flush()
     process = subprocess.Popen(
-        [toolchain.find("pulumi"), *arguments], cwd=project.root(), env=environment.complete(os.environ), **quiet
+        [toolchain.find("pulumi"), *arguments],
+        cwd=project.current().root,
+        env=environment.complete(os.environ),
+        **quiet,
     )
     with _passed_on(process):
         try:
@@ -170,11 +169,7 @@ def run(arguments: Sequence[str], output: IO[str] | None = None) -> int:
 
 
 def run_quietly(arguments: Sequence[str]) -> tuple[int, str]:
-    """Run pulumi in the project and wait for it.
-
-    Returns:
-        Its exit code, and its output, which is not shown on the screen.
-    """
+    """Run pulumi in the project and wait for it; returns its exit code, and its output instead of showing it."""
     with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
         code = run(arguments, output)
         output.seek(0)
@@ -184,7 +179,7 @@ def run_quietly(arguments: Sequence[str]) -> tuple[int, str]:
 def become(arguments: Sequence[str]) -> NoReturn:
     """Run pulumi in the project in place of this process, so that signals and the exit code are its own."""
     sys.stdout.flush()
-    os.chdir(project.root())
+    os.chdir(project.current().root)
     os.execve(toolchain.find("pulumi"), ["pulumi", *arguments], environment.complete(os.environ))
 
 

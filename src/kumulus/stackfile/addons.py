@@ -72,20 +72,20 @@ def yaml_mapping_problems(where: Where, raw: object) -> list[Problem]:
     return []
 
 
-def repository_mistake(url: str) -> ValueMistake | None:
-    """What is wrong with the URL of a chart repository; None for nothing."""
+def _repository_mistake(url: str) -> ValueMistake | None:
     if url.startswith(("https://", "http://", "oci://")):
         return None
     return ValueMistake("is not the URL of a chart repository", "write a URL that starts with https:// or oci://")
 
 
-def not_empty_mistake(value: str) -> ValueMistake | None:
-    """What is wrong with a name; None for nothing."""
+def _name_mistake(value: str) -> ValueMistake | None:
     if value and value == value.strip() and value.isprintable():
         return None
     return ValueMistake("is not a name", "write it without blanks around it")
 
 
+ChartRepository = Annotated[str, text(_repository_mistake, form="repository")]
+ChartName = Annotated[str, text(_name_mistake, form="name")]
 MappingOrYaml = Annotated[dict[str, Any], checked(yaml_mapping_problems, mapping_of_yaml, form="mappingOrYaml")]
 
 
@@ -151,15 +151,13 @@ class Addon(ReleaseOptions):
     """The release's name, unique in the stack."""
     repoName: str = Field(default="", examples=["prometheus-community"])
     """The repository's name, which may precede the chart's; it has no other meaning."""
-    repoURL: Annotated[str, text(repository_mistake, form="repository")] | None = Field(
+    repoURL: ChartRepository | None = Field(
         default=None, examples=["https://prometheus-community.github.io/helm-charts"]
     )
     """The chart repository; needed unless the chart is an OCI reference or a path."""
     namespace: Annotated[str, short_label(63)] = Field(default="default", examples=["monitoring"])
     """The release's namespace, created when missing unless `createNamespace` is off."""
-    chart: Annotated[str, text(not_empty_mistake, form="name")] = Field(
-        examples=["prometheus-community/kube-prometheus-stack"]
-    )
+    chart: ChartName = Field(examples=["prometheus-community/kube-prometheus-stack"])
     """`repoName/chart`, `chart`, `oci://registry/chart`, or a path from the project's directory, `./chart`."""
     version: str | None = Field(default=None, examples=['"75.16.1"'])
     """The chart's version; by default the newest."""

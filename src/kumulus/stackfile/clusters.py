@@ -64,13 +64,10 @@ def load_stack(
     source: str = "",
     secrets: Mapping[str, Secrets] | None = None,
 ) -> Stack:
-    """Read and check a stack of one cluster or of several.
+    """Read and check a stack of one cluster or of several; arguments are those of :func:`load` but for these.
 
     Args:
-        config: the stack's configuration, as for :func:`kumulus.stackfile.load.load`, and also with `clusters`,
-            `defaults` and `hub`.
-        base: the project's directory; paths in the configuration start there.
-        source: the name of the stack's file in messages; by default the stack's file in stacks/.
+        config: may also have `clusters`, `defaults`, `hub` and what extras bring.
         secrets: by key, such as `clusters`: the places in it that the configuration keeps secret.
     """
     source = source or f"stacks/Pulumi.{stack}.yaml"
@@ -197,15 +194,15 @@ class _Reading:
 def merged(defaults: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """The defaults overridden by a cluster's own values: mappings key by key, anything else as a whole.
 
-    Args:
-        own: the cluster's own values; a key without a value counts as absent.
+    A key without a value counts as absent.
     """
     result = dict(defaults)
     for key, value in own.items():
         below = result.get(key)
-        if value is None and key in result:
-            continue
-        result[key] = merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
+        if isinstance(below, Mapping) and isinstance(value, Mapping):
+            result[key] = merged(below, value)
+        elif value is not None or key not in result:
+            result[key] = value
     return result
 
 

@@ -41,18 +41,18 @@ def _names(mistake_of: Callable[[str], ValueMistake | None], form: str) -> Check
     return checked(check, tuple, form=form)
 
 
+Namespaces = Annotated[tuple[str, ...], _names(dns_label_mistake, "namespaces")]
+OwnerKinds = Annotated[tuple[str, ...], _names(_kind_mistake, "ownerKinds")]
+
+
 class PodSelector(Section):
     """Pods that match every field; all pods if there is none."""
 
     labels: Labels = Field(default_factory=dict, examples=["{app: training}"])
     """Labels that a pod must have, with these values."""
-    namespaces: Annotated[tuple[str, ...], _names(dns_label_mistake, "namespaces")] = Field(
-        default=(), examples=["[default]"]
-    )
+    namespaces: Namespaces = Field(default=(), examples=["[default]"])
     """The pod is in one of these namespaces."""
-    ownerKinds: Annotated[tuple[str, ...], _names(_kind_mistake, "ownerKinds")] = Field(
-        default=(), examples=["[Job, JobSet]"]
-    )
+    ownerKinds: OwnerKinds = Field(default=(), examples=["[Job, JobSet]"])
     """The pod belongs to a workload of one of these kinds."""
 
     def selection(self) -> PodSelection:
@@ -63,9 +63,7 @@ class PodSelector(Section):
 def order_problems(key: str, items: Sequence[tuple[str, PodSelector]]) -> list[Problem]:
     """Duplicate names, and selectors whose pods are all selected by an earlier item: the first in the file wins.
 
-    Args:
-        key: the list's key, such as podLifecycles; places in the problems are relative to it.
-        items: name and selector of each.
+    Places are relative to the list, whose key is podLifecycles or podUsage.
     """
     wrong: list[Problem] = []
     names = [name for name, _ in items]

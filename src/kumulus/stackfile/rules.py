@@ -20,12 +20,7 @@ from kumulus.stackfile.tenants import tenant_problems
 
 
 def rule_problems(raw: object, sections: Iterable[type[ClusterSection]]) -> list[Problem]:
-    """Every problem between the parts of a cluster's mapping.
-
-    Args:
-        raw: the mapping as the file has it; anything else has no such problems.
-        sections: those of extras, each with rules of its own.
-    """
+    """Every problem between the parts of a cluster's mapping, by the core's rules and those of extras' sections."""
     if not isinstance(raw, Mapping):
         return []
     return [

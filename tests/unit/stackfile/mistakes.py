@@ -4,7 +4,7 @@ Each is a place in the file, what is written there (`GONE` takes the key away), 
 """
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 GONE = object()
@@ -50,6 +50,7 @@ STACK: dict[str, Any] = {
         },
     },
 }
+CLUSTER: dict[str, Any] = STACK["config"]["kumulus:cluster"]
 STACK_MISTAKES: Mistakes = {
     "a key of the namespace that is none": (("config", "kumulus:clutser"), {}),
     "no cluster at all": (("config", "kumulus:cluster"), GONE, "cluster: is missing; write kumulus:cluster"),
@@ -313,6 +314,14 @@ EXPERIMENT_BEYOND: Mapping[str, str] = {
     "the nodes of a workload that is none": "names are looked up in another part of the file",
     "the nodes of a fault that is none": "names are looked up in another part of the file",
 }
+
+
+def places(value: object, place: Place = ()) -> Iterator[Place]:
+    """Every place in a file."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in items:
+        yield (*place, key)
+        yield from places(each, (*place, key))
 
 
 def planted(whole: Mapping[str, Any], place: Place, value: object) -> dict[str, Any]:

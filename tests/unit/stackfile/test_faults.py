@@ -30,6 +30,7 @@ from kumulus.model.slices import SlicePart, slice_spec
 from kumulus.nodes.catalog.faults import fault_kinds
 from kumulus.nodes.faults.records import record_from
 from kumulus.stackfile.expand import pools
+from kumulus.stackfile.fault_now import NoPools, resolved
 from kumulus.stackfile.fault_targets import ResolvedFault, chosen, effects_of
 from kumulus.stackfile.faults import Target, fault_from
 from kumulus.stackfile.load import load
@@ -258,6 +259,20 @@ def test_a_set_of_nodes_is_written_as_ranges() -> None:
     assert from_plain(to_plain({"a": frozenset({3, 4})})) == {"a": {3, 4}}
     with pytest.raises(ValueError, match="ranges"):
         ordinals("1,,2")
+
+
+def test_a_fault_that_begins_now_is_of_the_pools_on_record() -> None:
+    recorded = {pool.name: pool for pool in fleet()}
+
+    def now(known: dict[str, Pool], count: int) -> ResolvedFault:
+        return resolved(fault_from({"name": "lost", "kind": "not-ready", "target": {"count": count}}, ""), known, "")
+
+    assert size(now(recorded, 2).nodes) == 2
+    with pytest.raises(NoPools, match=r"no recorded pools.*; `pulumi up --refresh` records them"):
+        now({}, 2)
+    with pytest.raises(SpecError) as caught:
+        now(recorded, 99)
+    assert [each.path for each in caught.value.problems] == ["target.count"], "there is no list"
 
 
 # --- what happens there ----------------------------------------------------------------------------------------------

@@ -73,10 +73,9 @@ def test_texts_stay_as_they_are_written_and_nothing_is_nothing() -> None:
 
 
 def test_merge_keys_may_bring_in_what_is_written_again() -> None:
-    assert read_yaml_texts("base: &b {x: 1, y: 2}\nmore: {<<: *b, x: 3}") == {
-        "base": {"x": "1", "y": "2"},
-        "more": {"x": "3", "y": "2"},
-    }
+    found = read_yaml("base: &b {x: 1, y: 2}\nmore: {<<: *b, x: 3}\nagain: [*b, *b]")
+    base = {"x": 1, "y": 2}
+    assert found == {"base": base, "more": {"x": 3, "y": 2}, "again": [base, base]}
 
 
 @pytest.mark.parametrize(

@@ -51,11 +51,7 @@ def _docs(written: type) -> dict[str, str]:
 
 
 def schema_of(model: type[BaseModel], forms: Mapping[str, Schema]) -> tuple[Schema, dict[str, Schema]]:
-    """A model's schema, and the definitions that it refers to.
-
-    Args:
-        forms: the schema for each name that a checked type has as its form.
-    """
+    """A model's schema, and the definitions that it refers to; checked types are described by their forms."""
     made = model.model_json_schema(schema_generator=_Plain, ref_template=f"#/{DEFINITIONS}/{{model}}")
     models: dict[str, Schema] = made.pop("$defs", {})
     found: dict[str, Schema] = {}
