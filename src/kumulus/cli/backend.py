@@ -6,7 +6,6 @@ and while an update runs `.pulumi/locks/organization/PROJECT/STACK/ID.json`.
 
 import gzip
 import json
-import os
 import socket
 import time
 from collections.abc import Iterable
@@ -23,10 +22,13 @@ def at_work(backend: Path, project: str, stack: str) -> str | None:
 
     After a killed update, pulumi itself says what to do: `pulumi cancel`, which is right in that case.
     """
+    # The packages are there by now, which the commands' help does without.
+    import psutil
+
     for file in sorted((backend / ".pulumi" / "locks" / "organization" / project / stack).glob("*.json")):
         lock = _read(file)
         pid = lock.get("pid")
-        if lock.get("hostname") == socket.gethostname() and isinstance(pid, int) and _is_alive(pid):
+        if lock.get("hostname") == socket.gethostname() and isinstance(pid, int) and psutil.pid_exists(pid):
             since = str(lock.get("timestamp", "")).partition("T")[2][:8]
             return f"pid {pid} ({lock.get('username')}, since {since})"
     return None
@@ -52,11 +54,7 @@ def half_written(backend: Path) -> list[Path]:
 
 
 def with_cluster(backend: Path, project: str, but: Iterable[str]) -> dict[str, Path]:
-    """The stacks that have a cluster's files on this machine, each with their directory.
-
-    Args:
-        but: names of stacks to skip.
-    """
+    """The stacks, but for some, that have a cluster's files on this machine, each with their directory."""
     left_out, found = set(but), {}
     for file in sorted((backend / ".pulumi" / "stacks" / project).glob("*.json*")):
         stack, _, ending = file.name.rpartition(".json")
@@ -93,20 +91,9 @@ def _read(file: Path) -> dict[str, Any]:
 def _is_json(file: Path) -> bool:
     try:
         json.loads(file.read_bytes())
-    except ValueError:
-        return False
     except OSError:
         # It is being removed right now, or we may not read it.
         return True
-    return True
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+    except ValueError:
         return False
-    except PermissionError:
-        # The process belongs to another user.
-        return True
     return True

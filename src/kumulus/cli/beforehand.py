@@ -23,13 +23,9 @@ _GROUPS_SHOWN = 20
 
 
 def check_stack(stack: str) -> None:
-    """Before any command on a stack: its name, its file, its program's language, and whether pulumi can read its state.
-
-    Raises:
-        UserError: pulumi does not accept the stack's name, the file is not YAML, pulumi cannot run the program's
-            language, or a state file is half written; says where.
-    """
-    check_name(stack, f"Rename {project.current().shown(project.current().stack_file(stack))}")
+    """Before any command on a stack: its name, its file, its program's language, and the files of its state."""
+    current = project.current()
+    check_name(stack, f"Rename {current.shown(current.stack_file(stack))}")
     check_language()
     stack_file.read(stack)
     check_state()
@@ -55,11 +51,7 @@ def check_state() -> None:
 
 
 def check_declared(stack: str) -> Needs:
-    """Before any tool is fetched: the stack's file, its kubeconfigs, and the host of its program's language.
-
-    Returns:
-        What the stack needs.
-    """
+    """What a stack needs, before it is fetched; its file, its kubeconfigs and its program's language are checked."""
     from kumulus.model.errors import Problem, SpecError
     from kumulus.runtimes.existing import source
     from kumulus.stackfile.secrets import HIDDEN, left_out
@@ -95,10 +87,9 @@ def check_language() -> None:
 
 def check_unlocked(stack: str) -> None:
     """Before an update or a destroy: check that nobody else is working on the stack."""
-    directory = project.current().backend_directory()
-    if directory is None:
-        return
-    if who := backend.at_work(directory, project.current().name, stack):
+    current = project.current()
+    directory = current.backend_directory()
+    if directory is not None and (who := backend.at_work(directory, current.name, stack)):
         raise UserError(
             f"{stack} is being worked on by {who}\n  Wait for its end, or press Ctrl-C where it runs; "
             "`pulumi cancel` would let two work on it at once"
@@ -115,8 +106,7 @@ def check_other_names(stack: str) -> None:
     if directory is None:
         return
     for other, cluster in backend.with_cluster(directory, current.name, but=current.stacks()).items():
-        here = current.shown(current.stack_file(stack))
-        gone = current.shown(current.stack_file(other))
+        here, gone = (current.shown(current.stack_file(each)) for each in (stack, other))
         print(
             f"note: {other} has a cluster in {current.shown(cluster)}, and no {gone} any more; {stack} gets another\n"
             f"  Where {here} is the same file, renamed: name it {gone} again, or take {other} down",
@@ -125,11 +115,7 @@ def check_other_names(stack: str) -> None:
 
 
 def check_tenants(stack: str, all_the_same: bool) -> None:
-    """Before a destroy: check that teams have nothing left in the cluster.
-
-    Args:
-        all_the_same: whether to destroy it even if they do.
-    """
+    """Before a destroy: check that teams have nothing left in the cluster, unless it goes all the same."""
     for each in which.every(stack):
         if not all_the_same and each.kubeconfig.exists() and _has_tenants(stack, each.cluster):
             require_no_tenants(each.label, each.kubeconfig)
@@ -158,11 +144,7 @@ def check_runs(stack: str) -> None:
 
 
 def shown_options(stack: str, options: list[str]) -> list[str]:
-    """Options for pulumi that keep the outputs of a fleet with many groups from filling the screen.
-
-    Args:
-        options: options that the user gave, which are left as they are.
-    """
+    """Options for pulumi, besides the user's, that keep the outputs of a fleet with many groups off the screen."""
     described = stack_file.described(stack)
     groups = sum(len(each.spec.nodeGroups) for each in described.clusters.values()) if described else 0
     if groups <= _GROUPS_SHOWN or any("outputs" in each for each in options):
@@ -172,11 +154,7 @@ def shown_options(stack: str, options: list[str]) -> list[str]:
 
 
 def without_salt_only(file: Path, there_before: bool) -> None:
-    """Remove a stack file that pulumi created only to hold its salt.
-
-    Args:
-        there_before: whether it existed before the command.
-    """
+    """Remove a stack file that pulumi created only to hold its salt, if there was none before the command."""
     if there_before or not file.exists():
         return
     lines = [line for line in file.read_text().splitlines() if line.strip()]
@@ -200,10 +178,15 @@ _NAMED = 3
 
 def require_no_tenants(stack: str, kubeconfig: Path) -> None:
     """Refuse while other stacks have objects in a tenant's namespace, unless the cluster does not answer."""
-    from kumulus.kube import ApiError, KubeconfigError, Unreachable
+    from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
+    from kumulus.nodes.namespaces import guests
+
+    async def look() -> dict[str, list[str]]:
+        async with Client(load_kubeconfig(kubeconfig), patience=_PATIENCE) as client:
+            return await guests(client)
 
     try:
-        found = asyncio.run(_look(kubeconfig))
+        found = asyncio.run(look())
     except (ApiError, KubeconfigError, Unreachable):
         return
     if found:
@@ -212,21 +195,12 @@ def require_no_tenants(stack: str, kubeconfig: Path) -> None:
 
 def tenants_refusal(stack: str, found: dict[str, list[str]]) -> str:
     """The message of the refusal."""
-    lines = [f"{stack} is shared, and other stacks have something in it: their own destroy needs this cluster"]
-    lines += [f"  {namespace}: {listed(made, _NAMED)}" for namespace, made in found.items()]
     return "\n".join(
         [
-            *lines,
+            f"{stack} is shared, and other stacks have something in it: their own destroy needs this cluster",
+            *(f"  {namespace}: {listed(made, _NAMED)}" for namespace, made in found.items()),
             "  First, in each team's project: pulumi destroy",
             f"  To take {stack} down all the same: add {ALL_THE_SAME}; the teams then write",
             "  PULUMI_K8S_DELETE_UNREACHABLE=true pulumi destroy",
         ]
     )
-
-
-async def _look(kubeconfig: Path) -> dict[str, list[str]]:
-    from kumulus.kube import Client, load_kubeconfig
-    from kumulus.nodes.namespaces import guests
-
-    async with Client(load_kubeconfig(kubeconfig), patience=_PATIENCE) as client:
-        return await guests(client)

@@ -124,11 +124,7 @@ def remedy(stack: str, error: Exception) -> UserError:
 
 
 def restart(stack: str) -> str:
-    """What starts a stack's clusters that are down, in words.
-
-    Args:
-        stack: the stack's name; empty for a cluster that is known by its kubeconfig alone, for which this is, too.
-    """
+    """What starts a stack's clusters that are down, in words; nothing where no stack is known."""
     return f"To start one that is down: {installation.command()} up {stack}" if stack else ""
 
 

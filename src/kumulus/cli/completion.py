@@ -55,9 +55,6 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-_STACKS = ("stack", "named")
-
-
 def complete() -> NoReturn:
     """Print the possible completions of the line for the shell, one a line, and exit."""
     line = os.environ.get("_KUMULUS_LINE", "")
@@ -82,21 +79,16 @@ def completions(line: str) -> list[str]:
 
 
 class _ReadWords:
-    """The words of a line before the last one, as far as they are read.
-
-    Attributes:
-        parser: of the command or subcommand that they have come to.
-        places: the arguments without an option that may follow.
-        values: what they say.
-        waiting: the option whose value follows.
-    """
+    """The words of a line before the last one, as far as they are read."""
 
     def __init__(self, parser: argparse.ArgumentParser) -> None:
         self.values = argparse.Namespace()
+        # The option whose value follows.
         self.waiting: argparse.Action | None = None
         self._enter(parser)
 
     def _enter(self, parser: argparse.ArgumentParser) -> None:
+        # Of the command or subcommand that they have come to, and the arguments without an option that may follow.
         self.parser = parser
         self.places = [action for action in arguments(parser) if not action.option_strings]
         for action in arguments(parser):
@@ -108,26 +100,19 @@ class _ReadWords:
             setattr(self.values, self.waiting.dest, word)
             self.waiting = None
         elif word.startswith("-"):
-            self._take_option(*word.partition("=")[::2])
-        elif self.places:
-            return self._take_argument(self.places[0], word)
-        return True
-
-    def _take_option(self, name: str, value: str) -> None:
-        option = _option(self.parser, name)
-        if option is not None and option.nargs != 0:
-            self.waiting = None if value else option
-            setattr(self.values, option.dest, value or option.default)
-
-    def _take_argument(self, place: argparse.Action, word: str) -> bool:
-        if isinstance(place.choices, dict):
-            if word not in place.choices:
+            name, _, value = word.partition("=")
+            option = _option(self.parser, name)
+            if option is not None and option.nargs != 0:
+                self.waiting = None if value else option
+                setattr(self.values, option.dest, value or option.default)
+        elif self.places and isinstance(choices := self.places[0].choices, dict):
+            if word not in choices:
                 return False
-            self._enter(place.choices[word])
-            return True
-        setattr(self.values, place.dest, word)
-        if place.nargs not in ("*", "+"):
-            del self.places[0]
+            self._enter(choices[word])
+        elif self.places:
+            setattr(self.values, self.places[0].dest, word)
+            if self.places[0].nargs not in ("*", "+"):
+                del self.places[0]
         return True
 
     def next_words(self, begun: str) -> Iterable[str]:
@@ -136,7 +121,7 @@ class _ReadWords:
             return _values(self.waiting, self.values)
         if self.places and not begun.startswith("-"):
             return _values(self.places[0], self.values)
-        return _long(self.parser)
+        return (name for action in arguments(self.parser) for name in action.option_strings if name.startswith("--"))
 
 
 def _words(line: str) -> list[str]:
@@ -152,10 +137,6 @@ def _option(of: argparse.ArgumentParser, name: str) -> argparse.Action | None:
     return next((action for action in arguments(of) if name in action.option_strings), None)
 
 
-def _long(of: argparse.ArgumentParser) -> Iterable[str]:
-    return (name for action in arguments(of) for name in action.option_strings if name.startswith("--"))
-
-
 def _values(action: argparse.Action, values: argparse.Namespace) -> Iterable[str]:
     """What an argument may be, as far as that is known."""
     completer = getattr(action, "completer", None)
@@ -169,15 +150,15 @@ def parser(line: str) -> argparse.ArgumentParser:
     subparsers = whole.add_subparsers()
     words = line.split()
     for name, each in offered().items():
-        if len(words) > 1 and words[1] == name:
-            _, its = parser_of(name, each.command)
-            if any(action.dest == "named" for action in arguments(its)):
-                # The first word of these: see stack.add_arguments.
-                its.add_argument("stack", nargs="?")
-            _with_stacks(its)
-            subparsers.add_parser(name, parents=[its], add_help=False, help=each.command.summary)
-        else:
-            subparsers.add_parser(name, help=each.command.summary)
+        if words[1:2] != [name]:
+            subparsers.add_parser(name)
+            continue
+        _, its = parser_of(name, each.command)
+        if any(action.dest == "named" for action in arguments(its)):
+            # The first word of these: see stack.add_arguments.
+            its.add_argument("stack", nargs="?")
+        _with_stacks(its)
+        subparsers.add_parser(name, parents=[its], add_help=False)
     return whole
 
 
@@ -200,7 +181,7 @@ def clusters(parsed_args: argparse.Namespace, **_: object) -> list[str]:
 
 def _with_stacks(its: argparse.ArgumentParser) -> None:
     for action in arguments(its):
-        if action.dest in _STACKS:
+        if action.dest in ("stack", "named"):
             complete_by(action, stacks)
         if action.dest == "cluster":
             complete_by(action, clusters)

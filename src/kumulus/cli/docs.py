@@ -47,11 +47,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _pages() -> dict[str, Path]:
-    """The pages, by name: those of the checkout, or those that came with the package.
-
-    Raises:
-        UserError: there are none, as after `pip install --target`.
-    """
+    """The pages, by name: those of the checkout, or those that came with the package, if `pip` kept them."""
     checkout = installation.checkout()
     folder = checkout / "docs" if checkout else Path(sysconfig.get_path("data")) / "share" / "doc" / "kumulus"
     found = {

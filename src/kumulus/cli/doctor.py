@@ -98,15 +98,11 @@ def report(findings: list[Finding]) -> str:
         lines.append(f"{row[0]:<{tool}}  {row[1]:<{version}}  {row[2]}".rstrip())
         if row[3]:
             lines.append(f"{'':<{tool}}  {'':<{version}}  ({row[3]})")
-    needed = [finding for finding in findings if finding.state == "missing"]
-    if not needed:
-        due = [finding.name for finding in findings if finding.state == "due"]
-        return "\n".join(
-            [*lines, "", f"To be fetched first: {', '.join(due)}" if due else "Everything needed is there."]
-        )
-    remedies = dict.fromkeys(finding.remedy for finding in needed)
-    names = ", ".join(finding.name for finding in needed)
-    return "\n".join([*lines, "", f"Missing: {names}", *(f"  To get it: {remedy}" for remedy in remedies)])
+    needed, due = ([each for each in findings if each.state == state] for state in ("missing", "due"))
+    remedies = dict.fromkeys(f"  To get it: {each.remedy}" for each in needed)
+    names = ", ".join(each.name for each in needed or due)
+    end = f"{'Missing' if needed else 'To be fetched first'}: {names}" if names else "Everything needed is there."
+    return "\n".join([*lines, "", end, *remedies])
 
 
 def _python() -> Finding:
@@ -143,24 +139,26 @@ def _tool(location: Location) -> Finding:
             tool.name, "ok", location.version, f"{origin}: {short(location.path)}", tool.purpose, location.note
         )
     if tool.optional or tool.on_demand:
-        remedy = f"{installation.command()} tools --with {tool.name}"
-        note = f"{location.note}; {remedy}" if location.note else remedy
-        return Finding(tool.name, "absent", "-", "not there (optional)", tool.purpose, note, remedy)
+        return _optional(tool.name, tool.purpose, f"--with {tool.name}", f"{location.note}; " if location.note else "")
     return Finding(tool.name, "missing", "-", "missing", tool.purpose, location.note, f"{installation.command()} tools")
+
+
+def _optional(name: str, purpose: str, options: str, why: str = "") -> Finding:
+    remedy = f"{installation.command()} tools {options}"
+    return Finding(name, "absent", "-", "not there (optional)", purpose, f"{why}{remedy}", remedy)
 
 
 def _other_kubernetes(known: Pins) -> list[Finding]:
     findings = []
     for version in known.other_kubernetes:
         name, purpose = f"kubernetes v{version}", "for stacks that ask for this Kubernetes version"
-        remedy = f"{installation.command()} tools --kubernetes v{version}"
         locations = [locate(known, tool) for tool in known.control_plane(version)]
         if all(location.path is not None for location in locations):
             origins = dict.fromkeys(location.source for location in locations)
             place = f"{' and '.join(origins)}: {short(cache.control_plane(known, version))}"
             findings.append(Finding(name, "ok", version, place, purpose))
         else:
-            findings.append(Finding(name, "absent", "-", "not there (optional)", purpose, remedy, remedy))
+            findings.append(_optional(name, purpose, f"--kubernetes v{version}"))
     return findings
 
 
@@ -170,20 +168,14 @@ def _kubernetes_plugin(known: Pins) -> Finding:
     name, purpose = "plugin kubernetes", "the same provider, where pulumi looks for it"
     if is_installed(pulumi_home(), provider):
         return Finding(name, "ok", provider.version, short(directory), purpose)
-    remedy = f"{installation.command()} tools --with {plugins.PROVIDER}"
-    return Finding(
-        name, "absent", "-", "not there (optional)", purpose, f"belongs in {short(directory)}; {remedy}", remedy
-    )
+    return _optional(name, purpose, f"--with {plugins.PROVIDER}", f"belongs in {short(directory)}; ")
 
 
 def _command_plugin() -> Finding:
     name, purpose = "plugin command", "runs a stack's hostCommands"
     if plugins.has_command_plugin(pulumi_home()):
         return Finding(name, "ok", "-", short(pulumi_home() / "plugins"), purpose)
-    remedy = f"{installation.command()} tools --with {plugins.COMMAND}"
-    return Finding(
-        name, "absent", "-", "not there (optional)", purpose, f"needed for hostCommands only: {remedy}", remedy
-    )
+    return _optional(name, purpose, f"--with {plugins.COMMAND}", "needed for hostCommands only: ")
 
 
 def _disk(known: Pins, lacking: list[Tool]) -> Finding:

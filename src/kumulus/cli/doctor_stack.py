@@ -101,13 +101,10 @@ def _memory(clusters: list[LoadedStack]) -> Finding:
     machine = scale.MachineSize(cores=psutil.cpu_count() or 1, memory_mb=memory_bytes() / 1e6)
     fleets = [(sum(pool.replicas for pool in each.pools), each.spec.kwok.heartbeatFactor) for each in clusters]
     found = scale.together([scale.cost(count, machine, factor) for count, factor in fleets])
-    nodes = found.nodes
     problems = scale.limits(found, machine)
-    needed = f"of {machine.memory_mb / 1000:.1f} GB, for {nodes:,} nodes"
-    version = f"{found.total_memory_mb / 1000:.1f} GB"
-    return Finding(
-        "memory", "low" if problems else "ok", version, needed, "by the model of `plan`", "; ".join(problems)
-    )
+    needed = f"of {machine.memory_mb / 1000:.1f} GB, for {found.nodes:,} nodes"
+    version, state = f"{found.total_memory_mb / 1000:.1f} GB", "low" if problems else "ok"
+    return Finding("memory", state, version, needed, "by the model of `plan`", "; ".join(problems))
 
 
 def _inotify(clusters: list[LoadedStack]) -> list[Finding]:
@@ -141,8 +138,9 @@ def _docker() -> Finding:
     try:
         answer = subprocess.run(asked, capture_output=True, text=True, timeout=_DOCKER_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired):
-        return Finding("docker", "missing", "-", "does not answer", purpose, "", remedy)
-    if answer.returncode != 0:
+        line = ""
+    else:
+        if answer.returncode == 0:
+            return Finding("docker", "ok", answer.stdout.strip(), short(Path(program)), purpose)
         line = (answer.stderr.strip().splitlines() or ["no answer"])[-1]
-        return Finding("docker", "missing", "-", "does not answer", purpose, line, remedy)
-    return Finding("docker", "ok", answer.stdout.strip(), short(Path(program)), purpose)
+    return Finding("docker", "missing", "-", "does not answer", purpose, line, remedy)

@@ -48,11 +48,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _nothing(name: str) -> int:
-    """Say that there is nothing to take down.
-
-    Raises:
-        UserError: no state knows the stack, but a cluster of it is there.
-    """
+    """Say that there is nothing to take down; a cluster of which the state is gone is an error."""
     folder, ours = project.clusters_directory(), (name, project.current().root.resolve())
     for directory in sorted(folder.iterdir()) if folder.is_dir() else ():
         owner = place.Place(directory).note().get("owner", "")

@@ -82,8 +82,8 @@ def _list_kinds(as_json: bool) -> int:
     if as_json:
         listed = [{"kind": each.name, "also": each.also, "of": what, "summary": each.summary} for each, what in of]
         print(json.dumps(listed, indent=2))
-        return 0
-    print(aligned([("KIND", "OF", "WHAT"), *((", ".join((k.name, *k.also)), what, k.summary) for k, what in of)]))
+    else:
+        print(aligned([("KIND", "OF", "WHAT"), *((", ".join((k.name, *k.also)), what, k.summary) for k, what in of)]))
     return 0
 
 
@@ -179,6 +179,13 @@ def _kinds(**_: object) -> list[str]:
     return list(names())
 
 
+# Keys of a fault that options give as they are.
+_AS_NAMED = (
+    *("name", "kind", "kubelet", "devices", "downFor", "container", "exitCode", "reason", "message"),
+    *("delay", "jitter", "share", "priceFactor", "notice"),
+)
+
+
 def described_options(args: argparse.Namespace) -> dict[str, Any]:
     """The fault on a command line, as an item of the stack file's `faults`."""
     target = {
@@ -192,18 +199,10 @@ def described_options(args: argparse.Namespace) -> dict[str, Any]:
         "ownerKinds": args.owner_kind,
         "images": args.image,
     }
-    found = {key: getattr(args, key) for key in ("name", "kind", "kubelet", "devices", "downFor", "container")}
-    found |= {key: getattr(args, key) for key in ("exitCode", "reason", "message", "delay", "jitter", "share")}
-    offers = {
-        "zones": args.offer_zone,
-        "instanceTypes": args.instance_type,
-        "capacityTypes": args.capacity_type,
-    }
-    found |= {
+    offers = {"zones": args.offer_zone, "instanceTypes": args.instance_type, "capacityTypes": args.capacity_type}
+    found = {key: getattr(args, key) for key in _AS_NAMED} | {
         "offers": _present(offers),
-        "priceFactor": args.priceFactor,
         "limits": _pairs("--limit", args.limit),
-        "notice": args.notice,
         "target": _present(target),
         "conditions": dict(_condition(text) for text in args.condition or ()),
         "taints": [_taint(text) for text in args.taint or ()],

@@ -48,7 +48,8 @@ async def inject(kubeconfig: Path, args: argparse.Namespace) -> int:
         there = known.faults.get(fault.name)
         if there is not None and there.declared and not there.ending:
             raise UserError(f"{fault.name} is declared in the stack file; choose another name")
-        until = _later(lasts) if lasts else ""
+        # Rounded up, because records have whole seconds.
+        until = timestamp(datetime.now(UTC) + timedelta(seconds=lasts + 0.999)) if lasts else ""
         record = Record(
             fault.name, fault.kind, fault.nodes, fault.node, fault.pods, until=until, owner=mine, offers=fault.offers
         )
@@ -58,7 +59,10 @@ async def inject(kubeconfig: Path, args: argparse.Namespace) -> int:
                 began, applied = await operations.begin(client, record)
                 if there is not None and not there.ending:
                     print(f"{args.title}: {fault.name} was active already ({in_words(there)}): this replaces it")
-                print(f"{args.title}: {_meaning(fault)}{reclaimed(began.machines)}")
+                means = described_fault(
+                    fault.kind, fault.node, fault.pods, {}, fault.nodes, {"lost": fault.lost}, None, fault.offers
+                )
+                print(f"{args.title}: {means}{reclaimed(began.machines)}")
                 _complain(applied)
                 if args.wait:
                     print("Ctrl-C ends it", flush=True)
@@ -116,9 +120,9 @@ async def show(kubeconfig: Path, args: argparse.Namespace) -> int:
         known, mine = await _known(client), cluster_owner(kubeconfig)
         if await operations.settle(client, known, mine):
             known = await records.read(client)
+    there = sorted(known.faults.values(), key=lambda each: each.name)
     if args.json:
-        listed = sorted(known.faults.values(), key=lambda each: each.name)
-        print(json.dumps([each.to_plain() for each in listed], indent=2))
+        print(json.dumps([each.to_plain() for each in there], indent=2))
         return 0
     rows = [("NAME", "KIND", "NODES", "SINCE", "UNTIL", "FROM")]
     rows += [
@@ -130,10 +134,11 @@ async def show(kubeconfig: Path, args: argparse.Namespace) -> int:
             each.until or "-",
             ("stack" if each.declared else "command") if each.is_of(mine) else "another stack",
         )
-        for each in sorted(known.faults.values(), key=lambda each: each.name)
+        for each in there
     ]
-    print(f"{args.title}: {_count(len(known.faults))}")
-    if len(rows) > 1:
+    number = {0: "no active fault", 1: "one active fault"}.get(len(there), f"{len(there):,} active faults")
+    print(f"{args.title}: {number}")
+    if there:
         print(aligned(rows))
     return 0
 
@@ -161,12 +166,6 @@ async def _known(client: Client) -> records.ClusterRecords:
     return known
 
 
-def _count(faults: int) -> str:
-    if faults < 2:
-        return "one active fault" if faults else "no active fault"
-    return f"{faults:,} active faults"
-
-
 def _resolved(args: argparse.Namespace, known: records.ClusterRecords) -> ResolvedFault:
     """The fault on a command line, resolved against the pools that the cluster has on record."""
     source = "the command line"
@@ -174,12 +173,6 @@ def _resolved(args: argparse.Namespace, known: records.ClusterRecords) -> Resolv
         return resolved(fault_from(described_options(args), source), known.pools, source, args.stack)
     except (SpecError, NoPools) as error:
         raise UserError(str(error)) from None
-
-
-def _meaning(fault: ResolvedFault) -> str:
-    return described_fault(
-        fault.kind, fault.node, fault.pods, {}, fault.nodes, {"lost": fault.lost}, None, fault.offers
-    )
 
 
 def in_words(fault: Record) -> str:
@@ -198,17 +191,12 @@ def _lasts(text: str | None) -> float:
     return length
 
 
-def _later(lasts: float) -> str:
-    # Rounded up, because records have whole seconds.
-    return timestamp(datetime.now(UTC) + timedelta(seconds=lasts + 0.999))
-
-
 def _keep(kubeconfig: Path, name: str, until: str) -> None:
     """Start a process, which outlives this one, to end the fault when its time is up."""
     subprocess.Popen(
         # -P keeps the working directory off the import path.
         [sys.executable, "-P", "-m", "kumulus.nodes.faults.keeper", str(kubeconfig.resolve()), name, until],
-        cwd=project.root(),
+        cwd=project.current().root,
         env={**os.environ, "PYTHONPATH": str(_PACKAGES)},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

@@ -10,7 +10,6 @@ in Docker or elsewhere, are listed only in the directory of their own project.
 import argparse
 import asyncio
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,22 +61,20 @@ def run(args: argparse.Namespace) -> int:
 def clusters() -> list[FoundCluster]:
     """The clusters, by their directories."""
     from kumulus.host import processes
+    from kumulus.runtimes.place import Place
 
     running = processes.with_directories("clusters")
     here = project.clusters_directory()
     kept = {each for each in here.iterdir() if each.is_dir()} if here.is_dir() else set()
     folders = sorted({*running, *(each.resolve() for each in kept)})
     sizes = asyncio.run(_sizes(folders))
-    return [_found(folder, running.get(folder, []), nodes) for folder, nodes in zip(folders, sizes, strict=True)]
-
-
-def _found(folder: Path, pids: Sequence[int], nodes: int | None) -> FoundCluster:
-    from kumulus.host import processes
-    from kumulus.runtimes.place import Place
-
-    user, memory = processes.user_and_memory(pids)
-    stack, program = Place(folder).made_by()
-    return FoundCluster(folder, stack, program, user, len(pids), memory, nodes)
+    found = []
+    for folder, nodes in zip(folders, sizes, strict=True):
+        pids = running.get(folder, [])
+        user, memory = processes.user_and_memory(pids)
+        stack, program = Place(folder).made_by()
+        found.append(FoundCluster(folder, stack, program, user, len(pids), memory, nodes))
+    return found
 
 
 async def _sizes(folders: list[Path]) -> list[int | None]:

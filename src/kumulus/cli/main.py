@@ -81,22 +81,17 @@ def _main(arguments: Sequence[str]) -> int:
     if found is None:
         print(_unknown(name), file=sys.stderr)
         return 2
-    command = found.command
-    return _run(name, command, rest, found.extra)
-
-
-def _asks_for_help(arguments: Sequence[str]) -> bool:
-    own = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    return "-h" in own or "--help" in own
+    return _run(name, found.command, rest, found.extra)
 
 
 def _run(name: str, command: Command, arguments: Sequence[str], extra: Extra | None) -> int:
     # Imported here to keep -h fast. Everything that can go wrong with the tools is one of the two errors below.
     from kumulus.toolchain.errors import ToolchainError
 
+    own = arguments[: arguments.index("--")] if "--" in arguments else arguments
     try:
         # No parser needs a package.
-        if not _asks_for_help(arguments) and (command.venv or (command.parses and has_venv())):
+        if not {"-h", "--help"} & {*own} and (command.venv or (command.parses and has_venv())):
             enter_venv()
         module, parser = parser_of(name, command)
         parsed, further = parser.parse_known_args(arguments)
@@ -152,14 +147,9 @@ def _require(name: str, extra: Extra) -> None:
         venv.ensure(checkout, [extra.name])
         importlib.invalidate_caches()
     if extra.missing:
-        raise UserError(_lacks(name, extra))
-
-
-def _lacks(name: str, extra: Extra) -> str:
-    comes, it = ("come", "them") if len(extra.missing) > 1 else ("comes", "it")
-    needs = listed(extra.missing)
-    what = f"`kumulus {name}` needs {needs}, which {comes} with the extra {extra.name}"
-    return f"{what}\n  To get {it}: {extra.way_to_install}"
+        comes, it = ("come", "them") if len(extra.missing) > 1 else ("comes", "it")
+        what = f"`kumulus {name}` needs {listed(extra.missing)}, which {comes} with the extra {extra.name}"
+        raise UserError(f"{what}\n  To get {it}: {extra.way_to_install}")
 
 
 def _with_action(name: str) -> list[str]:

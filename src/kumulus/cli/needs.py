@@ -42,17 +42,9 @@ class Needs:
     further: tuple[str, ...] = ()
     """The versions of its other clusters' control planes."""
 
-    def provider(self) -> bool:
-        """Whether the engine will look for Pulumi's Kubernetes provider."""
-        return PROVIDER in self.tools
 
-    def command(self) -> bool:
-        """Whether the engine will look for Pulumi's command provider."""
-        return COMMAND in self.tools
-
-
-def _on(runtime: str) -> Callable[[LoadedStack], bool]:
-    return lambda loaded: loaded.spec.runtime == runtime
+def _of_runtime(name: str) -> Callable[[LoadedStack], bool]:
+    return lambda loaded: loaded.spec.runtime == name
 
 
 def _with_part(part: str) -> Callable[[LoadedStack], bool]:
@@ -66,7 +58,7 @@ def _with_part(part: str) -> Callable[[LoadedStack], bool]:
 
 NEEDS: tuple[Need, ...] = (
     Need("every stack", ENGINE, lambda _: True),
-    *(Need(f"runtime: {each.name}", each.tools, _on(each.name)) for each in registry.every()),
+    *(Need(f"runtime: {each.name}", each.tools, _of_runtime(each.name)) for each in registry.every()),
     Need("clusterAddons", ("helm", PROVIDER), lambda loaded: bool(loaded.spec.clusterAddons)),
     *(Need(part, tools, _with_part(part)) for each in extras.every() for part, tools in each.tools.items()),
     Need("podUsage", ("metrics-server",), lambda loaded: bool(loaded.spec.podUsage)),

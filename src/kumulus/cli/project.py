@@ -41,11 +41,6 @@ def current() -> PulumiProject:
     return project
 
 
-def root() -> Path:
-    """The project's directory."""
-    return current().root
-
-
 def chosen(stack: str | None) -> str:
     """The stack to work on: the one named, or else the current one.
 
@@ -90,26 +85,11 @@ def _elsewhere(name: str, project: PulumiProject) -> str:
     for directory in sorted(processes.with_directories("clusters")):
         stack, program = Place(directory).made_by()
         if name in (directory.name, stack) and stack and Path(program).resolve() != project.root.resolve():
-            return f"\n  A cluster {directory.name} of another project is up; to take it down: {_down(stack, program)}"
+            command = installation.command()
+            absolute = command if command == "kumulus" else Path(command).absolute()
+            down = f"cd {shlex.quote(program)} && {absolute} down {stack}"
+            return f"\n  A cluster {directory.name} of another project is up; to take it down: {down}"
     return ""
-
-
-def _down(stack: str, program: str) -> str:
-    """The command that takes a stack of another project down, as it is typed in the current directory."""
-    command = installation.command()
-    absolute = command if command == "kumulus" else str(Path(command).absolute())
-    return f"cd {shlex.quote(program)} && {absolute} down {stack}"
-
-
-def not_up(stack: str, cluster: str = "") -> UserError:
-    """The error for a stack whose cluster is not up.
-
-    Args:
-        cluster: what its file calls the cluster, if it has several.
-    """
-    name = require_stack(stack)
-    which = f"local cluster {cluster}" if cluster else "local cluster"
-    return UserError(f"{name} has no {which} that is up\n  To start it: {installation.command()} up {name}")
 
 
 def home() -> Path:

@@ -56,18 +56,14 @@ def chosen(args: argparse.Namespace) -> tuple[str, list[str]]:
 
 
 def make_ready(find: Callable[[str], Needs], stack: str) -> None:
-    """Provide the Python environment, tools, plugins and state directory; returns at once if all are there.
-
-    Args:
-        find: the function of `needs` that says which tools the stack needs.
-    """
+    """Provide the environment, the tools that `find` says, plugins and state directory; at once if all are there."""
     here = project.current()
     if (checkout := installation.checkout()) is not None:
         venv.ensure(checkout)
         enter_venv()
     wanted = find(stack)
     known = pins.load()
-    if wanted.provider() and supply.missing(known, known.named(plugins.PROVIDER)):
+    if plugins.PROVIDER in wanted.tools and supply.missing(known, known.named(plugins.PROVIDER)):
         print(
             "note: this stack needs Pulumi's Kubernetes provider; if it cannot be downloaded, it is built, which takes "
             "about eleven CPU minutes\n  If only charts need it: kumulus:skipAddons: true in the stack's file",
@@ -75,9 +71,9 @@ def make_ready(find: Callable[[str], Needs], stack: str) -> None:
         )
     for version in (wanted.kubernetes, *wanted.further):
         supply.provide([name for name in wanted.tools if name != plugins.COMMAND], version)
-    if wanted.provider():
+    if plugins.PROVIDER in wanted.tools:
         plugins.install(pulumi_home())
-    if wanted.command():
+    if plugins.COMMAND in wanted.tools:
         plugins.install_command(pulumi_home())
     prepare_project(here)
 
@@ -85,7 +81,10 @@ def make_ready(find: Callable[[str], Needs], stack: str) -> None:
 def prepare_project(here: PulumiProject) -> None:
     """Prepare what plain `pulumi` needs around a project: our plugin, and the directory of a local backend."""
     if here.plugin is None:
-        make_plugin_known()
+        try:
+            installation.install_plugin(pulumi_home(), installation.python())
+        except OSError as error:
+            raise ToolchainError(f"the plugin cannot be put where Pulumi looks for it: {error}") from None
     backend = here.backend_directory()
     if backend is not None:
         try:
@@ -102,14 +101,6 @@ def check_options(command: str, options: Sequence[str]) -> None:
         near = suggest(flag, known, likeness=0.8)
         if near and flag not in known:
             raise UserError(f"pulumi {command} has no option {flag}; did you mean {near}?")
-
-
-def make_plugin_known() -> None:
-    """Let the engine find Kumulus' own plugin, for projects whose Pulumi.yaml does not say where it is."""
-    try:
-        installation.install_plugin(pulumi_home(), installation.python())
-    except OSError as error:
-        raise ToolchainError(f"the plugin cannot be put where Pulumi looks for it: {error}") from None
 
 
 def create(stack: str) -> None:
@@ -136,9 +127,7 @@ def create(stack: str) -> None:
 def exists(stack: str) -> bool:
     """Whether the backend knows the stack."""
     known = project.state_exists(stack)
-    if known is not None:
-        return known
-    return run_quietly(["stack", "tag", "ls", "-s", stack])[0] == 0
+    return run_quietly(["stack", "tag", "ls", "-s", stack])[0] == 0 if known is None else known
 
 
 def forget(stack: str) -> int:
@@ -166,7 +155,10 @@ def run(arguments: Sequence[str], output: IO[str] | None = None) -> int:
     )
     sys.stdout.flush()
     process = subprocess.Popen(
-        [toolchain.find("pulumi"), *arguments], cwd=project.root(), env=environment.complete(os.environ), **quiet
+        [toolchain.find("pulumi"), *arguments],
+        cwd=project.current().root,
+        env=environment.complete(os.environ),
+        **quiet,
     )
     with _passed_on(process):
         try:
@@ -177,11 +169,7 @@ def run(arguments: Sequence[str], output: IO[str] | None = None) -> int:
 
 
 def run_quietly(arguments: Sequence[str]) -> tuple[int, str]:
-    """Run pulumi in the project and wait for it.
-
-    Returns:
-        Its exit code, and its output, which is not shown on the screen.
-    """
+    """Run pulumi in the project and wait for it; returns its exit code, and its output instead of showing it."""
     with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
         code = run(arguments, output)
         output.seek(0)
@@ -191,7 +179,7 @@ def run_quietly(arguments: Sequence[str]) -> tuple[int, str]:
 def become(arguments: Sequence[str]) -> NoReturn:
     """Run pulumi in the project in place of this process, so that signals and the exit code are its own."""
     sys.stdout.flush()
-    os.chdir(project.root())
+    os.chdir(project.current().root)
     os.execve(toolchain.find("pulumi"), ["pulumi", *arguments], environment.complete(os.environ))
 
 

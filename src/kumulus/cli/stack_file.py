@@ -92,11 +92,6 @@ def read(stack: str) -> StackFile:
     return _read(file, stack, current.root, current.shown(file), current.describes_clusters)
 
 
-def hub(stack: str) -> str:
-    """The cluster that a command means if it names none; empty if the stack's file names no hub."""
-    return str(read(stack).config.get("kumulus:hub") or "")
-
-
 def load(stack: str) -> Stack:
     """What a stack is to become."""
     found = read(project.require_stack(stack))
@@ -111,15 +106,11 @@ def load(stack: str) -> Stack:
 def by_own_program(stack: str) -> bool:
     """Whether a program of the user's own declares what a stack has, and not its file."""
     found = read(project.require_stack(stack))
-    return not found.ours and not found.declares and (project.root() / "__main__.py").is_file()
+    return not found.ours and not found.declares and (project.current().root / "__main__.py").is_file()
 
 
 def load_one(stack: str, cluster: str) -> LoadedStack:
-    """What one cluster of a stack is to become.
-
-    Args:
-        cluster: what its file calls the cluster; empty for the only one.
-    """
+    """What one cluster of a stack is to become, by what its file calls it; "" is the only one."""
     return load(stack).clusters[cluster]
 
 
@@ -158,9 +149,9 @@ def check(stack: str) -> None:
 def _read(file: Path, stack: str, base: Path, shown: str, ours: bool = False) -> StackFile:
     try:
         written = file.stat()
+        return _kept(file.absolute(), stack, base, shown, (written.st_mtime_ns, written.st_size), ours)
     except OSError as error:
         raise UserError(f"{shown} cannot be read: {error}") from None
-    return _kept(file.absolute(), stack, base, shown, (written.st_mtime_ns, written.st_size), ours)
 
 
 @lru_cache(maxsize=8)
@@ -192,8 +183,6 @@ def _config(file: Path, shown: str) -> dict[str, Any]:
         raise UserError(str(error)) from None
     except UnicodeDecodeError:
         raise UserError(f"{shown} is not a text in UTF-8\n  Save it as one") from None
-    except OSError as error:
-        raise UserError(f"{shown} cannot be read: {error}") from None
     for key in document if isinstance(document, dict) else ():
         if str(key).startswith("kumulus:"):
             raise UserError(f"{shown}: {key} is not below config:, where Pulumi reads it\n  Indent it below config:")

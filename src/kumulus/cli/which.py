@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kumulus.cli import project, stack_file
 from kumulus.cli.errors import UserError
-from kumulus.host import pulumi_project
+from kumulus.host import installation, pulumi_project
 from kumulus.host.pulumi_project import PulumiProject
 from kumulus.model.names import default_cluster_name
 from kumulus.model.words import listed
@@ -59,7 +59,9 @@ class Which:
 
     def not_up(self) -> UserError:
         """The error for a cluster that is not up."""
-        return project.not_up(self.stack, self.cluster)
+        name = project.require_stack(self.stack)
+        what = f"local cluster {self.cluster}" if self.cluster else "local cluster"
+        return UserError(f"{name} has no {what} that is up\n  To start it: {installation.command()} up {name}")
 
 
 def add_option(parser: argparse.ArgumentParser) -> None:
@@ -68,11 +70,7 @@ def add_option(parser: argparse.ArgumentParser) -> None:
 
 
 def chosen(stack: str, cluster: str | None = None) -> Which:
-    """The cluster that is meant.
-
-    Args:
-        cluster: what its file calls the cluster; None if the command names none.
-    """
+    """The cluster that is meant by what its file calls it, or where the command names none."""
     found = {each.cluster: each for each in every(stack)}
     own = default_cluster_name(stack)
     if only := found.get(""):
@@ -82,7 +80,11 @@ def chosen(stack: str, cluster: str | None = None) -> Which:
         return only
     if cluster is None:
         # Of those of a program of the user's own, the one that is called like the stack.
-        hub = own if own in {each.folder for each in found.values()} else stack_file.hub(stack)
+        hub = (
+            own
+            if own in {each.folder for each in found.values()}
+            else str(stack_file.read(stack).config.get("kumulus:hub") or "")
+        )
         if hub in found:
             return found[hub]
     choices = listed(list(found), _SHOWN)

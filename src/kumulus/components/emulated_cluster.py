@@ -22,6 +22,7 @@ from kumulus.components.resources import ClusterLike, DeclaredCluster, InCluster
 from kumulus.model.names import default_cluster_name
 from kumulus.model.pools import Pool
 from kumulus.model.totals import totals
+from kumulus.stackfile.addons import in_order
 from kumulus.stackfile.group_topology import VOLCANO
 from kumulus.stackfile.host_commands import When
 from kumulus.stackfile.load import LoadedStack, load
@@ -323,7 +324,7 @@ class EmulatedCluster(pulumi.ComponentResource):
         system = [self._system(loaded.system_pool, loaded.spec.kwok.processes)] if loaded.system_pool else []
         places = {addon.name: number for number, addon in enumerate(loaded.spec.clusterAddons)}
         made: dict[str, HelmAddon] = {}
-        for addon in loaded.addons_in_order():
+        for addon in in_order(loaded.spec.clusterAddons):
             first = [*system, *after, *(made[name] for name in addon.dependsOn)]
             secrets = loaded.secrets.within("clusterAddons", places[addon.name])
             made[addon.name] = HelmAddon(

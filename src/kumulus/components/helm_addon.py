@@ -162,7 +162,7 @@ def arguments_of(addon: Addon, cluster: ClusterLike, base: Path, secrets: tuple[
         access = addon.repositoryOpts.model_dump(exclude_unset=True)
         arguments["repository_opts"] = marked(access, kept.within("repositoryOpts"))
     arguments |= {"cluster": cluster, "base": str(base)}
-    arguments["values"] = marked(addon.values(), kept.within("valuesObject"))
+    arguments["values"] = marked(addon.valuesObject, kept.within("valuesObject"))
     return cast(HelmAddonArgs, arguments)
 
 

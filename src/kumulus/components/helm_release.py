@@ -15,7 +15,7 @@ from kumulus.components.engine import user_error
 from kumulus.components.inputs import CheckedInputs, marked
 from kumulus.components.resources import ClusterLike, InCluster
 from kumulus.model.words import repaired
-from kumulus.stackfile.addons import Addon, ReleaseOptions
+from kumulus.stackfile.addons import Addon, ReleaseOptions, chart_kind, chart_name
 from kumulus.stackfile.load import LoadedStack
 
 _SNAKE = re.compile(r"([A-Z])")
@@ -140,13 +140,14 @@ def chart_source(addon: Addon, base: Path) -> tuple[str, str | None]:
         addon: ``chart`` is ``<repoName>/<chart>`` or ``<chart>`` with a ``repoURL``, an ``oci://`` reference, or a
             path (see :func:`kumulus.stackfile.addons.chart_kind`).
     """
-    if addon.chart_kind == "oci":
+    kind, name = chart_kind(addon.chart), chart_name(addon.chart)
+    if kind == "oci":
         return addon.chart, None
-    if addon.chart_kind == "path":
+    if kind == "path":
         return str((base / addon.chart).resolve()), None
     if addon.repoURL and addon.repoURL.startswith("oci://"):
-        return f"{addon.repoURL.rstrip('/')}/{addon.chart_name}", None
-    return addon.chart_name, addon.repoURL
+        return f"{addon.repoURL.rstrip('/')}/{name}", None
+    return name, addon.repoURL
 
 
 def require_charts(loaded: LoadedStack, base: Path) -> None:

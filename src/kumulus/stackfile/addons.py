@@ -50,9 +50,6 @@ def mapping_of_yaml(raw: object) -> dict[str, Any]:
     """A mapping of JSON values, given as a mapping or as YAML text; an empty text is an empty mapping.
 
     A key of YAML that is a number, true or false becomes a text, as Helm has it.
-
-    Raises:
-        SpecError: the text does not parse or is not a mapping; paths are relative.
     """
     value = read_yaml(raw) if isinstance(raw, str) else raw
     if isinstance(raw, str) and value is None:
@@ -67,7 +64,7 @@ def mapping_of_yaml(raw: object) -> dict[str, Any]:
 
 
 def yaml_mapping_problems(where: Where, raw: object) -> list[Problem]:
-    """Problems of a mapping, or of a YAML text of one."""
+    """Problems of what :func:`mapping_of_yaml` reads."""
     try:
         mapping_of_yaml(raw)
     except SpecError as error:
@@ -75,20 +72,20 @@ def yaml_mapping_problems(where: Where, raw: object) -> list[Problem]:
     return []
 
 
-def repository_mistake(url: str) -> ValueMistake | None:
-    """What is wrong with the URL of a chart repository; None for nothing."""
+def _repository_mistake(url: str) -> ValueMistake | None:
     if url.startswith(("https://", "http://", "oci://")):
         return None
     return ValueMistake("is not the URL of a chart repository", "write a URL that starts with https:// or oci://")
 
 
-def not_empty_mistake(value: str) -> ValueMistake | None:
-    """What is wrong with a name; None for nothing."""
+def _name_mistake(value: str) -> ValueMistake | None:
     if value and value == value.strip() and value.isprintable():
         return None
     return ValueMistake("is not a name", "write it without blanks around it")
 
 
+ChartRepository = Annotated[str, text(_repository_mistake, form="repository")]
+ChartName = Annotated[str, text(_name_mistake, form="name")]
 MappingOrYaml = Annotated[dict[str, Any], checked(yaml_mapping_problems, mapping_of_yaml, form="mappingOrYaml")]
 
 
@@ -154,15 +151,13 @@ class Addon(ReleaseOptions):
     """The release's name, unique in the stack."""
     repoName: str = Field(default="", examples=["prometheus-community"])
     """The repository's name, which may precede the chart's; it has no other meaning."""
-    repoURL: Annotated[str, text(repository_mistake, form="repository")] | None = Field(
+    repoURL: ChartRepository | None = Field(
         default=None, examples=["https://prometheus-community.github.io/helm-charts"]
     )
     """The chart repository; needed unless the chart is an OCI reference or a path."""
     namespace: Annotated[str, short_label(63)] = Field(default="default", examples=["monitoring"])
     """The release's namespace, created when missing unless `createNamespace` is off."""
-    chart: Annotated[str, text(not_empty_mistake, form="name")] = Field(
-        examples=["prometheus-community/kube-prometheus-stack"]
-    )
+    chart: ChartName = Field(examples=["prometheus-community/kube-prometheus-stack"])
     """`repoName/chart`, `chart`, `oci://registry/chart`, or a path from the project's directory, `./chart`."""
     version: str | None = Field(default=None, examples=['"75.16.1"'])
     """The chart's version; by default the newest."""
@@ -182,17 +177,3 @@ class Addon(ReleaseOptions):
     """What happens to CRDs in the chart's `crds` directories: created and upgraded, created once, or neither."""
     repositoryOpts: RepositoryOpts | None = Field(default=None, examples=['{username: reader, password: "…"}'])
     """Credentials of a private repository; for registries use `helm registry login`."""
-
-    @property
-    def chart_kind(self) -> ChartKind:
-        """Where the chart comes from."""
-        return chart_kind(self.chart)
-
-    @property
-    def chart_name(self) -> str:
-        """The chart as Helm expects it with `repoURL`: without the repository's name."""
-        return chart_name(self.chart)
-
-    def values(self) -> dict[str, Any]:
-        """The chart's values, JSON-able."""
-        return dict(self.valuesObject)

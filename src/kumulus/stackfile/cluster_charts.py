@@ -9,9 +9,9 @@ from pydantic import Field
 from kumulus.kwok.controllers import ControllerSettings
 from kumulus.model.checks import matching, problem
 from kumulus.model.errors import Problem, Where, shown
-from kumulus.model.fields import QuantityText, Section, checked, text, whole
+from kumulus.model.fields import QuantityText, Section, checked, whole
 from kumulus.model.scale import MOST_SHARDS
-from kumulus.stackfile.addons import chart_kind, not_empty_mistake, repository_mistake
+from kumulus.stackfile.addons import ChartName, ChartRepository, chart_kind
 
 IMAGE = re.compile(r"(?P<repository>[a-zA-Z0-9][\w.:/-]*?):(?P<tag>[\w][\w.-]{0,127})")
 _image_problems = matching(IMAGE, "an image with a tag", "write it like example.com/kwok:v0.8.0")
@@ -29,20 +29,21 @@ def _network_problems(where: Where, raw: object) -> list[Problem]:
     return []
 
 
+Network = Annotated[str, checked(_network_problems, str, form="network")]
+
+
 class KwokChartsSpec(Section):
     """How KWOK is installed in a cluster whose nodes run containers."""
 
     install: bool | None = Field(default=None, examples=["false"])
     """Whether to install KWOK; by default only if the cluster has none. An existing KWOK is used and left as it is."""
-    repoURL: Annotated[str, text(repository_mistake, form="repository")] = Field(
+    repoURL: ChartRepository = Field(
         default="https://kwok.sigs.k8s.io/charts/", examples=["https://charts.example.com"]
     )
     """The chart repository."""
-    chart: Annotated[str, text(not_empty_mistake, form="name")] = Field(default="kwok", examples=["./charts/kwok"])
+    chart: ChartName = Field(default="kwok", examples=["./charts/kwok"])
     """The chart kwok: its name in the repository, an `oci://` reference, or a path, if no repository can be reached."""
-    stageFastChart: Annotated[str, text(not_empty_mistake, form="name")] = Field(
-        default="stage-fast", examples=["./charts/stage-fast"]
-    )
+    stageFastChart: ChartName = Field(default="stage-fast", examples=["./charts/stage-fast"])
     """The chart stage-fast: its name in the repository, an `oci://` reference, or a path."""
     version: str = Field(default="0.3.0", examples=['"0.3.0"'])
     """The version of both charts in a repository."""
@@ -58,9 +59,7 @@ class KwokChartsSpec(Section):
     """How many node stages, pod stages and leases each kwok-controller processes at once."""
     leaseDurationSeconds: Annotated[int, whole(10, 600)] | None = Field(default=None, examples=["40"])
     """How long a node's lease lasts; it is renewed every quarter of that. By default 40, or 100 from 2,500 nodes on."""
-    podCIDR: Annotated[str, checked(_network_problems, str, form="network")] = Field(
-        default="198.18.0.0/15", examples=["10.128.0.0/9"]
-    )
+    podCIDR: Network = Field(default="198.18.0.0/15", examples=["10.128.0.0/9"])
     """The address range of emulated pods, divided among the shards. The default is reserved for benchmarks (RFC 2544),
     so that no traffic for a real pod is lost."""
     cpu: QuantityText = Field(default="100m", examples=['"1"'])

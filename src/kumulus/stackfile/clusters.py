@@ -64,13 +64,10 @@ def load_stack(
     source: str = "",
     secrets: Mapping[str, Secrets] | None = None,
 ) -> Stack:
-    """Read and check a stack of one cluster or of several.
+    """Read and check a stack of one cluster or of several; arguments are those of :func:`load` but for these.
 
     Args:
-        config: the stack's configuration, as for :func:`kumulus.stackfile.load.load`, and also with `clusters`,
-            `defaults` and `hub`.
-        base: the project's directory; paths in the configuration start there.
-        source: the name of the stack's file in messages; by default the stack's file in stacks/.
+        config: may also have `clusters`, `defaults`, `hub` and what extras bring.
         secrets: by key, such as `clusters`: the places in it that the configuration keeps secret.
     """
     source = source or f"stacks/Pulumi.{stack}.yaml"
@@ -80,7 +77,7 @@ def load_stack(
         loaded = load(values, stack, base, source=source, secrets=kept.get("cluster"))
         return Stack({"": loaded}, notices=loaded.notices)
     values |= {key: parsed(values[key]) for key in SEVERAL if key != "hub" and key in values}
-    if problems := [*_frame(values), *_hub_type(values)]:
+    if problems := list(_frame(values)):
         raise SpecError(problems, source)
     return _Reading(values, stack, base, source, kept).stack()
 
@@ -162,9 +159,8 @@ class _Reading:
                     continue
                 yield _Entry(index, name, own)
         if len(first) > MOST:
-            self._report(
-                problem(("clusters",), f"are {len(first)}", f"write {MOST} or fewer; more take several stacks")
-            )
+            remedy = f"write {MOST} or fewer; more take several stacks"
+            self._report(problem(("clusters",), f"are {len(first)}", remedy))
 
     def _loaded(self, entry: _Entry) -> LoadedStack | None:
         name = f"{default_cluster_name(self.stack_name)}-{entry.name}"
@@ -175,26 +171,20 @@ class _Reading:
         defaults = self.values.get("defaults") or {}
         config = {key: value for key, value in self.values.items() if key not in SEVERAL}
         config["cluster"] = {**merged(defaults, entry.own), "name": name}
-        secrets = self._secrets_of(entry, defaults)
+        own = self.secrets.get("clusters", _NONE).within(entry.index)
+        shared = self.secrets.get("defaults", _NONE).places
+        secrets = Secrets((*own, *(place for place in shared if _is_default(path_text(place), entry, defaults))))
         try:
             loaded = load(config, self.stack_name, self.base, source=self.source, secrets=secrets)
         except SpecError as error:
-            settings = {key for key in self.values if key not in SEVERAL}
-            self._report(*(self._at_origin(each, entry, settings) for each in error.problems))
+            for each in error.problems:
+                # A setting of the whole stack, such as its runtime, stands where it is.
+                is_setting = each.path in self.values and each.path not in (*SEVERAL, *entry.own)
+                self._report(each if is_setting else replace(each, path=_origin(each.path, entry, defaults)))
             return None
         for notice in loaded.notices:
             self.notices[replace(notice, path=_origin(notice.path, entry, defaults))] = None
         return replace(loaded, member=entry.name)
-
-    def _at_origin(self, found: Problem, entry: _Entry, settings: set[str]) -> Problem:
-        if found.path in settings and found.path not in entry.own:
-            return found
-        return replace(found, path=_origin(found.path, entry, self.values.get("defaults") or {}))
-
-    def _secrets_of(self, entry: _Entry, defaults: Mapping[str, Any]) -> Secrets:
-        own = self.secrets.get("clusters", _NONE).within(entry.index)
-        shared = self.secrets.get("defaults", _NONE).places
-        return Secrets((*own, *(place for place in shared if _is_default(path_text(place), entry, defaults))))
 
     def _report(self, *found: Problem) -> None:
         # A mistake in the defaults is found for each cluster, and reported once.
@@ -204,15 +194,15 @@ class _Reading:
 def merged(defaults: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """The defaults overridden by a cluster's own values: mappings key by key, anything else as a whole.
 
-    Args:
-        own: the cluster's own values; a key without a value counts as absent.
+    A key without a value counts as absent.
     """
     result = dict(defaults)
     for key, value in own.items():
         below = result.get(key)
-        if value is None and key in result:
-            continue
-        result[key] = merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
+        if isinstance(below, Mapping) and isinstance(value, Mapping):
+            result[key] = merged(below, value)
+        elif value is not None or key not in result:
+            result[key] = value
     return result
 
 
@@ -232,6 +222,9 @@ def _names(member: Member) -> list[str]:
 
 def _frame(values: Mapping[str, Any]) -> Iterator[Problem]:
     """Problems of the top-level keys."""
+    hub = values.get("hub", "x")
+    if not isinstance(hub, str) or not hub:
+        yield problem(("hub",), f"is {shown(hub)}", "write the name of one of the clusters")
     if "clusters" not in values:
         for key in SEVERAL[1:]:
             if key in values:
@@ -253,30 +246,18 @@ def _frame(values: Mapping[str, Any]) -> Iterator[Problem]:
             yield problem(("defaults", key), "is each cluster's own", "leave it out")
 
 
-def _hub_type(values: Mapping[str, Any]) -> Iterator[Problem]:
-    hub = values.get("hub", "x")
-    if not isinstance(hub, str) or not hub:
-        yield problem(("hub",), f"is {shown(hub)}", "write the name of one of the clusters")
-
-
 def _shared(entries: list[_Entry], found: Mapping[str, LoadedStack]) -> Iterator[Problem]:
     """Two clusters with the same port on this machine, or on the same existing cluster."""
     first: dict[object, str] = {}
     for each in entries:
         spec = found[each.name].spec
-        ports = [
-            (port, f"{name}.{place}", "port")
-            for name, section in spec.sections_of_extras().items()
-            for place, port in section.ports().items()
-        ]
-        existing = (spec.existing.kubeconfig, spec.existing.context)
-        for value, place, what in (
-            (spec.kwok.apiServerPort, "kwok.apiServerPort", "port"),
-            *ports,
-            (existing if spec.runtime_descriptor.outlives_stack else None, "existing", "cluster"),
-        ):
-            if value is None:
-                continue
+        ports = {"kwok.apiServerPort": spec.kwok.apiServerPort}
+        for name, section in spec.sections_of_extras().items():
+            ports |= {f"{name}.{place}": port for place, port in section.ports().items()}
+        taken: list[tuple[object, str, str]] = [(port, place, "port") for place, port in ports.items() if port]
+        if spec.runtime_descriptor.outlives_stack:
+            taken.append(((spec.existing.kubeconfig, spec.existing.context), "existing", "cluster"))
+        for value, place, what in taken:
             other = first.setdefault((what, value), each.name)
             if other != each.name:
                 message = f"is also the {what} of {shown(other)}"

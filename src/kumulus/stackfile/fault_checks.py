@@ -71,15 +71,10 @@ def split_node_name(name: str) -> tuple[str, frozenset[int]]:
     Raises:
         ValueError: it is neither.
     """
-    pool, dash, last = name.rpartition("-") if not name.endswith("]") else _bracketed(name)
+    pool, dash, last = name.partition("-[") if name.endswith("]") else name.rpartition("-")
     if not pool or not dash:
         raise ValueError(f"{name!r} is no node of a pool")
-    return pool, ordinals(last)
-
-
-def _bracketed(name: str) -> tuple[str, str, str]:
-    pool, bracket, rest = name.partition("-[")
-    return pool, bracket, rest.removesuffix("]")
+    return pool, ordinals(last.removesuffix("]"))
 
 
 @of_mapping

@@ -1,5 +1,6 @@
 """A fault that begins now: one of a command line, a page or a timeline, on the pools that a cluster has on record."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -31,16 +32,11 @@ def resolved(fault: FaultSpec, pools: Mapping[str, Pool], source: str, stack: st
 
     Raises:
         NoPools: there are none, and it needs nodes.
-        SpecError: the fault does not fit the pools; lists every problem.
     """
     if not pools and offer_effects(fault) is None:
         raise NoPools(stack)
     found, problems = resolve([fault], sorted(pools.values(), key=lambda pool: pool.name))
     if problems:
         # There is no list of which it would be the first.
-        raise SpecError((replace(each, path=_below(each.path)) for each in problems), source)
+        raise SpecError((replace(each, path=re.sub(r"^faults\[0\]\.?", "", each.path)) for each in problems), source)
     return found[0]
-
-
-def _below(path: str) -> str:
-    return path.removeprefix("faults[0]").removeprefix(".")

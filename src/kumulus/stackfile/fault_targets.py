@@ -70,14 +70,27 @@ def resolve(
         problems += wrong
         node, pods = effects_of(fault)
         if not wrong:
-            problems += list(_capacity_problems(here, node, nodes, pools))
-            if other := _clash([*before, *found], node, nodes):
-                message = f"{other[1]} is decided by the fault {other[0]} too"
-                problems.append(problem((*here, "target"), message, "choose other nodes, or make one fault of the two"))
+            problems += _conflicts(here, node, nodes, pools, [*before, *found])
         everywhere = pods is not None and fault.target == Target()
         held = {} if everywhere else nodes
         found.append(ResolvedFault(fault.name, fault.kind or "", held, node, pods, loss(node, held, pools)))
     return found, problems
+
+
+def _conflicts(
+    here: Where, node: NodeEffects, nodes: NodeSet, pools: Iterable[Pool], others: Iterable[ResolvedFault]
+) -> Iterator[Problem]:
+    """Resources that no node of the target has, and what another fault decides."""
+    has = {name for pool in pools if nodes.get(pool.name) for name in (*pool.capacity, *offered(pool))}
+    for resource in node.capacity:
+        if resource not in has:
+            message = f"no node of the target has {resource}"
+            yield problem((*here, "capacity", resource), message, "choose nodes that have it, or leave it out")
+    for other in others:
+        if what := clashes(node, nodes, other.node, other.nodes):
+            message = f"{what} is decided by the fault {other.name} too"
+            yield problem((*here, "target"), message, "choose other nodes, or make one fault of the two")
+            return
 
 
 def effects_of(fault: FaultSpec) -> tuple[NodeEffects, PodEffects | None]:
@@ -173,15 +186,15 @@ def _members(target: Target, pool: Pool) -> list[int]:
 def _located(target: Target, pools: Iterable[Pool]) -> list[tuple[str, frozenset[int]]]:
     """The pool and the ordinals of each of a target's names: a node with its own name, or nodes by ordinal."""
     own = {node.name: (pool.name, frozenset({n})) for pool in pools for n, node in enumerate(pool.nodes)}
-    return [own.get(name) or _counted(name) for name in target.names]
 
+    def counted(name: str) -> tuple[str, frozenset[int]]:
+        try:
+            return split_node_name(name)
+        except ValueError:
+            # One without ordinals is no pool's.
+            return name, frozenset({0})
 
-def _counted(name: str) -> tuple[str, frozenset[int]]:
-    """The pool and the ordinals in a name; for one without ordinals the whole name, which is no pool's, and 0."""
-    try:
-        return split_node_name(name)
-    except ValueError:
-        return name, frozenset({0})
+    return [own.get(name) or counted(name) for name in target.names]
 
 
 def _unknown(target: Target, pools: Sequence[Pool], where: Where) -> Iterator[Problem]:
@@ -198,29 +211,20 @@ def _unknown(target: Target, pools: Sequence[Pool], where: Where) -> Iterator[Pr
     sizes = {pool.name: pool.replicas for pool in pools}
     own = {node.name for pool in pools for node in pool.nodes}
     for index, (written, (pool, ordinals)) in enumerate(zip(target.names, _located(target, pools), strict=True)):
-        here = (*where, "names", index)
+        here, message = (*where, "names", index), f"{shown(written)} is no node of the stack"
         if pool not in sizes and own and (similar := nearest(written, own)):
-            yield problem(here, f"{shown(written)} is no node of the stack", f"write {' or '.join(similar)}")
+            yield problem(here, message, f"write {' or '.join(similar)}")
         elif pool not in sizes or written == pool:
-            near = nearest(pool, sizes)
-            remedy = (
-                f"write {near[0]}-…"
-                if near
-                else f"write POOL-NUMBER; the pools are {', '.join(sorted(sizes)) or 'none'}"
-            )
-            yield problem(here, f"{shown(written)} is no node of the stack", remedy)
+            listed = f"write POOL-NUMBER; the pools are {', '.join(sorted(sizes)) or 'none'}"
+            yield problem(here, message, f"write {near[0]}-…" if (near := nearest(pool, sizes)) else listed)
         elif max(ordinals) >= sizes[pool]:
-            yield problem(
-                here, f"{shown(written)} is beyond the {sizes[pool]} nodes of {pool}", f"write up to {sizes[pool] - 1}"
-            )
+            message = f"{shown(written)} is beyond the {sizes[pool]} nodes of {pool}"
+            yield problem(here, message, f"write up to {sizes[pool] - 1}")
     for level, place in target.places().items():
         there = [pool for pool in _fitting(target, pools) if pool.topology and pool.topology.level(level)]
         if not there:
-            yield problem(
-                (*where, level),
-                f"{shown(place)} matches no node: no such group has a topology with it",
-                f"give the group's topology a {level}, or write labels",
-            )
+            message = f"{shown(place)} matches no node: no such group has a topology with it"
+            yield problem((*where, level), message, f"give the group's topology a {level}, or write labels")
         elif (other := place_remedy(level, place, there)) is not None:
             yield problem((*where, level), f"{shown(place)} matches no node", other)
 
@@ -255,21 +259,6 @@ def _mixture_problems(here: Where, fault: FaultSpec) -> Iterator[Problem]:
     kubelet = fault.kubelet or (kind.node.kubelet if kind else "")
     if fault.downFor is not None and kubelet != "reboot":
         yield problem((*here, "downFor"), "has no effect without a reboot", "leave it out, or write kubelet: reboot")
-
-
-def _capacity_problems(here: Where, node: NodeEffects, nodes: NodeSet, pools: Iterable[Pool]) -> Iterator[Problem]:
-    has = {name for pool in pools if nodes.get(pool.name) for name in (*pool.capacity, *offered(pool))}
-    for resource in node.capacity:
-        if resource not in has:
-            message = f"no node of the target has {resource}"
-            yield problem((*here, "capacity", resource), message, "choose nodes that have it, or leave it out")
-
-
-def _clash(before: Iterable[ResolvedFault], node: NodeEffects, nodes: NodeSet) -> tuple[str, str] | None:
-    for other in before:
-        if what := clashes(node, nodes, other.node, other.nodes):
-            return other.name, what
-    return None
 
 
 def _condition(name: str, raw: Mapping[str, str]) -> Condition:

@@ -86,8 +86,9 @@ class OffersSpec(Section):
 
 
 FAULT_NAME_LENGTH = 40
-
-
+NodeNames = Annotated[tuple[str, ...], checked(node_names_problems, tuple, form="nodeNames")]
+KindName = Annotated[str, checked(kind_problems, entry_of, form="faultKind")]
+KubeletState = Annotated[str, checked(kubelet_problems, form="kubelet")]
 Duration = Annotated[float, checked(duration_problems, of, form="duration")]
 Share = Annotated[float, checked(percent_problems, percent, form="percent")]
 Changes = Annotated[dict[str, str], checked(change_problems, changes, form="changes")]
@@ -117,9 +118,7 @@ class Target(Section):
     label."""
     labels: Labels = Field(default_factory=dict, examples=["{example.com/power: a}"])
     """Labels that a node must have, with these values; those of the topology count, too."""
-    names: Annotated[tuple[str, ...], checked(node_names_problems, tuple, form="nodeNames")] = Field(
-        default=(), examples=["[a100-use1-0, 'a100-use1-[4-7]']"]
-    )
+    names: NodeNames = Field(default=(), examples=["[a100-use1-0, 'a100-use1-[4-7]']"])
     """Names of nodes, with ranges such as `a100-use1-[0-99,105]`."""
     count: Annotated[int, whole(1, 100_000)] | None = Field(default=None, examples=["3"])
     """Only this many of the nodes."""
@@ -153,9 +152,7 @@ class FaultSpec(Section):
     """The fault's name, unique in the stack."""
     target: Target = Field(default_factory=Target, examples=["{nodeGroup: a100, zone: use1}"])
     """The nodes it affects; for a fault of pods, the nodes they run on. By default all nodes."""
-    kind: Annotated[str, checked(kind_problems, entry_of, form="faultKind")] | None = Field(
-        default=None, examples=["gpu-fell-off-bus"]
-    )
+    kind: KindName | None = Field(default=None, examples=["gpu-fell-off-bus"])
     """An entry of the catalog of faults (docs/faults.md); other fields add to it or override it."""
     conditions: Conditions = Field(default_factory=dict, examples=["{GpuHWSlowDown: {reason: Active}}"])
     """Conditions of each node, by type; the status defaults to True."""
@@ -167,9 +164,7 @@ class FaultSpec(Section):
     """Annotations set on each node."""
     capacity: Changes = Field(default_factory=dict, examples=['{nvidia.com/gpu: "-1"}'])
     """How much of a resource is left, "7", or lost, "-1"; in capacity and allocatable."""
-    kubelet: Annotated[str, checked(kubelet_problems, form="kubelet")] | None = Field(
-        default=None, examples=["notReady"]
-    )
+    kubelet: KubeletState | None = Field(default=None, examples=["notReady"])
     """What happens to each node's kubelet."""
     devices: Literal["remove", "taint"] | None = Field(default=None, examples=["taint"])
     """What becomes of the devices in ResourceSlices that `capacity` takes: no longer published, by default, or tainted
@@ -218,12 +213,7 @@ POD_KEYS = ("pods", "container", "exitCode", "reason", "message", "delay", "jitt
 
 
 def fault_from(raw: Mapping[str, object], source: str) -> FaultSpec:
-    """A fault from a plain mapping.
-
-    Args:
-        raw: as an item of the stack file's `faults`.
-        source: where it is from, for the error's first line.
-    """
+    """A fault from a plain mapping, as an item of the stack file's `faults`; a source is named in errors."""
     return validated(FaultSpec, raw, source)
 
 

@@ -1,4 +1,4 @@
-"""Rules of the stack file's `nodeGroups`: the names of their pools and nodes, and what fits in a template.
+"""Rules of the stack file's `nodeGroups`: names of pools and nodes, what fits in a template, and what devices need.
 
 As in `rules`, they check the plain file, so that all problems are reported at once.
 """
@@ -42,7 +42,7 @@ def group_problems(raw: Mapping[str, object]) -> Found:
             for each in allocatable_problems(template.get("allocatable"), template.get("capacity")):
                 yield Problem(f"{inner}.{each.path}", each.message, each.remedy)
         if topology := well_formed(group.get("topology")):
-            yield from template_problems(here, topology, _labels_of(template))
+            yield from template_problems(here, topology, _mapping(group, "nodeTemplate", "metadata", "labels"))
 
 
 def group_pool_problems(raw: Mapping[str, object]) -> Found:
@@ -93,16 +93,6 @@ def node_name_problems(raw: Mapping[str, object]) -> Found:
             yield problem(place, f"{shown(name)} is what the pool {pool} calls a node", "write another name")
 
 
-def _labels_of(template: object) -> object:
-    metadata = template.get("metadata") if isinstance(template, Mapping) else None
-    return metadata.get("labels") if isinstance(metadata, Mapping) else None
-
-
-# Rules between a group's devices and the rest of the stack file, which no single field can check.
-#
-# As in `rules`, they check the plain file, so that all problems are reported at once.
-
-
 FIRST_VERSION = (1, 34)
 """The first version that serves and allocates resource.k8s.io/v1 by default (k8s.io/kubernetes pkg/features)."""
 
@@ -115,24 +105,19 @@ _API_SWITCHES = ("resource.k8s.io/v1", "api/all", "api/ga")
 
 
 def device_problems(raw: Mapping[str, object]) -> Found:
-    """Every problem between the groups' `resourceSlices` and the rest of a cluster's mapping.
-
-    Args:
-        raw: the mapping as the file has it; parts of the wrong type are skipped, since the models report them.
-    """
-    groups = raw.get("nodeGroups")
+    """Problems between the groups' `resourceSlices` and the rest of a cluster's mapping."""
     owners: dict[str, str] = {}
     some = False
     gates: dict[str, str] = {}
-    for index, group in enumerate(groups if isinstance(groups, list | tuple) else ()):
-        slices = group.get("resourceSlices") if isinstance(group, Mapping) else None
+    for index, group in items(raw, "nodeGroups"):
+        slices = group.get("resourceSlices")
         if not isinstance(slices, Mapping):
             continue
         some = True
         where: Where = ("nodeGroups", index, "resourceSlices")
         template = _mapping(group, "nodeTemplate")
         yield from _count(where, slices, _mapping(template, "capacity"))
-        yield from _product(where[:2], group, _mapping(_mapping(template, "metadata"), "labels"))
+        yield from _product(where[:2], group, _mapping(template, "metadata", "labels"))
         yield from _class(where, slices, owners)
         if slices.get("allowMultipleAllocations") is True:
             gates[GATES["milli"]] = "allowMultipleAllocations"
@@ -152,15 +137,17 @@ def device_problems(raw: Mapping[str, object]) -> Found:
             yield from _divided(where, group, slices)
     if some:
         yield from _served(raw, "the groups' resourceSlices", "groups have resourceSlices")
-    elif _mapping(_mapping(raw, "kwok"), "deviceBindings"):
+    elif _mapping(raw, "kwok", "deviceBindings"):
         yield from _served(raw, "deviceBindings", "deviceBindings are of its claims")
     for gate, key in gates.items():
         yield from _gated(raw, gate, f"groups have resourceSlices with {key}")
 
 
-def _mapping(raw: object, key: str) -> Mapping[str, object]:
-    value = raw.get(key) if isinstance(raw, Mapping) else None
-    return value if isinstance(value, Mapping) else {}
+def _mapping(raw: object, *keys: str) -> Mapping[str, object]:
+    """The mapping at a path; empty where it is missing or is something else."""
+    for key in keys:
+        raw = raw.get(key) if isinstance(raw, Mapping) else None
+    return raw if isinstance(raw, Mapping) else {}
 
 
 def _driver(slices: Mapping[str, object]) -> str:
@@ -211,7 +198,7 @@ def _divided(where: Where, group: Mapping[str, object], slices: Mapping[str, obj
         return
     if slices.get("allowMultipleAllocations") is True:
         yield partly_problem((*where, "allowMultipleAllocations"))
-    labels = _mapping(_mapping(_mapping(group, "nodeTemplate"), "metadata"), "labels")
+    labels = _mapping(group, "nodeTemplate", "metadata", "labels")
     named = group.get("instanceType")
     of_type = instance_types()[named].product if isinstance(named, str) and named in instance_types() else None
     product = labels.get(GPU_PRODUCT_LABEL) or group.get("gpuProduct") or of_type
@@ -240,14 +227,14 @@ def _served(raw: Mapping[str, object], needed_by: str, why: str) -> Found:
         written = shown(raw["kubernetesVersion"])
         message = f"is {written}, which does not serve resource.k8s.io/v1 for {needed_by}"
         yield problem(("kubernetesVersion",), message, 'write "1.35.4" or later, or leave it out')
-    kwok = _mapping(raw, "kwok")
-    if _mapping(kwok, "featureGates").get(_GATE) is False:
+    if _mapping(raw, "kwok", "featureGates").get(_GATE) is False:
         message = f"is off, but {why}"
         yield problem(("kwok", "featureGates", _GATE), message, "leave it out: it is on by default")
-    for key in _API_SWITCHES:
-        if _mapping(kwok, "runtimeConfig").get(key) in (False, "false"):
-            if key != _API_SWITCHES[0] and _mapping(kwok, "runtimeConfig").get(_API_SWITCHES[0]) in (True, "true"):
-                continue
+    switches = _mapping(raw, "kwok", "runtimeConfig")
+    # The API's own switch wins over those of several.
+    own = _API_SWITCHES[:1] if switches.get(_API_SWITCHES[0]) in (True, "true") else _API_SWITCHES
+    for key in own:
+        if switches.get(key) in (False, "false"):
             message = f"switches resource.k8s.io/v1 off, but {why}"
             yield problem(("kwok", "runtimeConfig", key), message, "leave it out")
 
@@ -280,7 +267,7 @@ def _gated(raw: Mapping[str, object], gate: str, why: str) -> Found:
 
 def _off(raw: Mapping[str, object], gate: str, why: str) -> Found:
     """A gate that is off by default, and not switched on."""
-    if _mapping(_mapping(raw, "kwok"), "featureGates").get(gate) is not True:
+    if _mapping(raw, "kwok", "featureGates").get(gate) is not True:
         yield problem(("kwok", "featureGates", gate), f"is off, but {why}", f"write featureGates: {{{gate}: true}}")
 
 

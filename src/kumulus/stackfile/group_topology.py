@@ -154,11 +154,7 @@ def well_formed(raw: object) -> GroupTopology | None:
 
 
 def placement_problems(where: Where, topology: GroupTopology, pool: str, replicas: int) -> Iterator[Problem]:
-    """Whether there is a place for each of a zone's nodes, and whether the names of the places fit into labels.
-
-    Args:
-        where: the place of the zone in the stack file.
-    """
+    """Whether there is a place for each of a zone's nodes, and whether the names of the places fit into labels."""
     places = topology.places()
     if places is not None and replicas > places:
         assert topology.blocks
@@ -175,14 +171,10 @@ def placement_problems(where: Where, topology: GroupTopology, pool: str, replica
         yield problem(where, message, "write a shorter group or zone name")
 
 
-def template_problems(where: Where, topology: GroupTopology, labels: object) -> Iterator[Problem]:
-    """Labels that a group's template and its topology both set.
-
-    Args:
-        labels: the template's; may be malformed.
-    """
+def template_problems(where: Where, topology: GroupTopology, labels: Mapping[str, object]) -> Iterator[Problem]:
+    """Labels that a group's template, whose `labels` these are, and its topology both set."""
     for level in topology.topology().levels:
-        if isinstance(labels, Mapping) and level.label in labels:
+        if level.label in labels:
             message = f"is the label of the topology's {_SIZED_BY[level.name][1]} too"
             here = (*where, "nodeTemplate", "metadata", "labels", level.label)
             yield problem(here, message, f"leave it out, or write another key as topology.labels.{level.name}")

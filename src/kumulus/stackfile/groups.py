@@ -41,7 +41,7 @@ from kumulus.model.pools import (
 )
 from kumulus.stackfile.group_topology import ZONES, GroupTopology
 from kumulus.stackfile.resource_slices import ResourceSlices, devices_of, without_extended
-from kumulus.stackfile.shapes import gpu_product_problems, instance_type_problems
+from kumulus.stackfile.shapes import GpuProductName, InstanceTypeName
 
 KWOK_TAINT = Taint("kwok.x-k8s.io/node", "fake", "NoSchedule")
 """Keeps pods off emulated nodes unless they tolerate it; a template without `taints` has it."""
@@ -129,13 +129,9 @@ class NodeGroup(Section):
     """Part of the nodes' names, and their default instance type."""
     placement: list[PlacementSpec] = Field(examples=["[{availabilityZone: us-east1-b, replicas: 5}]"])
     """Where the nodes are: an item for each availability zone."""
-    instanceType: Annotated[str, checked(instance_type_problems, form="instanceType")] = Field(
-        default="", examples=["a3-highgpu-8g"]
-    )
+    instanceType: InstanceTypeName = Field(default="", examples=["a3-highgpu-8g"])
     """A machine of the catalog (docs/fleets.md), which completes the template."""
-    gpuProduct: Annotated[str, checked(gpu_product_problems, form="gpuProduct")] = Field(
-        default="", examples=["NVIDIA-L40S"]
-    )
+    gpuProduct: GpuProductName = Field(default="", examples=["NVIDIA-L40S"])
     """The GPUs' product, if it is not the instance type's."""
     gpuOperator: GpuOperator | None = Field(default=None, examples=["{simulatedPool: a100}"])
     """Labels the nodes for the fake GPU operator."""

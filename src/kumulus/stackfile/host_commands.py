@@ -101,7 +101,7 @@ def load_name_problems(images: object, commands: Mapping[str, Where]) -> Iterato
     """Images, and commands, whose names in the stack are the same.
 
     Args:
-        images: `loadImages` as the file has it; what is no image is skipped, as the model reports it.
+        images: `loadImages` as the file has it.
         commands: the place of each command's name, by that name.
     """
     first: dict[str, int] = {}

@@ -8,7 +8,6 @@ problems, as in our own format. Its scalars are strings: KEMU declares them so, 
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -19,7 +18,6 @@ from kumulus.model.errors import Notice, Problem, SpecError, Where, path_text, s
 from kumulus.model.fields.validation import in_file_order
 from kumulus.runtimes import registry
 from kumulus.stackfile.groups import KEMU_LABELS
-from kumulus.stackfile.location import read_text
 from kumulus.stackfile.model import ClusterSpec
 from kumulus.stackfile.yamltext import read_yaml_texts
 
@@ -52,34 +50,14 @@ class KemuFile:
     """The same cluster as a mapping in our format, without KEMU's labels; YAML texts are unchanged."""
 
 
-def read_kemu(
-    location: str, base: Path, runtime: str = registry.DEFAULT, skip_addons: bool = False, asked_in: str = ""
-) -> KemuFile:
-    """Read a KEMU file.
-
-    Args:
-        location: a path, relative to `base` or absolute, or an http(s) URL.
-        asked_in: the stack file that names the location, for errors about reaching it.
-
-    Raises:
-        SpecError: the file cannot be reached, does not parse, is not a ClusterConfig, or has problems; all of them.
-    """
-    source, text = read_text(location, base, "clusterConfig", asked_in)
-    return convert(text, source, runtime, skip_addons)
-
-
 def meant_runtime(text: str, source: str) -> str:
-    """The runtime that a KEMU file implies: kind if it configures kind, else kwok, which needs nothing.
-
-    Raises:
-        SpecError: the file does not parse, or is not a ClusterConfig.
-    """
+    """The runtime that a KEMU file implies: kind if it configures kind, else kwok, which needs nothing."""
     asked = _spec_of(read_yaml_texts(text, source), source).get("kindConfig")
     return registry.sections()["kindConfig"] if asked else registry.DEFAULT
 
 
 def convert(text: str, source: str, runtime: str = registry.DEFAULT, skip_addons: bool = False) -> KemuFile:
-    """The cluster in the text of a KEMU file; arguments and errors are those of `read_kemu`."""
+    """The cluster in the text of a KEMU file, whose path or URL is `source`."""
     conversion = _Conversion()
     raw = conversion.spec(_spec_of(read_yaml_texts(text, source), source))
     if skip_addons:
@@ -234,20 +212,14 @@ _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._/:@+-]*")
 
 
 def stack_file_of(file: KemuFile) -> str:
-    """The text of a stack file.
-
-    Args:
-        file: a KEMU file as read; comments list what was corrected in it.
-    """
-    return "\n".join([*_comments(file.source, file.notices), _dumped({"config": {"kumulus:cluster": _cluster(file)}})])
-
-
-def _cluster(file: KemuFile) -> Plain:
-    plain = dict(file.plain)
-    groups = plain.get("nodeGroups")
+    """The text of a stack file; comments list what was corrected."""
+    cluster = dict(file.plain)
+    groups = cluster.get("nodeGroups")
     if isinstance(groups, list):
-        plain["nodeGroups"] = [_group(group) for group in groups]
-    return plain
+        cluster["nodeGroups"] = [_group(group) for group in groups]
+    document = {"config": {"kumulus:cluster": cluster}}
+    text = yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=_WIDTH, allow_unicode=True)
+    return "\n".join([*_comments(file.source, file.notices), text])
 
 
 def _group(group: Mapping[str, Any]) -> Plain:
@@ -281,7 +253,3 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 
 
 _Dumper.add_representer(str, _text)
-
-
-def _dumped(document: Plain) -> str:
-    return yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=_WIDTH, allow_unicode=True)

@@ -32,11 +32,7 @@ def cluster_options(spec: ClusterSpec) -> dict[str, Any]:
 
 
 def machine_prices(loaded: LoadedStack) -> list[dict[str, Any]]:
-    """The known prices of each kind of machine that the stack has, or that its autoscaler may create.
-
-    Raises:
-        SpecError: the stack's file of prices has been changed since it was checked, and now has mistakes.
-    """
+    """The known prices of each kind of machine that the stack has, or that its autoscaler may create."""
     prices = loaded.known_prices()
     found = {
         (

@@ -78,14 +78,9 @@ class PodLifecycle(Section):
     termination: DurationField | None = Field(default=None, examples=["20s"])
     """How long the containers of a deleted pod run on; at most its grace period, after which they are killed."""
 
-    mustRun: Literal["fail", "pending"] | None = Field(
-        default=None,
-        description=(
-            "For pods that are there to find out whether something works, and must not succeed where nothing has run: "
-            "they `fail`, or stay `pending`. Nothing else can be declared of them."
-        ),
-        examples=["fail"],
-    )
+    mustRun: Literal["fail", "pending"] | None = Field(default=None, examples=["fail"])
+    """For pods that are there to find out whether something works, and must not succeed where nothing has run: they
+    `fail`, or stay `pending`. Nothing else can be declared of them."""
 
     def lifecycle(self) -> model.Lifecycle:
         """The model from which KWOK's stages are made."""

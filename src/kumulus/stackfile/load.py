@@ -1,11 +1,9 @@
 """From a stack's configuration to its cluster and node pools; everything is checked before anything is created."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from kumulus.model.errors import Notice, Problem, SpecError, Where, path_text
 from kumulus.model.names import default_cluster_name
@@ -15,15 +13,14 @@ from kumulus.runtimes import registry
 from kumulus.runtimes.existing.section import content_problems
 from kumulus.runtimes.kind.kind_config import node_ranges, real_nodes, with_room
 from kumulus.stackfile import host_commands
-from kumulus.stackfile.addons import Addon, chart_kind, in_order, missing_chart
+from kumulus.stackfile.addons import chart_kind, missing_chart
 from kumulus.stackfile.expand import kubelet, pools, system_pool
+from kumulus.stackfile.fault_targets import ResolvedFault, resolve
 from kumulus.stackfile.groups import Flavour
+from kumulus.stackfile.location import read_text
 from kumulus.stackfile.model import ClusterSpec
 from kumulus.stackfile.secrets import Secrets, hidden
 from kumulus.stackfile.settings import StackSettings
-
-if TYPE_CHECKING:
-    from kumulus.stackfile.fault_targets import ResolvedFault
 
 
 @dataclass(frozen=True)
@@ -56,16 +53,8 @@ class LoadedStack:
     """The keys about several clusters that it takes part in, such as `federation`."""
 
     def known_prices(self) -> Prices:
-        """What machines cost.
-
-        Raises:
-            SpecError: the stack's file of prices has been changed since it was checked, and now has mistakes.
-        """
+        """What machines cost; a file of prices may have been changed since it was checked."""
         return with_own(self.prices) if self.prices else catalog()
-
-    def addons_in_order(self) -> list[Addon]:
-        """The add-ons, each after those it depends on."""
-        return in_order(self.spec.clusterAddons)
 
     @property
     def system_pool(self) -> Pool | None:
@@ -94,30 +83,23 @@ def load(
     """
     source = source or f"stacks/Pulumi.{stack}.yaml"
     settings = StackSettings.read(config)
-    if "clusterConfig" in settings.values:
-        return _load_kemu(settings, stack, base, source)
-    kept = secrets or Secrets()
-    notices: list[Notice] = []
-    spec = _checked(settings, base, source, kept, notices)
-    own = _own_prices(settings, base)
-    return replace(_loaded(spec, stack, base, "kumulus", tuple(notices), source, own), secrets=kept)
-
-
-def _load_kemu(settings: StackSettings, stack: str, base: Path, source: str) -> LoadedStack:
-    """The stack of a KEMU file; arguments and errors as those of :func:`load`."""
+    kept, notices = secrets or Secrets(), list[Notice]()
+    if "clusterConfig" not in settings.values:
+        spec = _checked(settings, base, source, kept, notices)
+        own = _own_prices(settings, base)
+        return replace(_loaded(spec, stack, base, "kumulus", tuple(notices), source, own), secrets=kept)
     if settings.problems:
         raise SpecError(settings.problems, source)
-    location = cast(str, settings.values["clusterConfig"])
     # Imported here, because its models take 40 ms to build, which stacks in our own format do not need.
-    from kumulus.stackfile.kemu import read_kemu
+    from kumulus.stackfile.kemu import convert
 
-    file = read_kemu(location, base, settings.runtime or registry.DEFAULT, settings.skip_addons, source)
-    own = _own_prices(settings, base)
-    return _loaded(file.spec, stack, base, "kemu", file.notices, file.source, own)
+    name, text = read_text(str(settings.values["clusterConfig"]), base, "clusterConfig", source)
+    file = convert(text, name, settings.runtime or registry.DEFAULT, settings.skip_addons)
+    return _loaded(file.spec, stack, base, "kemu", file.notices, name, _own_prices(settings, base))
 
 
 def _checked(settings: StackSettings, base: Path, source: str, kept: Secrets, notices: list[Notice]) -> ClusterSpec:
-    """The cluster of a stack's own file; adds to the notices, and its other arguments and errors are :func:`load`'s."""
+    """The cluster of a stack's own file; adds to the notices."""
     problems = list(settings.problems)
     spec = ClusterSpec()
     if "cluster" in settings.values:
@@ -135,11 +117,7 @@ def _checked(settings: StackSettings, base: Path, source: str, kept: Secrets, no
 
 
 def _with_nodes(cluster: object, settings: StackSettings, base: Path, source: str) -> object:
-    """The cluster's mapping with the nodes of the stack's nodes file, if it has one.
-
-    Raises:
-        SpecError: the file does not exist, or has mistakes.
-    """
+    """The cluster's mapping with the nodes of the stack's nodes file, if it has one."""
     named = settings.values.get("nodes")
     if not isinstance(named, str) or settings.problems:
         return cluster
@@ -149,11 +127,7 @@ def _with_nodes(cluster: object, settings: StackSettings, base: Path, source: st
 
 
 def _own_prices(settings: StackSettings, base: Path) -> Path | None:
-    """The stack's file of prices, which is read once to check it.
-
-    Raises:
-        SpecError: the file does not exist, or has mistakes.
-    """
+    """The stack's file of prices, which is read once to check it."""
     named = settings.values.get("prices")
     if named is None:
         return None
@@ -193,10 +167,10 @@ def _loaded(
     name = spec.name or default_cluster_name(stack)
     # KEMU's nodes say that they are fake.
     expanded = tuple(pools(spec, name, flavour, "" if flavour == "kemu" else kubelet(spec)))
-    faults, problems = resolved_faults(spec, expanded)
+    faults, problems = resolve(spec.faults, expanded)
     if notice := _without_range(spec, expanded, prefix):
         notices = (*notices, notice)
-    loaded = LoadedStack(spec, name, flavour, expanded, faults, notices, source, prices=prices)
+    loaded = LoadedStack(spec, name, flavour, expanded, tuple(faults), notices, source, prices=prices)
     handed: dict[str, Any] = {}
     for key, section in spec.sections_of_extras().items():
         found, wrong = section.handed(loaded, base)
@@ -222,21 +196,10 @@ def _without_range(spec: ClusterSpec, expanded: Sequence[Pool], prefix: Where) -
     return Notice(path_text((*prefix, "kindConfig", "networking", "podSubnet")), message)
 
 
-def resolved_faults(spec: ClusterSpec, expanded: Sequence[Pool]) -> tuple[tuple[ResolvedFault, ...], list[Problem]]:
-    """The faults of a spec on its pools, and all their problems."""
-    if not spec.faults:
-        return (), []
-    # Imported here, because most stacks have no faults.
-    from kumulus.stackfile.fault_targets import resolve
-
-    found, problems = resolve(spec.faults, expanded)
-    return tuple(found), problems
-
-
 def _missing_files(spec: ClusterSpec, base: Path, prefix: Where) -> list[Problem]:
     """Files and directories that the spec names and that do not exist on this machine."""
     named: list[tuple[Where, str]] = [
-        *(((*prefix, "clusterAddons", index, "chart"), addon.chart) for index, addon in enumerate(spec.clusterAddons)),
+        ((*prefix, "clusterAddons", index, "chart"), addon.chart) for index, addon in enumerate(spec.clusterAddons)
     ]
     if spec.kwokCharts.install is not False:
         named += [(("kwokCharts", key), getattr(spec.kwokCharts, key)) for key in ("chart", "stageFastChart")]

@@ -31,16 +31,13 @@ def read_text(location: str, base: Path, path: str, source: str = "", most: int 
 
     Returns:
         The location's name in messages, without credentials, and its text.
-
-    Raises:
-        SpecError: it cannot be reached or read within two seconds, is too large, or is not UTF-8.
     """
     try:
         if "://" in location:
             return _public(location), _decoded(_fetch(location), shown(_public(location)))
         return location, _decoded(_read(location, base, most), shown(location), most)
     except _Unreadable as reason:
-        raise SpecError([Problem(path, *reason.problem)], source) from None
+        raise SpecError([Problem(path, *reason.args)], source) from None
 
 
 def large_file(location: str, base: Path, path: str, source: str, most: int) -> Path | None:
@@ -48,10 +45,7 @@ def large_file(location: str, base: Path, path: str, source: str, most: int) -> 
 
     Args:
         location: as for :func:`read_text`, which handles URLs, and files that cannot be read.
-        most: the most bytes of the file.
-
-    Raises:
-        SpecError: the file is larger.
+        most: the most bytes that it may have.
     """
     if "://" in location:
         return None
@@ -68,9 +62,7 @@ def large_file(location: str, base: Path, path: str, source: str, most: int) -> 
 
 
 class _Unreadable(Exception):
-    def __init__(self, message: str, remedy: str) -> None:
-        super().__init__(message)
-        self.problem = (message, remedy)
+    """Its arguments are a problem's message and remedy."""
 
 
 def _public(url: str) -> str:

@@ -1,6 +1,7 @@
 """Remedies for a fault's target that matches no node: what could be written instead. Pure functions."""
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from kumulus.model.names import nearest
 from kumulus.model.pools import Pool
@@ -12,13 +13,7 @@ _LISTED = 6
 
 
 def place_remedy(level_name: str, place: str, pools: Iterable[Pool]) -> str | None:
-    """What to write instead of a place that has no node; None when it has one.
-
-    Args:
-        level_name: one of `LEVELS`.
-        place: as in the target: `r3`, or with the pool, `a100-use1-r3`.
-        pools: the pools with that level that match the rest of the target.
-    """
+    """What to write instead of a place of a target that has no node in these pools; None when it has one."""
     short: list[str] = []
     full: list[str] = []
     for pool in pools:
@@ -35,36 +30,24 @@ def place_remedy(level_name: str, place: str, pools: Iterable[Pool]) -> str | No
 
 
 def narrowed(target: Target, pools: Sequence[Pool], matched: Callable[[Target], int]) -> str:
-    """How many nodes each part of a target matches by itself, when no node matches all parts.
-
-    Args:
-        matched: counts the nodes that a target matches.
-    """
+    """How many nodes each part of a target matches by itself, when no node matches all parts."""
     if not any(pool.replicas for pool in pools):
         return "there are none"
-    parts: list[tuple[str, Target]] = []
-    for key in ("nodeGroup", "zone", "region", *target.places()):
-        value = getattr(target, key)
-        if value is not None:
-            parts.append((f"{key} {value}", Target.model_construct(**{key: value})))
-    parts += [
-        (f"the label {key}={value}", Target.model_construct(labels={key: value}))
-        for key, value in target.labels.items()
-    ]
+    keys = [key for key in ("nodeGroup", "zone", "region", *target.places()) if getattr(target, key) is not None]
+    parts: dict[str, dict[str, Any]] = {f"{key} {getattr(target, key)}": {key: getattr(target, key)} for key in keys}
+    parts |= {f"the label {key}={value}": {"labels": {key: value}} for key, value in target.labels.items()}
     if target.names:
-        parts.append(("names", Target.model_construct(names=target.names)))
-    found = [f"{text} matches {matched(part)}" for text, part in parts]
+        parts["names"] = {"names": target.names}
+    found = [f"{text} matches {matched(Target.model_construct(**part))}" for text, part in parts.items()]
     return "no node fulfils all of it" + (f" ({', '.join(found)})" if len(found) > 1 else "")
 
 
-def label_remedy(target: Target, pools: Iterable[Pool]) -> str | None:
+def label_remedy(target: Target, pools: Sequence[Pool]) -> str | None:
     """The values of a label, if a target has a value that no node has; None when that is not the problem."""
-    there = list(pools)
     for key, value in target.labels.items():
-        values = sorted({pool.labels[key] for pool in there if key in pool.labels})
+        values = sorted({pool.labels[key] for pool in pools if key in pool.labels})
         if values and value not in values:
-            near = nearest(value, values)
-            return f"{key} is {_alternatives(near or values)}"
+            return f"{key} is {_alternatives(nearest(value, values) or values)}"
     return None
 
 

@@ -29,9 +29,6 @@ def with_nodes(cluster: object, location: str, base: Path, source: str) -> objec
     Args:
         cluster: the mapping; may be malformed, which its model reports.
         location: the file's path, or its URL.
-
-    Raises:
-        SpecError: the file cannot be read, has another form, or has nodes in places that the cluster does not have.
     """
     name, text = read_text(location, base, "nodes", source, most=MOST)
     try:

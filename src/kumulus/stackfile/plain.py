@@ -32,14 +32,7 @@ def text(raw: Mapping[str, object], key: str) -> str:
 
 
 def duplicates(entries: list[Item], where: Where, key: str, what: str) -> Found:
-    """A problem for each entry with a text that an earlier one has too.
-
-    Args:
-        entries: as :func:`items` gives them.
-        where: the place of their list.
-        key: the key of the text.
-        what: what the text is, for the remedy.
-    """
+    """A problem for each entry of a list with a text, called `what`, that an earlier one has under that key too."""
     first: dict[str, int] = {}
     for index, item in entries:
         name = text(item, key)

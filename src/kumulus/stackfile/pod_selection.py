@@ -1,54 +1,48 @@
 """Which pods a lifecycle or a usage selects: by labels, namespaces, and owners."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 from pydantic import Field
 
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, shown
-from kumulus.model.fields import Labels, Section, checked
+from kumulus.model.fields import CheckedField, Labels, Section, checked
 from kumulus.model.lifecycles import PodSelection
-from kumulus.model.names import dns_label_mistake
+from kumulus.model.names import ValueMistake, dns_label_mistake
 from kumulus.model.owner_kinds import OWNER_KINDS
 
-
-def _text_list_problems(where: Where, raw: object) -> list[Problem]:
-    if not isinstance(raw, list | tuple):
-        return [problem(where, f"is {shown(raw)}", "write a list, such as [Job]")]
-    return [
-        problem((*where, index), f"is {shown(item)}, not a name", "write a name")
-        for index, item in enumerate(raw)
-        if not isinstance(item, str) or not item
-    ]
+_KINDS = {kind.lower(): kind for kind in (*OWNER_KINDS, "ReplicaSet", "StatefulSet", "DaemonSet", "RayCluster")}
 
 
-def _namespace_problems(where: Where, raw: object) -> list[Problem]:
-    found = _text_list_problems(where, raw)
-    if found:
-        return found
-    assert isinstance(raw, list | tuple)
-    for index, name in enumerate(raw):
-        if mistake := dns_label_mistake(name):
-            found.append(problem((*where, index), f"{shown(name)} {mistake.message}", mistake.remedy))
-    return found
-
-
-def _owner_kind_problems(where: Where, raw: object) -> list[Problem]:
+def _kind_mistake(kind: str) -> ValueMistake | None:
     """Any kind may own pods; one that differs from a known kind only in spelling, such as its case, is a mistake."""
-    found = _text_list_problems(where, raw)
-    if found:
+    meant = _KINDS.get(kind.lower().replace("-", "").replace("_", "").removesuffix("s"))
+    if meant and meant != kind:
+        return ValueMistake("is not a kind", f"write {meant}")
+    named = kind.isalnum() and kind[0].isupper()
+    return None if named else ValueMistake("is not a kind", "write a kind such as Job or StatefulSet")
+
+
+def _names(mistake_of: Callable[[str], ValueMistake | None], form: str) -> CheckedField:
+    """A list of names, each checked by itself."""
+
+    def check(where: Where, raw: object) -> list[Problem]:
+        if not isinstance(raw, list | tuple):
+            return [problem(where, f"is {shown(raw)}", "write a list, such as [Job]")]
+        found = []
+        for index, name in enumerate(raw):
+            if not isinstance(name, str) or not name:
+                found.append(problem((*where, index), f"is {shown(name)}, not a name", "write a name"))
+            elif mistake := mistake_of(name):
+                found.append(problem((*where, index), f"{shown(name)} {mistake.message}", mistake.remedy))
         return found
-    assert isinstance(raw, list | tuple)
-    known = {kind.lower(): kind for kind in (*OWNER_KINDS, "ReplicaSet", "StatefulSet", "DaemonSet", "RayCluster")}
-    for index, kind in enumerate(raw):
-        meant = known.get(kind.lower().replace("-", "").replace("_", "").removesuffix("s"))
-        if meant and meant != kind:
-            found.append(problem((*where, index), f"{shown(kind)} is not a kind", f"write {meant}"))
-        elif not kind.isalnum() or not kind[0].isupper():
-            remedy = "write a kind such as Job or StatefulSet"
-            found.append(problem((*where, index), f"{shown(kind)} is not a kind", remedy))
-    return found
+
+    return checked(check, tuple, form=form)
+
+
+Namespaces = Annotated[tuple[str, ...], _names(dns_label_mistake, "namespaces")]
+OwnerKinds = Annotated[tuple[str, ...], _names(_kind_mistake, "ownerKinds")]
 
 
 class PodSelector(Section):
@@ -56,13 +50,9 @@ class PodSelector(Section):
 
     labels: Labels = Field(default_factory=dict, examples=["{app: training}"])
     """Labels that a pod must have, with these values."""
-    namespaces: Annotated[tuple[str, ...], checked(_namespace_problems, tuple, form="namespaces")] = Field(
-        default=(), examples=["[default]"]
-    )
+    namespaces: Namespaces = Field(default=(), examples=["[default]"])
     """The pod is in one of these namespaces."""
-    ownerKinds: Annotated[tuple[str, ...], checked(_owner_kind_problems, tuple, form="ownerKinds")] = Field(
-        default=(), examples=["[Job, JobSet]"]
-    )
+    ownerKinds: OwnerKinds = Field(default=(), examples=["[Job, JobSet]"])
     """The pod belongs to a workload of one of these kinds."""
 
     def selection(self) -> PodSelection:
@@ -73,24 +63,18 @@ class PodSelector(Section):
 def order_problems(key: str, items: Sequence[tuple[str, PodSelector]]) -> list[Problem]:
     """Duplicate names, and selectors whose pods are all selected by an earlier item: the first in the file wins.
 
-    Args:
-        key: the list's key, such as podLifecycles; places in the problems are relative to it.
-        items: name and selector of each.
+    Places are relative to the list, whose key is podLifecycles or podUsage.
     """
     wrong: list[Problem] = []
+    names = [name for name, _ in items]
     selections = [selector.selection() for _, selector in items]
-    for index, (name, _) in enumerate(items):
-        before = items[:index]
-        same = next((other for other, (known, _) in enumerate(before) if known == name), None)
-        if same is not None:
+    for index, (name, own) in enumerate(zip(names, selections, strict=True)):
+        if (same := names.index(name)) < index:
             wrong.append(problem((index, "name"), f"{shown(name)} is already {key}[{same}].name", "write another name"))
-        first = next(
-            (other for other, earlier in enumerate(selections[:index]) if earlier.covers(selections[index])),
-            None,
-        )
-        if first is None:
+        first = next(other for other, earlier in enumerate(selections) if other == index or earlier.covers(own))
+        if first == index:
             continue
-        alike = selections[index].covers(selections[first])
+        alike = own.covers(selections[first])
         what = "the same pods" if alike else "all of these pods"
         message = f"never holds: {key}[{first}] selects {what}, and the first in the file wins"
         remedy = "leave it out, or select other pods" if alike else f"move it before {key}[{first}]"

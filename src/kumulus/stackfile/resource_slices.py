@@ -120,7 +120,6 @@ def devices_of(slices: ResourceSlices | None, capacity: Mapping[str, str], label
     """The devices that each node of a group publishes; None when it publishes none.
 
     Args:
-        slices: the group's section, which fulfils the rules (`kumulus.stackfile.group_rules`).
         capacity: its nodes' capacity as written, including extended resources.
         labels: its nodes' labels, which name the product of its GPUs.
     """

@@ -20,12 +20,7 @@ from kumulus.stackfile.tenants import tenant_problems
 
 
 def rule_problems(raw: object, sections: Iterable[type[ClusterSection]]) -> list[Problem]:
-    """Every problem between the parts of a cluster's mapping.
-
-    Args:
-        raw: the mapping as the file has it; anything else has no such problems.
-        sections: those of extras, each with rules of its own.
-    """
+    """Every problem between the parts of a cluster's mapping, by the core's rules and those of extras' sections."""
     if not isinstance(raw, Mapping):
         return []
     return [
@@ -35,7 +30,8 @@ def rule_problems(raw: object, sections: Iterable[type[ClusterSection]]) -> list
         *group_problems(raw),
         *group_pool_problems(raw),
         *node_name_problems(raw),
-        *_tenants(raw),
+        *duplicates(items(raw, "tenants"), ("tenants",), "name", "name"),
+        *tenant_problems(items(raw, "tenants")),
         *_loads(raw),
         *device_problems(raw),
         *(found for each in sections for found in each.rules(raw)),
@@ -80,12 +76,6 @@ def _commands(raw: Mapping[str, object]) -> Found:
     yield from duplicates(commands, ("hostCommands",), "name", "name")
     places: dict[str, Where] = {text(each, "name"): ("hostCommands", index, "name") for index, each in commands}
     yield from load_name_problems(raw.get("loadImages"), places)
-
-
-def _tenants(raw: Mapping[str, object]) -> Found:
-    tenants = items(raw, "tenants")
-    yield from duplicates(tenants, ("tenants",), "name", "name")
-    yield from tenant_problems(tenants)
 
 
 def addon_problems(raw: Mapping[str, object]) -> Found:

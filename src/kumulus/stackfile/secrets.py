@@ -37,7 +37,7 @@ def places_of_secrets(document: object, key: str) -> tuple[Where, ...]:
         key: such as `kumulus:cluster`, which according to Pulumi contains a secret.
 
     Returns:
-        the places in the key's value; all of it if the file has no secret there, since then Pulumi read another file.
+        All of the value if the file has no secret there, since then Pulumi read another file.
     """
     config = document.get("config") if isinstance(document, Mapping) else None
     value = config.get(key) if isinstance(config, Mapping) else None

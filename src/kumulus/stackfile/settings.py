@@ -44,23 +44,20 @@ class StackSettings:
         if wanted is not None and wanted not in registry.NAMES:
             problems.append(Problem("runtime", f"is {shown(wanted)}", instead(wanted, registry.NAMES)))
             wanted = None
-        skip = values.get("skipAddons")
-        if not _is_switch(skip):
-            problems.append(Problem("skipAddons", f"is {shown(skip)}", "write true or false"))
-        if (own := values.get("prices")) is not None and (not isinstance(own, str) or not own.strip()):
-            problems.append(Problem("prices", f"is {shown(own)}", "write the path of a file (docs/prices.md)"))
-        if (file := values.get("nodes")) is not None and (not isinstance(file, str) or not file.strip()):
-            problems.append(Problem("nodes", f"is {shown(file)}", "write the path of a file (docs/fleets.md)"))
-        elif file is not None and "clusterConfig" in values:
+        for key, page in (("prices", "prices"), ("nodes", "fleets")):
+            if key in values and not _is_text(values[key]):
+                remedy = f"write the path of a file (docs/{page}.md)"
+                problems.append(Problem(key, f"is {shown(values[key])}", remedy))
+        if _is_text(values.get("nodes")) and "clusterConfig" in values:
             problems.append(Problem("nodes", "has no effect with clusterConfig", "leave it out"))
-        for key in CONSENTS:
-            if not _is_switch(values.get(key)):
+        for key in ("skipAddons", *CONSENTS):
+            if key in values and not (isinstance(values[key], bool) or values[key] in ("true", "false")):
                 problems.append(Problem(key, f"is {shown(values[key])}", "write true or false"))
-        return cls(values, wanted, skip is True or skip == "true", tuple(problems))
+        return cls(values, wanted, values.get("skipAddons") in (True, "true"), tuple(problems))
 
 
-def _is_switch(value: object) -> bool:
-    return value is None or isinstance(value, bool) or value in ("true", "false")
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
 
 
 def _sources(values: dict[str, object]) -> list[Problem]:
@@ -68,7 +65,7 @@ def _sources(values: dict[str, object]) -> list[Problem]:
     location = values.get("clusterConfig")
     if "cluster" in values and location is not None:
         return [Problem("clusterConfig", "describes the cluster, and so does cluster", "leave one of the two out")]
-    if location is not None and (not isinstance(location, str) or not location.strip()):
+    if location is not None and not _is_text(location):
         return [Problem("clusterConfig", f"is {shown(location)}", "write the path or URL of a KEMU ClusterConfig")]
     if location is None and "cluster" not in values:
         remedy = (

@@ -5,9 +5,11 @@ one complete template, and an error in it has the path in the file.
 """
 
 from collections.abc import Mapping
+from typing import Annotated
 
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, shown
+from kumulus.model.fields import checked
 from kumulus.model.gfd import GPU_RESOURCE, gfd_labels
 from kumulus.model.names import nearest
 from kumulus.model.pools import INSTANCE_TYPE_LABEL
@@ -20,12 +22,9 @@ _NAMED = 3
 
 
 def with_shapes(raw: object) -> object:
-    """A cluster's mapping with the templates of its node groups completed from the catalog.
+    """A copy of a cluster's mapping with the templates of its node groups completed from the catalog.
 
     Values of the wrong type are left unchanged: the models report them.
-
-    Args:
-        raw: the mapping as in the file; it is not changed.
     """
     groups = raw.get("nodeGroups") if isinstance(raw, Mapping) else None
     if not isinstance(raw, Mapping) or not isinstance(groups, list | tuple):
@@ -52,12 +51,12 @@ def gpu_product_problems(where: Where, raw: object) -> list[Problem]:
     return [problem(where, f"{shown(raw)} is not in the catalog", f"write {_any_of(near)}")]
 
 
-def shape_problems(where: Where, group: Group) -> list[Problem]:
-    """Conflicts between a completed group's product and its capacity.
+InstanceTypeName = Annotated[str, checked(instance_type_problems, form="instanceType")]
+GpuProductName = Annotated[str, checked(gpu_product_problems, form="gpuProduct")]
 
-    Args:
-        group: the group, completed by `with_shapes`.
-    """
+
+def shape_problems(where: Where, group: Group) -> list[Problem]:
+    """Conflicts between a completed group's product and its capacity."""
     product = group.get("gpuProduct")
     if not isinstance(product, str) or product not in gpu_products() or _gpus(group.get("nodeTemplate")) != 0:
         return []

@@ -91,13 +91,7 @@ class TenantSpec(Section):
 
 
 def tenant_problems(tenants: Iterable[tuple[int, Mapping[str, object]]]) -> list[Problem]:
-    """Two tenants in one namespace, and a tenant named like one of Kubernetes' own namespaces.
-
-    Duplicate names are reported elsewhere.
-
-    Args:
-        tenants: their plain mappings, each with its place in the list.
-    """
+    """Two tenants in one namespace, and a tenant named like one of Kubernetes' own namespaces."""
     wrong: list[Problem] = []
     first: dict[str, Where] = {}
     for index, tenant in tenants:

@@ -1,7 +1,7 @@
 """What pods use, in the stack file: constant amounts, ranges, curves over a pod's age, and loads."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
@@ -10,7 +10,7 @@ from kumulus.model import durations
 from kumulus.model import lifecycles as model
 from kumulus.model.checks import mapping_problems, of_mapping, problem, unknown_key_problems
 from kumulus.model.errors import Problem, Where, shown
-from kumulus.model.fields import FORM, Section, checked, found, short_label
+from kumulus.model.fields import FORM, CheckedField, Section, checked, found, short_label
 from kumulus.model.lifecycles import Amount, Usage
 from kumulus.model.owner_kinds import OWNER_LABELS
 from kumulus.model.quantity import NANO, QuantityError, parse
@@ -110,8 +110,9 @@ def _usage(raw: object) -> Usage:
     return Usage(tuple((durations.of(point["at"]), _amount(point["value"])) for point in raw["curve"]))
 
 
-def _check(absolute: str) -> Callable[[Where, object], list[Problem]]:
-    return lambda where, raw: _usage_problems(where, raw, absolute)
+def _checked(absolute: str, form: str) -> CheckedField:
+    """A usage; see :func:`_amount_problems`."""
+    return checked(lambda where, raw: _usage_problems(where, raw, absolute), _usage, form=form)
 
 
 class PodUsageSpec(Section):
@@ -123,18 +124,14 @@ class PodUsageSpec(Section):
     """A name for people, unique in the stack."""
     selector: PodSelector = Field(default_factory=PodSelector, examples=["{labels: {app: training}}"])
     """Which pods use this much; the first entry that selects a pod applies."""
-    cpu: Annotated[Usage, checked(_check("500m"), _usage, form="usage")] | None = Field(default=None, examples=["80%"])
+    cpu: Annotated[Usage, _checked("500m", "usage")] | None = Field(default=None, examples=["80%"])
     """CPU that each container uses: a share of its request or a quantity, a range or a curve over the pod's age, or a
     part of a load that the ready pods share."""
-    memory: Annotated[Usage, checked(_check("2Gi"), _usage, form="usage")] | None = Field(
-        default=None, examples=["60%"]
-    )
+    memory: Annotated[Usage, _checked("2Gi", "usage")] | None = Field(default=None, examples=["60%"])
     """Memory that each container uses, written as for `cpu`."""
-    gpu: Annotated[Usage, checked(_check(""), _usage, form="usageShare")] | None = Field(default=None, examples=["90%"])
+    gpu: Annotated[Usage, _checked("", "usageShare")] | None = Field(default=None, examples=["90%"])
     """How busy each of a container's GPUs is: a share, or a range or a curve over the pod's age."""
-    gpuMemory: Annotated[Usage, checked(_check(""), _usage, form="usageShare")] | None = Field(
-        default=None, examples=["70%"]
-    )
+    gpuMemory: Annotated[Usage, _checked("", "usageShare")] | None = Field(default=None, examples=["70%"])
     """How full the memory of each of a container's GPUs is, written as for `gpu`."""
 
     def usage(self) -> model.PodUsage:

@@ -123,11 +123,7 @@ def _check_keys(mapping: yaml.MappingNode) -> None:
 
 
 def read_yaml(text: str, source: str = "") -> object:
-    """A YAML text with typed scalars, as Helm reads values and kind reads its configuration.
-
-    Raises:
-        SpecError: it does not parse, with line and column, or it has more than one document.
-    """
+    """A YAML text of one document with typed scalars, as Helm reads values and kind reads its configuration."""
     return _read(text, source, _TYPED, _document)
 
 
@@ -135,7 +131,6 @@ def read_stack_file(file: Path, source: str = "") -> object:
     """A stack's file, with scalars of the types that Pulumi gives them; no more than the size limit is read of it.
 
     Raises:
-        SpecError: it does not parse, with line and column, or is larger than 4 MiB.
         OSError: it cannot be read.
         UnicodeDecodeError: it is not UTF-8.
     """
@@ -147,20 +142,12 @@ def read_stack_file(file: Path, source: str = "") -> object:
 
 
 def read_yaml_texts(text: str, source: str = "") -> object:
-    """A YAML text with every scalar as written, so that `version: 1.10` stays 1.10.
-
-    Raises:
-        SpecError: it does not parse, with line and column, or it has more than one document.
-    """
+    """A YAML text of one document with every scalar as written, so that `version: 1.10` stays 1.10."""
     return _read(text, source, _TEXTS, _document)
 
 
 def read_all_yaml(text: str, source: str = "") -> list[object]:
-    """Every document of a YAML text, with typed scalars; an empty document is None.
-
-    Raises:
-        SpecError: it does not parse, with line and column.
-    """
+    """Every document of a YAML text, with typed scalars; an empty document is None."""
     return _read(text, source, _TYPED, _documents)
 
 

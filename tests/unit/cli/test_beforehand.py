@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import yaml
 from kumulus.cli import beforehand, stack_file
 from kumulus.cli.beforehand import require_no_tenants, tenants_refusal
 from kumulus.cli.errors import UserError
+from tests.unit.cli.test_backend import lock
 
 SALT = "encryptionsalt: v1:a=:v1:b=:c==\n"
 OURS = "from kumulus import program\n\nprogram.run()\n"
@@ -77,18 +77,9 @@ def test_a_name_that_pulumi_does_not_take_is_shown_as_it_is_written(fleet: Path,
 
 
 def test_two_at_once_are_refused_without_the_advice_to_take_the_lock_away(fleet: Path) -> None:
-    folder = fleet / "state" / ".pulumi" / "locks" / "organization" / "fleet" / "dev"
-    folder.mkdir(parents=True)
-    lock = {
-        "pid": os.getpid(),
-        "username": "kim",
-        "hostname": socket.gethostname(),
-        "timestamp": "2026-11-22T10:44:02Z",
-    }
-    (folder / "a.json").write_text(json.dumps(lock))
-    assert f"dev is being worked on by pid {os.getpid()} (kim, since 10:44:02)" in refused(
-        beforehand.check_unlocked, "dev"
-    )
+    lock(fleet / "state")
+    said = refused(beforehand.check_unlocked, "dev")
+    assert said.startswith(f"dev is being worked on by pid {os.getpid()} (kim, since 10:44:02)\n")
     beforehand.check_unlocked("prod")
 
 
@@ -97,11 +88,9 @@ def test_a_state_that_pulumi_was_killed_at_is_told_with_what_to_remove(fleet: Pa
     up(fleet, "old")
     cut = fleet / "state" / ".pulumi" / "stacks" / "fleet" / "old.json.attrs"
     cut.touch()
-    said = refused(beforehand.check_stack, "dev")
-    assert said.startswith(
-        "pulumi was killed while it wrote state/.pulumi/stacks/fleet/old.json.attrs, and reads no stack"
-    )
-    assert said.endswith(": rm state/.pulumi/stacks/fleet/old.json.attrs")
+    said, file = refused(beforehand.check_stack, "dev"), "state/.pulumi/stacks/fleet/old.json.attrs"
+    assert said.startswith(f"pulumi was killed while it wrote {file}, and reads no stack")
+    assert said.endswith(f": rm {file}")
     cut.unlink()
     beforehand.check_stack("dev")
 
@@ -137,9 +126,8 @@ def test_outputs_of_many_groups_are_left_to_be_asked_for(fleet: Path, capsys: py
     def groups(count: int) -> str:
         node = {"capacity": {"cpu": "4", "memory": "1Gi", "pods": "9"}}
         rest = {"placement": [{"availabilityZone": "a", "replicas": 1}], "nodeTemplate": node}
-        return yaml.safe_dump(
-            {"config": {"kumulus:cluster": {"nodeGroups": [{"name": f"g{n}", **rest} for n in range(count)]}}}
-        )
+        cluster = {"nodeGroups": [{"name": f"g{n}", **rest} for n in range(count)]}
+        return yaml.safe_dump({"config": {"kumulus:cluster": cluster}})
 
     write(fleet, groups(20))
     assert beforehand.shown_options("dev", []) == []
@@ -168,10 +156,8 @@ def test_only_a_cluster_with_tenants_is_asked_before_it_goes(fleet: Path, monkey
 
 def test_a_cluster_that_is_not_below_config_is_told_so(fleet: Path) -> None:
     write(fleet, "kumulus:cluster: {nodeGroups: []}\n")
-    said = (
-        "stacks/Pulumi.dev.yaml: kumulus:cluster is not below config:, where Pulumi reads it\n  Indent it below config:"
-    )
-    assert refused(beforehand.check_declared, "dev") == said
+    said = "kumulus:cluster is not below config:, where Pulumi reads it\n  Indent it below config:"
+    assert refused(beforehand.check_declared, "dev") == f"stacks/Pulumi.dev.yaml: {said}"
 
 
 def test_a_file_that_is_no_text_is_called_so(fleet: Path) -> None:

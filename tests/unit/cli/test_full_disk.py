@@ -52,20 +52,14 @@ def full(tmp_path: Path) -> Iterator[Path]:
         yield place
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("experiment", "show", "latest", "--html"),
-        ("experiment", "compare", "20261121", "20261122", "--page"),
-    ],
-    ids=" ".join,
-)
-def test_a_page_that_has_no_room_is_told_and_the_one_of_before_is_kept(full: Path, words: tuple[str, ...]) -> None:
-    told(kumulus(*words, full / "page.html", "--results", full))
-    assert (full / "page.html").read_text() == "the page of before"
+@pytest.mark.parametrize("words", ["experiment show latest --html", "experiment compare 20261121 20261122 --page"])
+def test_a_page_that_has_no_room_is_told_and_the_one_of_before_is_kept(full: Path, words: str) -> None:
+    page = full / "page.html"
+    told(kumulus(*words.split(), page, "--results", full))
+    assert page.read_text() == "the page of before"
     (full / "filling").unlink()
-    assert kumulus(*words, full / "page.html", "--results", full).returncode == 0
-    assert (full / "page.html").read_text() != "the page of before"
+    assert kumulus(*words.split(), page, "--results", full).returncode == 0
+    assert page.read_text() != "the page of before"
 
 
 def test_a_trace_that_has_no_room_is_told_and_the_next_import_writes_it(full: Path, tmp_path: Path) -> None:
@@ -91,10 +85,8 @@ def test_a_current_directory_that_was_removed_is_told(words: tuple[str, ...], tm
     (tmp_path / "gone").mkdir()
     command = [*remove, sys.executable, str(ROOT / "kumulus"), *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (
-        1,
-        "error: the current directory was removed\n  Change to one that is there\n",
-    )
+    said = "error: the current directory was removed\n  Change to one that is there\n"
+    assert (done.returncode, done.stderr) == (1, said)
 
 
 def test_a_terminal_without_the_letters_of_a_tree_shows_the_rest() -> None:

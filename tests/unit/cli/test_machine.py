@@ -1,7 +1,6 @@
 """What is of Kumulus on a machine: clusters, files outside of projects; and the pages of the documentation."""
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ import pytest
 
 from kumulus.cli import docs, ls
 from kumulus.cli.main import main
-from kumulus.host.version import REPOSITORY, page_address
+from kumulus.host.version import REPOSITORY
 from kumulus.runtimes.place import Place, owner
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -164,12 +163,6 @@ def test_every_page_that_a_text_of_a_command_names_is_there() -> None:
         ["grep", "-rhoE", r"docs/[a-z/-]+\.md", str(ROOT / "src")], capture_output=True, text=True, check=True
     ).stdout.split()
     pages = docs._pages()
-    there = {f"docs/{each}.md" for each in pages} | {
-        f"docs/decisions/{each.name}" for each in ROOT.glob("docs/decisions/*")
-    }
+    there = {f"docs/{each}.md" for each in pages}
+    there |= {f"docs/decisions/{each.name}" for each in ROOT.glob("docs/decisions/*")}
     assert sorted({*named} - there - {"docs/_index.md", "docs/installation-configuration.md"}) == []
-
-
-def test_pages_are_found_in_the_repository() -> None:
-    assert page_address("a.md").startswith(REPOSITORY)
-    assert os.path.basename(REPOSITORY) == "kumulus"

@@ -68,8 +68,8 @@ def test_providers_are_needed_by_those_stacks_that_register_them(cluster: dict[s
     loaded = load({"cluster": cluster}, "dev", ROOT)
     wanted = needs.of_loaded(loaded)
     types = {each.type for each in run(lambda: EmulatedCluster("dev", loaded=loaded, base=ROOT)).resources}
-    assert wanted.provider() == ("pulumi:providers:kubernetes" in types)
-    assert wanted.command() == ("command:local:Command" in types)
+    assert (PROVIDER in wanted.tools) == ("pulumi:providers:kubernetes" in types)
+    assert (COMMAND in wanted.tools) == ("command:local:Command" in types)
 
 
 def test_every_stack_of_the_project_can_be_asked() -> None:

@@ -40,13 +40,6 @@ def test_a_stack_that_is_not_up_is_told_how_to_start(view: str, tmp_path: Path) 
     assert result.stderr.startswith("error: quickstart has no local cluster that is up\n  To start it: ")
 
 
-def test_a_stack_that_does_not_exist_is_told(tmp_path: Path) -> None:
-    result = kumulus(tmp_path, "ui", "-s", "quickstrt")
-    assert result.stderr.startswith(
-        "error: there is no stacks/Pulumi.quickstrt.yaml (did you mean quickstart?); the stacks are:"
-    )
-
-
 @pytest.mark.parametrize(
     ("kubeconfig", "said"),
     [

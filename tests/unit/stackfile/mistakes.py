@@ -1,18 +1,23 @@
 """Mistakes planted into a right stack file and a right experiment file, for whatever has to find them.
 
-Each is a place in the file and what is written there; `GONE` takes the key away.
+Each is a place in the file, what is written there (`GONE` takes the key away), and words that the loader has to say.
 """
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 GONE = object()
 Place = tuple[str | int, ...]
+Mistakes = Mapping[str, tuple[Place, object] | tuple[Place, object, str]]
 
 _C: Place = ("config", "kumulus:cluster")
 _G: Place = (*_C, "nodeGroups", 0)
 _T: Place = (*_G, "nodeTemplate")
+_P: Place = (*_G, "placement", 0)
+_H: Place = (*_C, "nodeGroups", 1)
+_L: Place = (*_C, "podLifecycles", 0)
+_S: Place = (*_C, "autoscaler")
 
 STACK: dict[str, Any] = {
     "encryptionsalt": "v1:abc=:v1:def:ghi",
@@ -45,83 +50,72 @@ STACK: dict[str, Any] = {
         },
     },
 }
-STACK_MISTAKES: Mapping[str, tuple[Place, object]] = {
+CLUSTER: dict[str, Any] = STACK["config"]["kumulus:cluster"]
+STACK_MISTAKES: Mistakes = {
     "a key of the namespace that is none": (("config", "kumulus:clutser"), {}),
-    "no cluster at all": (("config", "kumulus:cluster"), GONE),
-    "a runtime that is none": (("config", "kumulus:runtime"), "kwock"),
-    "a switch that is none": (("config", "kumulus:skipAddons"), "yes"),
-    "prices that are no path": (("config", "kumulus:prices"), 5),
+    "no cluster at all": (("config", "kumulus:cluster"), GONE, "cluster: is missing; write kumulus:cluster"),
+    "a runtime that is none": (("config", "kumulus:runtime"), "kwock", 'runtime: is "kwock"; write kwok'),
+    "a switch that is none": (("config", "kumulus:skipAddons"), "yes", 'skipAddons: is "yes"; write true or false'),
+    "prices that are no path": (("config", "kumulus:prices"), 5, "prices: is 5; write the path"),
     "nodes that are no path": (("config", "kumulus:nodes"), 5),
-    "two descriptions of the cluster": (("config", "kumulus:clusterConfig"), "gcp.yaml"),
-    "an unknown key of the cluster": ((*_C, "nodeGroup"), []),
+    "two descriptions of the cluster": (("config", "kumulus:clusterConfig"), "gcp.yaml", "leave one of the two out"),
+    "an unknown key of the cluster": ((*_C, "nodeGroup"), [], "nodeGroup: is not a known key; write nodeGroups"),
     "an unknown key without a value": ((*_C, "nodeGroup"), None),
-    "a version that is not whole": ((*_C, "kubernetesVersion"), "1.35"),
-    "a number for a version": ((*_C, "kubernetesVersion"), 1.35),
-    "capitals in a group's name": ((*_G, "name"), "A100"),
+    "a version that is not whole": ((*_C, "kubernetesVersion"), "1.35", "not a whole Kubernetes version"),
+    "a number for a version": ((*_C, "kubernetesVersion"), 1.35, "is 1.35, not"),
+    "capitals in a group's name": ((*_G, "name"), "A100", "write a100"),
     "an empty name": ((*_C, "name"), ""),
-    "negative replicas": ((*_G, "placement", 0, "replicas"), -1),
-    "replicas in quotes": ((*_G, "placement", 0, "replicas"), "5"),
-    "nodes that are no list": ((*_G, "placement", 0, "nodes"), "node-a"),
-    "a node without a name": ((*_G, "placement", 0, "nodes"), [{"labels": {}}]),
-    "a node's name with capitals": ((*_G, "placement", 0, "nodes"), [{"name": "Node-A"}]),
-    "a node with a label of ours": (
-        (*_G, "placement", 0, "nodes"),
-        [{"name": "a", "labels": {"kumulus.io/pool": "x"}}],
-    ),
-    "a node in a place with a blank": (
-        (*_G, "placement", 0, "nodes"),
-        [{"name": "a", "labels": {"topology.kumulus.io/rack": "r 3"}}],
-    ),
-    "a node with a key too many": ((*_G, "placement", 0, "nodes"), [{"name": "a", "taints": []}]),
-    "a node that is cordoned in quotes": ((*_G, "placement", 0, "nodes"), [{"name": "a", "unschedulable": "yes"}]),
-    "half a replica": ((*_G, "placement", 0, "replicas"), 2.5),
-    "a zone left out": ((*_G, "placement", 0, "availabilityZone"), GONE),
+    "negative replicas": ((*_P, "replicas"), -1, "from 0 to 100,000"),
+    "replicas in quotes": ((*_P, "replicas"), "5", "a number of nodes"),
+    "nodes that are no list": ((*_P, "nodes"), "node-a"),
+    "a node without a name": ((*_P, "nodes"), [{"labels": {}}]),
+    "a node's name with capitals": ((*_P, "nodes"), [{"name": "Node-A"}]),
+    "a node with a label of ours": ((*_P, "nodes"), [{"name": "a", "labels": {"kumulus.io/pool": "x"}}]),
+    "a node in a place with a blank": ((*_P, "nodes"), [{"name": "a", "labels": {"topology.kumulus.io/rack": "r 3"}}]),
+    "a node with a key too many": ((*_P, "nodes"), [{"name": "a", "taints": []}]),
+    "a node that is cordoned in quotes": ((*_P, "nodes"), [{"name": "a", "unschedulable": "yes"}]),
+    "half a replica": ((*_P, "replicas"), 2.5, "not whole"),
+    "a zone left out": ((*_P, "availabilityZone"), GONE, "availabilityZone: is missing"),
     "one placement in place of a list": ((*_G, "placement"), {"availabilityZone": "use1", "replicas": 4}),
-    "a group without a template": (_T, GONE),
-    "a capacity without pods": ((*_T, "capacity", "pods"), GONE),
-    "a quantity with a wrong suffix": ((*_T, "capacity", "memory"), "1360GB"),
-    "a negative quantity": ((*_T, "capacity", "cpu"), "-96"),
+    "a group without a template": (_T, GONE, "write nodeTemplate: {capacity"),
+    "a capacity without pods": ((*_T, "capacity", "pods"), GONE, 'nothing would schedule; write pods: "110"'),
+    "a quantity with a wrong suffix": ((*_T, "capacity", "memory"), "1360GB", "1360Gi"),
+    "a negative quantity": ((*_T, "capacity", "cpu"), "-96", "negative"),
     "half a GPU": ((*_T, "capacity", "nvidia.com/gpu"), "0.5"),
-    "a resource that no pod can request": ((*_T, "capacity", "gpu"), "8"),
-    "a label that is Kumulus' own": ((*_T, "metadata", "labels", "kumulus.io/pool"), "x"),
+    "a resource that no pod can request": ((*_T, "capacity", "gpu"), "8", "write nvidia.com/gpu"),
+    "a label that is Kumulus' own": ((*_T, "metadata", "labels", "kumulus.io/pool"), "x", "Kumulus sets"),
     "a label with a blank": ((*_T, "metadata", "labels", "example.com/team"), "search and rank"),
-    "a feature whose name is none": ((*_T, "declaredFeatures"), ["in-place"]),
-    "a feature twice": ((*_T, "declaredFeatures"), ["InPlace", "InPlace"]),
-    "an effect that is none": ((*_T, "taints", 0, "effect"), "NoShedule"),
-    "Karpenter without zones": ((*_C, "autoscaler"), {"name": "karpenter"}),
-    "cluster-autoscaler without its program": ((*_C, "autoscaler"), {"name": "cluster-autoscaler"}),
+    "a feature whose name is none": ((*_T, "declaredFeatures"), ["in-place"], "not the name of a feature"),
+    "a feature twice": ((*_T, "declaredFeatures"), ["InPlace", "InPlace"], "repeats InPlace"),
+    "an effect that is none": ((*_T, "taints", 0, "effect"), "NoShedule", "write NoSchedule"),
+    "Karpenter without zones": (_S, {"name": "karpenter"}),
+    "cluster-autoscaler without its program": (_S, {"name": "cluster-autoscaler"}),
     "zones for cluster-autoscaler": (
-        (*_C, "autoscaler"),
+        _S,
         {"name": "cluster-autoscaler", "binary": "bin/ca", "zones": ["us-central1-a"]},
     ),
     "an option of cluster-autoscaler's that is ours": (
-        (*_C, "autoscaler"),
+        _S,
         {"name": "cluster-autoscaler", "binary": "bin/ca", "options": {"kubeconfig": "x"}},
     ),
-    "a program for Karpenter": (
-        (*_C, "autoscaler"),
-        {"name": "karpenter", "zones": ["us-central1-a"], "binary": "bin/karpenter"},
-    ),
+    "a program for Karpenter": (_S, {"name": "karpenter", "zones": ["us-central1-a"], "binary": "bin/karpenter"}),
     "a plugin of the fake GPU operator's that is not run": ((*_C, "gpuOperator"), {"exporter": True}),
-    "the fewest nodes without the most": ((*_C, "nodeGroups", 1, "minReplicas"), 1),
+    "the fewest nodes without the most": ((*_H, "minReplicas"), 1),
     "bounds and a topology": ((*_G, "maxReplicas"), 9),
-    "bounds that nobody keeps": ((*_C, "nodeGroups", 1, "maxReplicas"), 9),
-    "an instance type that is not in the catalog": ((*_C, "nodeGroups", 1, "instanceType"), "a3-highgpu-9g"),
+    "bounds that nobody keeps": ((*_H, "maxReplicas"), 9),
+    "an instance type that is not in the catalog": ((*_H, "instanceType"), "a3-highgpu-9g"),
     "a preset that is none": ((*_G, "topology", "preset"), "slurm"),
     "blocks of no size": ((*_G, "topology"), {"nodesPerRack": 2, "blocks": 3}),
-    "a repository without a protocol": ((*_C, "clusterAddons", 0, "repoURL"), "charts.example.com"),
-    "a fault that is not in the catalog": ((*_C, "faults", 0, "kind"), "xid-97"),
+    "a repository without a protocol": ((*_C, "clusterAddons", 0, "repoURL"), "charts.example.com", "https://"),
+    "a fault that is not in the catalog": ((*_C, "faults", 0, "kind"), "xid-97", "not in the catalog; write xid-"),
     "a fault's image with a blank": ((*_C, "faults", 0, "pods"), {"images": ["web server:404"]}),
-    "more than all of the nodes": ((*_C, "faults", 0, "target", "percent"), 110),
-    "a duration without a unit": ((*_C, "podLifecycles", 0, "run"), 600),
-    "a resize without a share": ((*_C, "podLifecycles", 0, "resizes"), [{"outcome": "deferred"}]),
-    "an outcome of resizes that is none": (
-        (*_C, "podLifecycles", 0, "resizes"),
-        [{"share": 0.5, "outcome": "proposed"}],
-    ),
-    "a termination without a unit": ((*_C, "podLifecycles", 0, "termination"), 20),
-    "what must run and has a duration": ((*_C, "podLifecycles", 0, "mustRun"), "fail"),
-    "a distribution that is none": ((*_C, "podLifecycles", 0, "run"), {"gaussian": {"mean": "10m"}}),
+    "more than all of the nodes": ((*_C, "faults", 0, "target", "percent"), 110, "is 110, more than 100"),
+    "a duration without a unit": ((*_L, "run"), 600),
+    "a resize without a share": ((*_L, "resizes"), [{"outcome": "deferred"}]),
+    "an outcome of resizes that is none": ((*_L, "resizes"), [{"share": 0.5, "outcome": "proposed"}]),
+    "a termination without a unit": ((*_L, "termination"), 20),
+    "what must run and has a duration": ((*_L, "mustRun"), "fail"),
+    "a distribution that is none": ((*_L, "run"), {"gaussian": {"mean": "10m"}}),
     "more than all of a request": ((*_C, "podUsage", 0, "cpu"), "120%"),
     "a share as a load": ((*_C, "podUsage", 0, "cpu"), {"load": "80%"}),
     "a quota of what no quota knows": ((*_C, "tenants", 0, "quota", "jobs"), "5"),
@@ -135,14 +129,14 @@ STACK_MISTAKES: Mapping[str, tuple[Place, object]] = {
         (*_G, "resourceSlices"),
         {"nodeAllocatableResources": {"cpu": {"mapping": {"deviceMultiplier": 1, "capacityKey": "milli"}}}},
     ),
-    "a port that only root may have": ((*_C, "kwok", "apiServerPort"), 80),
+    "a port that only root may have": ((*_C, "kwok", "apiServerPort"), 80, "from 1024 to 65,535"),
     "workloads of nobody": ((*_C, "kwok", "workloads"), "kueue"),
-    "a feature gate that is a text": ((*_C, "kwok", "featureGates", "SomeGate"), "true"),
+    "a feature gate that is a text": ((*_C, "kwok", "featureGates", "SomeGate"), "true", "true or false"),
     "an interval in words": ((*_C, "observability", "scrapeInterval"), "every minute"),
     # What a schema cannot say.
-    "two groups of one name": ((*_C, "nodeGroups", 1, "name"), "a100"),
-    "an add-on that depends on none": ((*_C, "clusterAddons", 0, "dependsOn"), ["prometheus"]),
-    "settings of another runtime": ((*_C, "kind"), {"wait": "3m"}),
+    "two groups of one name": ((*_H, "name"), "a100", "already nodeGroups[0].name"),
+    "an add-on that depends on none": ((*_C, "clusterAddons", 0, "dependsOn"), ["prometheus"], "not an add-on"),
+    "settings of another runtime": ((*_C, "kind"), {"wait": "3m"}, "write runtime: kind"),
     "a fault on nodes that are none": ((*_C, "faults", 0, "target", "zone"), "use7"),
     "more nodes than places": ((*_G, "topology", "blocks"), 0.5),
     "racks that do not fit into domains": ((*_G, "topology", "nodesPerNvlinkDomain"), 3),
@@ -156,7 +150,8 @@ STACK_BEYOND: Mapping[str, str] = {
     "racks that do not fit into domains": "one number has to be a multiple of another",
 }
 
-_M: Place = ("config", "kumulus:clusters", 0)
+_K: Place = ("config", "kumulus:clusters")
+_M: Place = (*_K, 0)
 _D: Place = ("config", "kumulus:defaults")
 MANY: dict[str, Any] = {
     "config": {
@@ -170,35 +165,48 @@ MANY: dict[str, Any] = {
             {"name": "worker", "count": 2, "kwok": {"heartbeatFactor": 5}},
             {"name": "hub", "nodeGroups": []},
         ],
-    },
+    }
 }
-MANY_MISTAKES: Mapping[str, tuple[Place, object]] = {
-    "clusters beside a cluster": (("config", "kumulus:cluster"), {}),
-    "defaults of none": (("config", "kumulus:clusters"), GONE),
-    "no clusters": (("config", "kumulus:clusters"), []),
-    "one cluster in place of a list": (("config", "kumulus:clusters"), {"name": "a"}),
-    "a cluster that is a name": (_M, "worker"),
-    "a cluster without a name": ((*_M, "name"), GONE),
-    "a name with capitals": ((*_M, "name"), "Worker"),
-    "no clusters of a kind": ((*_M, "count"), 0),
+MANY_MISTAKES: Mistakes = {
+    "clusters beside a cluster": (_C, {}, "cluster: describes the cluster, and clusters do so too"),
+    "defaults of none": (_K, GONE, "hub: has no effect without clusters"),
+    "no clusters": (_K, [], "clusters: is a list; write a list of clusters, each with a name"),
+    "one cluster in place of a list": (_K, {"name": "a"}, "clusters: is a mapping; write a list of clusters"),
+    "a cluster that is a name": (_M, "worker", 'clusters[0]: is "worker"; write a mapping with a name'),
+    "a cluster without a name": ((*_M, "name"), GONE, "clusters[0].name: is missing; write name: worker"),
+    "a name with capitals": ((*_M, "name"), "Worker", "clusters[0].name: "),
+    "no clusters of a kind": ((*_M, "count"), 0, "clusters[0].count: is 0, less than 1"),
     "too many of a kind": ((*_M, "count"), 101),
     "half a cluster": ((*_M, "count"), 1.5),
     "an unknown key of a cluster": ((*_M, "replicas"), 2),
     "a runtime that is none": ((*_M, "runtime"), "kwock"),
     "a group without a template": ((*_M, "nodeGroups"), [{"name": "a", "placement": []}]),
-    "defaults that are a list": (_D, []),
-    "a name for all": ((*_D, "name"), "x"),
+    "defaults that are a list": (_D, [], "defaults: is a list; write a mapping"),
+    "a name for all": ((*_D, "name"), "x", "defaults.name: is each cluster's own"),
     "an unknown key of the defaults": ((*_D, "nodegroups"), []),
     "a factor in words": ((*_D, "kwok", "heartbeatFactor"), "five"),
-    "a hub that is a number": (("config", "kumulus:hub"), 1),
+    "a hub that is a number": (("config", "kumulus:hub"), 1, "hub: is 1; write the name of one of the clusters"),
     "a hub without a name": (("config", "kumulus:hub"), ""),
     "a key of the namespace that is none": (("config", "kumulus:cluters"), []),
     # What a schema cannot say.
-    "a hub that is none": (("config", "kumulus:hub"), "hup"),
-    "two clusters of one name": (("config", "kumulus:clusters", 1, "name"), "worker-1"),
-    "one port for two": ((*_D, "kwok", "apiServerPort"), 7000),
+    "a runtime of all that is none": (("config", "kumulus:runtime"), "kwock", '\n  runtime: is "kwock"; write kwok'),
+    "a name too long for the stack's": ((*_M, "name"), "a" * 36, "of 43 characters, at most 40 are allowed"),
+    "too many of all kinds": ((*_K, 1, "count"), 99, "clusters: are 101; write 100 or"),
+    "a hub that is none": (("config", "kumulus:hub"), "hup", 'hub: "hup" is none of the clusters; write hub'),
+    "two clusters of one name": (
+        (*_K, 1, "name"),
+        "worker-1",
+        'clusters[1].name: "worker-1" is already one of clusters[0]',
+    ),
+    "one port for two": (
+        (*_D, "kwok", "apiServerPort"),
+        7000,
+        'clusters[1].kwok.apiServerPort: is also the port of "worker-0"',
+    ),
 }
 MANY_BEYOND: Mapping[str, str] = {
+    "a name too long for the stack's": "it depends on the stack's name",
+    "too many of all kinds": "counts are added",
     "a hub that is none": "names are looked up in another part of the file",
     "two clusters of one name": "names follow from counts, and are compared with each other",
     "one port for two": "what clusters have is compared with each other",
@@ -245,7 +253,7 @@ EXPERIMENT: dict[str, Any] = {
         {"workload": "web", "onFaultedNodes": 0, "within": "30s"},
     ],
 }
-EXPERIMENT_MISTAKES: Mapping[str, tuple[Place, object]] = {
+EXPERIMENT_MISTAKES: Mistakes = {
     "an unknown key": (("workload",), []),
     "an unknown key without a value": (("workload",), None),
     "no name": (("name",), GONE),
@@ -306,6 +314,14 @@ EXPERIMENT_BEYOND: Mapping[str, str] = {
     "the nodes of a workload that is none": "names are looked up in another part of the file",
     "the nodes of a fault that is none": "names are looked up in another part of the file",
 }
+
+
+def places(value: object, place: Place = ()) -> Iterator[Place]:
+    """Every place in a file."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in items:
+        yield (*place, key)
+        yield from places(each, (*place, key))
 
 
 def planted(whole: Mapping[str, Any], place: Place, value: object) -> dict[str, Any]:

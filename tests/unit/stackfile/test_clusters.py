@@ -12,17 +12,12 @@ from kumulus.model.quantity import parse
 from kumulus.stackfile.clusters import Stack, load_stack, merged, names_in
 from kumulus.stackfile.secrets import Secrets
 
-GROUP = {
-    "name": "a",
-    "placement": [{"availabilityZone": "z", "replicas": 2}],
-    "nodeTemplate": {"capacity": {"cpu": "4", "memory": "8Gi", "pods": "9"}},
-}
 CLUSTERS = [{"name": "hub", "nodeGroups": []}, {"name": "worker", "count": 2}, {"name": "west"}]
 
 
-def group(name: str, nodes: int = 2) -> dict[str, Any]:
-    placement = [{"availabilityZone": "z", "replicas": nodes}]
-    return {"name": name, "placement": placement, "nodeTemplate": {"capacity": {"cpu": "1", "pods": "9"}}}
+def group(name: str = "a", nodes: int = 2) -> dict[str, Any]:
+    template = {"capacity": {"cpu": "4", "memory": "8Gi", "pods": "9"}}
+    return {"name": name, "placement": [{"availabilityZone": "z", "replicas": nodes}], "nodeTemplate": template}
 
 
 def read(secrets: dict[str, Secrets] | None = None, **config: Any) -> Stack:
@@ -87,36 +82,6 @@ def test_a_mistake_is_told_where_it_was_written_and_once() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("config", "expected"),
-    [
-        ({"clusters": []}, "clusters: is a list; write a list of clusters, each with a name"),
-        ({"clusters": {"name": "a"}}, "clusters: is a mapping; write a list of clusters"),
-        ({"clusters": [{"name": "a"}, "b"]}, 'clusters[1]: is "b"; write a mapping with a name'),
-        ({"clusters": [{}]}, "clusters[0].name: is missing; write name: worker"),
-        ({"clusters": [{"name": "A"}]}, "clusters[0].name"),
-        ({"clusters": [{"name": "a", "count": 0}]}, "clusters[0].count: is 0, less than 1"),
-        ({"clusters": [{"name": "a"}, {"name": "a"}]}, 'clusters[1].name: "a" is already one of clusters[0]'),
-        ({"clusters": [{"name": "a", "count": 2}, {"name": "a-1"}]}, 'clusters[1].name: "a-1" is already one of'),
-        ({"clusters": [{"name": "a" * 36}]}, "of 41 characters, at most 40 are allowed"),
-        ({"clusters": [{"name": "a", "count": 90}, {"name": "b", "count": 11}]}, "clusters: are 101; write 100 or"),
-        ({"clusters": [{"name": "a"}], "defaults": {"name": "x"}}, "defaults.name: is each cluster's own"),
-        ({"clusters": [{"name": "a"}], "defaults": []}, "defaults: is a list; write a mapping"),
-        ({"clusters": [{"name": "worker"}], "hub": "wroker"}, 'hub: "wroker" is none of the clusters; write worker'),
-        ({"clusters": [{"name": "a"}], "hub": 3}, "hub: is 3; write the name of one of the clusters"),
-        ({"clusters": [{"name": "a"}], "cluster": {}}, "cluster: describes the cluster, and clusters do so too"),
-        ({"hub": "a", "cluster": {}}, "hub: has no effect without clusters"),
-        ({"clusters": [{"name": "a"}], "runtime": "kwock"}, 'runtime: is "kwock"; write kwok'),
-        (
-            {"clusters": [{"name": "a"}, {"name": "b"}], "defaults": {"kwok": {"apiServerPort": 7000}}},
-            'clusters[1].kwok.apiServerPort: is also the port of "a"',
-        ),
-    ],
-)
-def test_mistakes_between_the_clusters(config: dict[str, Any], expected: str) -> None:
-    assert any(expected in line for line in told(**config)), told(**config)
-
-
 def test_two_clusters_cannot_be_the_same_existing_one() -> None:
     existing = {"runtime": "existing", "existing": {"kubeconfig": "k.yaml", "context": "prod"}}
     said = told(clusters=[{"name": "a"}, {"name": "b"}], defaults=existing)
@@ -153,94 +118,75 @@ def test_mappings_are_merged_and_anything_else_replaced() -> None:
     assert below["a"] == {"x": 1, "y": {"z": [1]}}
 
 
-def federated(federation: Any, **config: Any) -> Stack:
-    whole = {"defaults": {"nodeGroups": [GROUP]}, "clusters": CLUSTERS, "federation": federation, **config}
-    return load_stack({f"kumulus:{key}": value for key, value in whole.items()}, "many", Path())
+def federation(**keys: Any) -> dict[str, Any]:
+    shared = {"defaults": {"nodeGroups": [group()]}, "clusters": CLUSTERS, "hub": "hub"}
+    return {**shared, "federation": {"kind": "multikueue", **keys}}
 
 
-def told_of(federation: Any, **config: Any) -> list[str]:
-    with pytest.raises(SpecError) as raised:
-        federated(federation, **config)
-    return str(raised.value).splitlines()[1:]
-
-
-def test_a_name_with_a_count_stands_for_all_of_its_clusters() -> None:
-    found = federated({"kind": "multikueue", "workers": ["worker"]}, hub="hub").joined["federation"]
+@pytest.mark.parametrize(
+    ("keys", "hub", "workers"),
+    [
+        # A name with a count stands for all of its clusters; where none is named, they are all but the hub.
+        ({"workers": ["worker"]}, "hub", ("worker-0", "worker-1")),
+        ({"hub": "west"}, "west", ("hub", "worker-0", "worker-1")),
+    ],
+)
+def test_a_federation_has_a_hub_and_workers(keys: dict[str, Any], hub: str, workers: tuple[str, ...]) -> None:
+    found = read(**federation(**keys)).joined["federation"]
     assert isinstance(found, Federated)
-    assert (found.hub, found.workers) == ("hub", ("worker-0", "worker-1"))
-
-
-def test_all_but_the_hub_are_workers_where_none_is_named() -> None:
-    found = federated({"kind": "multikueue", "hub": "west"}).joined["federation"]
-    assert isinstance(found, Federated)
-    assert (found.hub, found.workers) == ("west", ("hub", "worker-0", "worker-1"))
+    assert (found.hub, found.workers) == (hub, workers)
 
 
 def test_kueue_is_beside_the_hub_and_its_workers_and_nobody_else() -> None:
-    found = federated({"kind": "multikueue", "workers": ["worker-1"], "workerLostTimeout": "60s"}, hub="hub")
+    found = read(**federation(workers=["worker-1"], workerLostTimeout="60s"))
     assert {name: each.handed.get("kueue") for name, each in found.clusters.items()} == {
         "hub": {"origin": "many-hub", "workerLostTimeout": "1m"},
         "worker-0": None,
         "worker-1": {"origin": "many-worker-1"},
         "west": None,
     }
-    offered = (
-        federated({"kind": "multikueue", "dispatcher": "incremental", "stepSize": 2}, hub="hub")
-        .clusters["hub"]
-        .handed["kueue"]
-    )
-    assert offered == {
-        "origin": "many-hub",
-        "workerLostTimeout": "15m",
-        "dispatcher": "incremental",
-        "stepSize": 2,
-    }
-    assert federated(None).joined == {}
-    assert {each.handed.get("kueue") for each in federated(None).clusters.values()} == {None}
+    offered = read(**federation(dispatcher="incremental", stepSize=2)).clusters["hub"].handed["kueue"]
+    by_two = {"dispatcher": "incremental", "stepSize": 2}
+    assert offered == {"origin": "many-hub", "workerLostTimeout": "15m", **by_two}
+    alone = read(clusters=CLUSTERS, federation=None)
+    assert alone.joined == {}
+    assert {each.handed.get("kueue") for each in alone.clusters.values()} == {None}
 
 
 @pytest.mark.parametrize(
-    ("federation", "config", "said"),
+    ("keys", "said"),
     [
-        ({"kind": "multikueue"}, {}, "federation.hub: is missing, and the stack names no hub"),
-        ({"kind": "multikueue", "hub": "hbu"}, {}, 'federation.hub: "hbu" is none of the clusters; write hub'),
+        ({"hub": "hbu"}, 'hub: "hbu" is none of the clusters; write hub'),
+        ({"workers": ["worker-2"]}, 'workers[0]: "worker-2" is none of the clusters; write worker-'),
+        ({"workers": ["west", "hub"]}, 'workers[1]: "hub" is the hub; leave it out'),
+        ({"workers": []}, "workers: is empty"),
+        ({"workers": ["west", "west"]}, 'workers: has "west" twice'),
+        ({"kind": "karmada"}, "kind: "),
+        ({"lost": "1m"}, "lost: "),
+        ({"workerLostTimeout": 5}, "workerLostTimeout: is 5"),
+        ({"dispatcher": "random"}, "dispatcher: "),
         (
-            {"kind": "multikueue", "workers": ["worker-2"]},
-            {"hub": "hub"},
-            'federation.workers[0]: "worker-2" is none of the clusters; write worker-',
-        ),
-        (
-            {"kind": "multikueue", "workers": ["west", "hub"]},
-            {"hub": "hub"},
-            'federation.workers[1]: "hub" is the hub; leave it out',
-        ),
-        ({"kind": "multikueue", "workers": []}, {"hub": "hub"}, "federation.workers: is empty"),
-        ({"kind": "multikueue", "workers": ["west", "west"]}, {"hub": "hub"}, 'federation.workers: has "west" twice'),
-        ({"kind": "karmada"}, {"hub": "hub"}, "federation.kind: "),
-        ({"kind": "multikueue", "lost": "1m"}, {"hub": "hub"}, "federation.lost: "),
-        ({"kind": "multikueue", "workerLostTimeout": 5}, {"hub": "hub"}, "federation.workerLostTimeout: is 5"),
-        ({"kind": "multikueue", "dispatcher": "random"}, {"hub": "hub"}, "federation.dispatcher: "),
-        (
-            {"kind": "multikueue", "stepSize": 2},
-            {"hub": "hub"},
-            "federation.stepSize: has no effect where Jobs are offered to all at once; write dispatcher: incremental",
+            {"stepSize": 2},
+            "stepSize: has no effect where Jobs are offered to all at once; write dispatcher: incremental",
         ),
     ],
 )
-def test_mistakes_are_told_with_their_place_and_remedy(federation: Any, config: dict[str, Any], said: str) -> None:
-    (line,) = told_of(federation, **config)
-    assert line.strip().startswith(said)
+def test_mistakes_in_a_federation_are_told_with_their_place_and_remedy(keys: dict[str, Any], said: str) -> None:
+    (line,) = told(**federation(**keys))
+    assert line.startswith(f"  federation.{said}")
 
 
 def test_a_federation_takes_several_clusters() -> None:
     with pytest.raises(SpecError, match="federation: has no effect without clusters"):
         load_stack({"kumulus:cluster": {"nodeGroups": []}, "kumulus:federation": {"kind": "multikueue"}}, "s", Path())
-    (line,) = told_of({"kind": "multikueue", "hub": "only"}, clusters=[{"name": "only"}])
+    (line,) = told(**{**federation(), "hub": None})
+    assert line.startswith("  federation.hub: is missing, and the stack names no hub")
+    (line,) = told(**{**federation(hub="only"), "clusters": [{"name": "only"}], "hub": None})
     assert "has no worker: the hub is the only cluster" in line
 
 
 def test_a_quota_is_all_that_the_nodes_have_but_for_the_number_of_pods() -> None:
-    clusters = federated({"kind": "multikueue"}, hub="hub").clusters
+    clusters = read(**federation()).clusters
     one = quota(clusters["west"].pools)
     assert one == {"cpu": parse("8"), "memory": parse("16Gi")}
     assert together([one, one, {"nvidia.com/gpu": parse(1)}]) == {

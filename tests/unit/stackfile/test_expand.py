@@ -7,8 +7,6 @@ import pytest
 import yaml
 
 from kumulus.extras.watch.addition import ADDITION as MONITORING
-from kumulus.model.nodes import node_manifest
-from kumulus.model.pool_form import pool_from_properties, pool_to_properties
 from kumulus.model.pools import NodeInfo, Pool
 from kumulus.runtimes.kwok import configuration
 from kumulus.stackfile.expand import pools
@@ -22,22 +20,15 @@ PLACEMENT = [{"availabilityZone": "use1", "replicas": 2}]
 
 
 def expand(zone: str = "use1", region: str | None = None, **template: Any) -> Pool:
-    placement = {"availabilityZone": zone, "replicas": 2, "region": region}
-    node = {"capacity": {"cpu": 96, "pods": 110}, **template}
-    raw = {"nodeGroups": [{"name": "a100", "placement": [placement], "nodeTemplate": node}]}
-    return pools(ClusterSpec.checked(raw), "dev")[0]
+    placement = [{"availabilityZone": zone, "replicas": 2, "region": region}]
+    return pool(name="a100", placement=placement, nodeTemplate={"capacity": {"cpu": 96, "pods": 110}, **template})
 
 
 def test_there_is_a_pool_per_group_and_zone_in_the_order_of_the_file() -> None:
     zones = [{"availabilityZone": zone, "replicas": count} for zone, count in (("use2", 3), ("use1", 1))]
     groups = [{"name": name, "placement": zones, "nodeTemplate": {"capacity": {"pods": 1}}} for name in ("b", "a")]
     found = pools(ClusterSpec.checked({"nodeGroups": groups}), "dev")
-    assert [(pool.name, pool.replicas) for pool in found] == [
-        ("b-use2", 3),
-        ("b-use1", 1),
-        ("a-use2", 3),
-        ("a-use1", 1),
-    ]
+    assert [f"{pool.name}: {pool.replicas}" for pool in found] == ["b-use2: 3", "b-use1: 1", "a-use2: 3", "a-use1: 1"]
     assert found[0].node_names() == ["b-use2-0", "b-use2-1", "b-use2-2"]
 
 
@@ -107,17 +98,6 @@ def test_regions_are_told_by_the_zones_of_three_clouds(zone: str, region: str) -
     assert region_of(zone) == region
 
 
-def test_a_pool_goes_to_the_plugin_and_back_unchanged() -> None:
-    pool = expand(zone="us-east1-b", allocatable={"cpu": 95}, metadata={"annotations": {"a": "b"}})
-    assert pool_from_properties(pool_to_properties(pool)) == pool
-
-
-def test_a_nodes_labels_are_the_pools_and_its_host_name() -> None:
-    pool = expand()
-    metadata: Any = node_manifest(pool, 1, "2026-01-31T12:00:00Z", "dev")["metadata"]
-    assert metadata["labels"] == {**pool.labels, "kubernetes.io/hostname": "a100-use1-1"}
-
-
 def pool(**group: Any) -> Pool:
     spec = ClusterSpec.checked({"nodeGroups": [{"name": "g", "placement": PLACEMENT, **group}]})
     return pools(spec, "dev")[0]
@@ -171,21 +151,16 @@ def test_a_shape_without_gpus_has_no_gpu_labels() -> None:
 def test_an_arm_machine_says_so() -> None:
     made = pool(instanceType="m7g.4xlarge")
     assert made.node_info.architecture == made.labels["kubernetes.io/arch"] == "arm64"
-    assert (
-        pool(instanceType="m7g.4xlarge", nodeTemplate={"nodeInfo": {"architecture": "amd64"}}).labels[
-            "kubernetes.io/arch"
-        ]
-        == "amd64"
-    )
+    other = pool(instanceType="m7g.4xlarge", nodeTemplate={"nodeInfo": {"architecture": "amd64"}})
+    assert other.labels["kubernetes.io/arch"] == "amd64"
 
 
 def test_a_shape_of_ones_own_can_name_its_gpus() -> None:
     made = pool(gpuProduct="NVIDIA-L40S", nodeTemplate={"capacity": {"pods": 110, "nvidia.com/gpu": 2}})
     assert (made.gpu_product, made.labels["nvidia.com/gpu.count"]) == ("NVIDIA-L40S", "2")
     assert made.labels["nvidia.com/gpu.machine"] == "unknown"
-    assert pool(instanceType="p4d.24xlarge", gpuProduct="NVIDIA-A100-SXM4-80GB").labels["nvidia.com/gpu.memory"] == (
-        "81920"
-    )
+    other = pool(instanceType="p4d.24xlarge", gpuProduct="NVIDIA-A100-SXM4-80GB")
+    assert other.labels["nvidia.com/gpu.memory"] == "81920"
 
 
 def test_the_fake_gpu_operator_gets_its_label_only_when_asked_for() -> None:
@@ -216,15 +191,17 @@ def test_a_type_that_is_no_text_is_told_alone(wrong: object) -> None:
     assert list(told(instanceType=wrong)) == ["instanceType"]
 
 
-def test_an_unknown_product_names_the_near_ones() -> None:
-    problems = told(gpuProduct="H100-80GB", nodeTemplate={"capacity": {"pods": 1}})
+@pytest.mark.parametrize(
+    ("product", "said"),
+    [
+        ("H100-80GB", "is not in the catalog; write NVIDIA-H100-80GB-HBM3"),
+        ("NVIDIA-L40S", "is given, but no node of the group has nvidia.com/gpu; write"),
+    ],
+)
+def test_a_product_that_is_unknown_or_on_no_node_is_told(product: str, said: str) -> None:
+    problems = told(gpuProduct=product, nodeTemplate={"capacity": {"pods": 1}})
     assert list(problems) == ["gpuProduct"]
-    assert "is not in the catalog; write NVIDIA-H100-80GB-HBM3" in problems["gpuProduct"]
-
-
-def test_a_product_without_a_gpu_is_told() -> None:
-    problems = told(gpuProduct="NVIDIA-L40S", nodeTemplate={"capacity": {"pods": 1}})
-    assert problems["gpuProduct"].startswith("is given, but no node of the group has nvidia.com/gpu; write")
+    assert said in problems["gpuProduct"]
 
 
 def test_what_is_wrong_in_the_template_keeps_its_path() -> None:
@@ -240,9 +217,8 @@ def test_what_is_wrong_in_the_template_keeps_its_path() -> None:
 
 
 def test_malformed_parts_are_told_by_the_model() -> None:
-    assert list(told(instanceType="a3-highgpu-8g", nodeTemplate=[])) == ["nodeTemplate"]
-    assert list(told(instanceType="a3-highgpu-8g", nodeTemplate={"capacity": []})) == ["nodeTemplate.capacity"]
-    assert list(told(instanceType="a3-highgpu-8g", nodeTemplate={"metadata": 3})) == ["nodeTemplate.metadata"]
+    for template, path in (([], ""), ({"capacity": []}, ".capacity"), ({"metadata": 3}, ".metadata")):
+        assert list(told(instanceType="a3-highgpu-8g", nodeTemplate=template)) == [f"nodeTemplate{path}"]
     assert list(told(instanceType="a3-highgpu-8g", gpuOperator={"pool": "x"})) == ["gpuOperator.pool"]
 
 

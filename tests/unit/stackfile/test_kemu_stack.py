@@ -7,7 +7,7 @@ import yaml
 
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.kemu import KemuFile, convert, stack_file_of
-from kumulus.stackfile.load import LoadedStack, load
+from kumulus.stackfile.load import load
 from kumulus.stackfile.yamltext import read_yaml
 from kumulus.toolchain import kubernetes_versions
 
@@ -46,15 +46,10 @@ spec:
 """
 
 
-def loaded(file: KemuFile) -> tuple[str, LoadedStack]:
-    text = stack_file_of(file)
-    for document in (yaml.safe_load(text), read_yaml(text)):
-        assert document == yaml.safe_load(text)
-    return text, load(yaml.safe_load(text)["config"], "dev", Path("/nonexistent"))
-
-
 def assert_same(file: KemuFile) -> str:
-    text, ours = loaded(file)
+    text = stack_file_of(file)
+    assert read_yaml(text) == yaml.safe_load(text)
+    ours = load(yaml.safe_load(text)["config"], "dev", Path("/nonexistent"))
     # KEMU's own nodes say that they are fake; those of a stack file have their cluster's version.
     kubelet = ours.pools[0].node_info.kubelet_version
     assert list(ours.pools) == pools(file.spec, "dev", "kemu", kubelet)

@@ -42,6 +42,7 @@ kubeadmConfigPatchesJSON6902: [{group: g, version: v, kind: k, patch: "[]"}]
 
 def test_everything_that_kind_takes_is_accepted_as_it_is() -> None:
     config = ClusterSpec.checked({"runtime": "kind", "kindConfig": WHOLE}).kindConfig
+    assert config == ClusterSpec.checked({"runtime": "kind", "kindConfig": yaml.safe_load(WHOLE)}).kindConfig
     assert config is not None
     assert config["nodes"][0]["extraPortMappings"][0]["hostPort"] == 30000
     assert real_nodes(config) == 2
@@ -91,15 +92,10 @@ def test_mistakes_in_the_section_are_told(section: dict[str, Any], path: str, sa
     assert list(option_problems(KindOptions, section)) == [path]
 
 
-def test_a_port_of_this_machine_is_told_to_have_no_effect() -> None:
+def test_a_port_of_this_machine_and_a_version_beside_an_image_have_no_effect() -> None:
     assert list(told(observability={"prometheusPort": 9090})) == ["observability.prometheusPort"]
-
-
-def test_a_version_beside_an_image_is_told_to_have_no_effect() -> None:
-    found = told(kubernetesVersion="1.35.4", kind={"nodeImage": "example.com/node:v1"})
-    assert found == {
-        "kubernetesVersion": "has no effect with kind.nodeImage, which is of one version; leave one of the two out"
-    }
+    said = "has no effect with kind.nodeImage, which is of one version; leave one of the two out"
+    assert told(kubernetesVersion="1.35.4", kind={"nodeImage": "example.com/node:v1"}) == {"kubernetesVersion": said}
 
 
 def test_what_is_set_becomes_the_clusters_options() -> None:
@@ -165,11 +161,11 @@ def test_the_stacks_own_patches_come_last_and_win() -> None:
     assert config["kubeadmConfigPatches"] == [own]
 
 
-def notices(replicas: int, config: Any = None, base: Path = Path()) -> list[str]:
+def notices(replicas: int, config: Any = None) -> list[str]:
     template = {"capacity": {"cpu": "1", "pods": "10"}}
     group = {"name": "g", "placement": [{"availabilityZone": "z", "replicas": replicas}], "nodeTemplate": template}
     cluster = {"runtime": "kind", "nodeGroups": [group], "kindConfig": config}
-    return [str(each) for each in load({"cluster": cluster}, "dev", base).notices]
+    return [str(each) for each in load({"cluster": cluster}, "dev", Path()).notices]
 
 
 def test_a_fleet_larger_than_the_stacks_own_subnet_is_told_before_it_is_made() -> None:

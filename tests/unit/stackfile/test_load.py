@@ -1,9 +1,7 @@
 """From a stack's configuration to what it is to become."""
 
 import json
-import threading
 from collections.abc import Iterator
-from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,6 @@ import pytest
 from kumulus.model.errors import SpecError
 from kumulus.model.names import default_cluster_name
 from kumulus.runtimes.kwok.runtime import KwokRuntime
-from kumulus.stackfile import location
 from kumulus.stackfile.load import LoadedStack, load
 from tests.support import http_server
 
@@ -57,18 +54,13 @@ def kemu(tmp_path: Path) -> Path:
 def server() -> Iterator[str]:
     class Answer(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            if self.path == "/slow":
-                release.wait(5)
-            body = {"/kemu.yaml": KEMU.encode(), "/binary": b"\xff\xfe\x00", "/big": b"#" * 5_000_000}.get(self.path)
-            with suppress(ConnectionError):
-                self.send_response(404 if body is None else 200)
-                self.end_headers()
-                self.wfile.write(body or b"")
+            body = {"/kemu.yaml": KEMU.encode(), "/binary": b"\xff\xfe\x00"}.get(self.path)
+            self.send_response(404 if body is None else 200)
+            self.end_headers()
+            self.wfile.write(body or b"")
 
-    release = threading.Event()
     with http_server.serving(Answer) as address:
         yield f"http://{address}"
-        release.set()
 
 
 def test_a_stacks_own_cluster_is_loaded_with_its_pools() -> None:
@@ -93,13 +85,7 @@ def test_an_empty_cluster_is_a_control_plane_without_nodes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stack", "name"),
-    [
-        ("dev", "dev"),
-        ("acme/shop/Team_A.1", "team-a-1"),
-        ("s" * 40, "s" * 40),
-        ("___", "kumulus"),
-    ],
+    ("stack", "name"), [("acme/shop/Team_A.1", "team-a-1"), ("s" * 40, "s" * 40), ("___", "kumulus")]
 )
 def test_the_clusters_default_name_is_made_from_the_stacks(stack: str, name: str) -> None:
     assert default_cluster_name(stack) == name
@@ -132,8 +118,8 @@ def test_what_has_no_effect_after_an_override_is_dropped_with_a_notice() -> None
 @pytest.mark.parametrize("skip", [True, "true"])
 def test_add_ons_can_be_left_out(skip: object, kemu: Path) -> None:
     own = {"cluster": {**CLUSTER, "clusterAddons": [ADDON]}}
-    assert len(read(own).addons_in_order()) == 1
-    assert read({**own, "skipAddons": skip}).addons_in_order() == []
+    assert len(read(own).spec.clusterAddons) == 1
+    assert read({**own, "skipAddons": skip}).spec.clusterAddons == []
     assert read({"clusterConfig": "kemu.yaml", "skipAddons": skip}, kemu).spec.clusterAddons == []
 
 
@@ -166,14 +152,10 @@ def test_emulated_add_ons_bring_the_system_pool() -> None:
 @pytest.mark.parametrize(
     ("config", "path", "words"),
     [
-        ({}, "cluster", "is missing; write kumulus:cluster"),
-        ({"cluster": {}, "clusterConfig": "x"}, "clusterConfig", "leave one of the two out"),
         ({"cluster": []}, "cluster", "is a list, not a mapping"),
         ({"cluster": "a text"}, "cluster", "not a mapping"),
         ({"clusterConfig": 5}, "clusterConfig", "path or URL"),
         ({"clusterConfig": " "}, "clusterConfig", "path or URL"),
-        ({"cluster": {}, "runtime": "docker"}, "runtime", "one of kwok, kind, existing"),
-        ({"cluster": {}, "skipAddons": "yes"}, "skipAddons", "true or false"),
         ({"cluster": {}, "skipAddons": 1}, "skipAddons", "true or false"),
         ({"cluster": {}, "skipAddon": True}, "skipAddon", "write skipAddons"),
     ],
@@ -203,11 +185,9 @@ def test_a_missing_file_is_told_with_the_one_that_was_meant(kemu: Path) -> None:
 
 def test_files_that_cannot_be_read_are_told(kemu: Path) -> None:
     (kemu / "binary").write_bytes(b"\xff\xfe\x00")
-    assert "directory" in told({"clusterConfig": "."}, kemu)["clusterConfig"]
-    assert "UTF-8" in told({"clusterConfig": "binary"}, kemu)["clusterConfig"]
-    assert "cannot be read" in told({"clusterConfig": "a\0b"}, kemu)["clusterConfig"]
-    assert "cannot be read" in told({"clusterConfig": "kemu.yaml/x"}, kemu)["clusterConfig"]
-    assert "cannot be read" in told({"clusterConfig": "x" * 5000}, kemu)["clusterConfig"]
+    unreadable = dict.fromkeys(("a\0b", "kemu.yaml/x", "x" * 5000), "cannot be read")
+    for path, words in {".": "directory", "binary": "UTF-8", **unreadable}.items():
+        assert words in told({"clusterConfig": path}, kemu)["clusterConfig"]
 
 
 def test_a_file_that_does_not_parse_is_told_with_line_and_column(kemu: Path) -> None:
@@ -226,7 +206,6 @@ def test_urls_that_cannot_be_read_are_told(server: str) -> None:
     answers = {
         f"{server}/missing": "answers 404",
         f"{server}/binary": "UTF-8",
-        f"{server}/big": "4 MiB",
         "http://127.0.0.1:1/x": "cannot be reached",
         "http://[::1/x": "cannot be read",
         "http:///x": "",
@@ -236,11 +215,6 @@ def test_urls_that_cannot_be_read_are_told(server: str) -> None:
     }
     for url, words in answers.items():
         assert words in told({"clusterConfig": url})["clusterConfig"]
-
-
-def test_a_url_that_does_not_answer_is_told(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(location, "TIMEOUT_SECONDS", 0.2)
-    assert "does not answer" in told({"clusterConfig": f"{server}/slow"})["clusterConfig"]
 
 
 def test_credentials_in_a_url_are_never_shown(server: str) -> None:
@@ -287,4 +261,3 @@ def test_mistakes_in_a_stacks_prices_are_told(kemu: Path) -> None:
     for config in ({"cluster": CLUSTER}, {"clusterConfig": "kemu.yaml"}):
         assert "a negative price" in str(told({**config, "prices": "own.yaml"}, kemu))
         assert "No such file" in str(told({**config, "prices": "gone.yaml"}, kemu))
-    assert "write the path" in told({"cluster": CLUSTER, "prices": 5})["prices"]

@@ -70,18 +70,11 @@ def test_kwok_settings_are_the_clusters_options() -> None:
     }
 
 
-def test_a_kind_configuration_is_a_mapping_or_a_text_of_one() -> None:
-    config = {"kind": "Cluster", "apiVersion": "kind.x-k8s.io/v1alpha4"}
-    for written in (config, "kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\n"):
-        assert ClusterSpec.checked({"runtime": "kind", "kindConfig": written}).kindConfig == config
-
-
 @pytest.mark.parametrize(
     ("raw", "path", "words"),
     [
         ([], "", "a list, not a mapping"),
         ("x", "", "not a mapping"),
-        ({"nodegroups": []}, "nodegroups", "not a known key; write nodeGroups"),
         ({"kubeconfig": "x"}, "kubeconfig", "not a known key; write it below existing"),
         (
             {"nodeGroups": [group(nodeTemplate={**GROUP["nodeTemplate"], "instanceType": "a3-highgpu-8g"})]},
@@ -94,19 +87,14 @@ def test_a_kind_configuration_is_a_mapping_or_a_text_of_one() -> None:
         ({"name": 5}, "name", 'in quotes: "5"'),
         ({"runtime": "dind"}, "runtime", "write kind"),
         ({"runtime": "docker"}, "runtime", "one of kwok, kind, existing"),
-        ({"kubernetesVersion": 1.35}, "kubernetesVersion", '"1.35.4"'),
-        ({"kubernetesVersion": "1.35"}, "kubernetesVersion", "not a whole Kubernetes version"),
         ({"kubernetesVersion": "v1.37"}, "kubernetesVersion", 'write all of it in quotes: "1.37.2"'),
         ({"kubernetesVersion": 1.36}, "kubernetesVersion", 'write all of it in quotes: "1.36.3"'),
         ({"kubernetesVersion": "v1.35.4\n"}, "kubernetesVersion", "not a whole Kubernetes version"),
         ({"kindConfig": ""}, "kindConfig", "write runtime: kind"),
-        ({"kind": {"wait": "5m"}}, "kind", "write runtime: kind"),
         ({"runtime": "kind", "kindConfig": "a: [1"}, "kindConfig", "line 1, column"),
         ({"runtime": "kind", "kindConfig": [1]}, "kindConfig", "write a mapping"),
         ({"runtime": "kind", "kwok": {"heartbeatFactor": 5}}, "kwok", "write runtime: kwok"),
-        ({"kwok": {"apiServerPort": 80}}, "kwok.apiServerPort", "from 1024 to 65,535"),
         ({"kwok": {"apiServerPort": "6443"}}, "kwok.apiServerPort", "whole number"),
-        ({"kwok": {"featureGates": {"A": "yes"}}}, "kwok.featureGates.A", "true or false"),
         ({"kwok": {"runtimeConfig": {"api/all": 1}}}, 'kwok.runtimeConfig["api/all"]', "true, false"),
         ({"kwok": {"etcdFsync": "no"}}, "kwok.etcdFsync", "true or false"),
         ({"kwok": {"etcdQuota": "lots"}}, "kwok.etcdQuota", "8Gi"),
@@ -130,11 +118,8 @@ ZONE = {"availabilityZone": "z", "replicas": 1}
     ("groups", "path", "words"),
     [
         ([group(name=None)], "nodeGroups[0].name", "is nothing"),
-        ([group(name="A100")], "nodeGroups[0].name", "write a100"),
         ([group(name="")], "nodeGroups[0].name", "is empty"),
         ([group(name="system")], "nodeGroups[0].name", "another name"),
-        ([GROUP, GROUP], "nodeGroups[1].name", "already nodeGroups[0].name"),
-        ([placed({"replicas": 1})], "nodeGroups[0].placement[0].availabilityZone", "is missing"),
         ([placed({"availabilityZone": "z"})], "nodeGroups[0].placement[0].replicas", "write replicas: 5"),
         (
             [placed(ZONE, ZONE)],
@@ -154,7 +139,6 @@ ZONE = {"availabilityZone": "z", "replicas": 1}
             "nodeGroups[1].placement[0]",
             "same node names as nodeGroups[0].placement[0], such as a-b-c-0",
         ),
-        ([group(nodeTemplate=None)], "nodeGroups[0].nodeTemplate", "write nodeTemplate: {capacity"),
         ([group(nodeTemplate={})], "nodeGroups[0].nodeTemplate.capacity", "write capacity: {cpu"),
     ],
 )
@@ -168,9 +152,6 @@ def test_mistakes_in_groups_are_told(groups: list[Any], path: str, words: str) -
     ("change", "key", "words"),
     [
         ({"availabilityZone": "US"}, "availabilityZone", "write us"),
-        ({"replicas": -1}, "replicas", "from 0 to 100,000"),
-        ({"replicas": 2.5}, "replicas", "not whole"),
-        ({"replicas": "5"}, "replicas", "a number of nodes"),
         ({"replicas": True}, "replicas", "is true"),
         ({"replicas": 100_001}, "replicas", "write 100,000 or fewer"),
         ({"region": "a b"}, "region", "label"),
@@ -187,26 +168,18 @@ def test_mistakes_in_a_placement_are_told(change: dict[str, Any], key: str, word
 @pytest.mark.parametrize(
     ("change", "path", "words"),
     [
-        ({"capacity": {"cpu": 1}}, "capacity.pods", 'nothing would schedule; write pods: "110"'),
         ({"capacity": {"pods": 1, "ephemeralStorage": "3Ti"}}, "capacity.ephemeralStorage", "write ephemeral-storage"),
-        ({"capacity": {"pods": 1, "gpu": 8}}, "capacity.gpu", "write nvidia.com/gpu"),
         ({"capacity": {"pods": 1, "widgets": 8}}, "capacity.widgets", "example.com/widgets"),
         ({"capacity": {"pods": 1, "cpu": "96c"}}, "capacity.cpu", '"96"'),
         ({"capacity": {"pods": 1, "cpu": None}}, "capacity.cpu", "is nothing"),
-        ({"capacity": {"pods": 1, "memory": "1360GB"}}, "capacity.memory", "1360Gi"),
-        ({"capacity": {"pods": 1, "nvidia.com/gpu": -8}}, 'capacity["nvidia.com/gpu"]', "negative"),
         ({"allocatable": {"cpu": 97}}, "allocatable.cpu", "write 96 or less"),
         ({"allocatable": {"example.com/nic": 1}}, 'allocatable["example.com/nic"]', "not in the capacity"),
-        ({"metadata": {"labels": {"kumulus.io/group": "x"}}}, 'metadata.labels["kumulus.io/group"]', "Kumulus sets"),
         ({"metadata": {"annotations": {"kumulus.io/a": "x"}}}, 'metadata.annotations["kumulus.io/a"]', "Kumulus sets"),
         ({"metadata": {"labels": {"team": 5}}}, "metadata.labels.team", 'quotes: "5"'),
         ({"metadata": {"labels": {"team": True}}}, "metadata.labels.team", 'quotes: "true"'),
         ({"metadata": {"labels": {"te am": "x"}}}, 'metadata.labels["te am"]', "qualified name"),
         ({"metadata": {"label": {}}}, "metadata.label", "write labels"),
-        ({"taints": [{"key": "x", "effect": "NoExec"}]}, "taints[0].effect", "write NoExecute"),
         ({"nodeInfo": {"os": "linux"}}, "nodeInfo.os", "operatingSystem"),
-        ({"declaredFeatures": ["a-b"]}, "declaredFeatures[0]", "not the name of a feature"),
-        ({"declaredFeatures": ["A", "A"]}, "declaredFeatures[1]", "repeats A"),
     ],
 )
 def test_mistakes_in_templates_are_told(change: dict[str, Any], path: str, words: str) -> None:

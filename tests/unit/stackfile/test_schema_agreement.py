@@ -1,6 +1,6 @@
 """The JSON schemas and the loaders say the same of the same file: right ones pass both, mistakes fail both."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from kumulus.stackfile.secrets import without_secrets
 from kumulus.stackfile.yamltext import read_yaml
 from tests.support.kemu import cluster_file
 from tests.unit.stackfile.mistakes import (
+    CLUSTER,
     EXPERIMENT,
     EXPERIMENT_BEYOND,
     EXPERIMENT_MISTAKES,
@@ -29,7 +30,9 @@ from tests.unit.stackfile.mistakes import (
     STACK,
     STACK_BEYOND,
     STACK_MISTAKES,
+    Mistakes,
     Place,
+    places,
     planted,
 )
 
@@ -88,16 +91,20 @@ def test_planted_mistakes_are_found_by_the_loader_and_by_the_schema(
     schema: jsonschema.Draft7Validator,
     loader: Checks,
     right: dict[str, Any],
-    mistakes: Mapping[str, tuple[Place, object]],
+    mistakes: Mistakes,
     beyond: Mapping[str, str],
 ) -> None:
     assert told(loader, right) == ""
     assert wrong(schema, right) == ""
     assert len(mistakes) >= 20
     assert beyond.keys() <= mistakes.keys()
-    passed_by_loader = [name for name, change in mistakes.items() if not told(loader, planted(right, *change))]
-    assert passed_by_loader == []
-    passed_by_schema = [name for name, change in mistakes.items() if not wrong(schema, planted(right, *change))]
+    passed_by_schema = []
+    for name, (place, value, *words) in mistakes.items():
+        document = planted(right, place, value)
+        said = told(loader, document)
+        assert said, name
+        assert all(each in said for each in words), said
+        passed_by_schema += [] if wrong(schema, document) else [name]
     assert passed_by_schema == list(beyond)
 
 
@@ -123,14 +130,13 @@ def test_a_converted_kemu_file_is_right_for_the_schema(runtime: str) -> None:
 
 def test_a_secret_may_stand_where_a_text_may() -> None:
     secret = {"secure": "AAABAKvYxY4="}
-    cluster = STACK["config"]["kumulus:cluster"]
     for changed in (
         {"kumulus:cluster": secret},
-        {"kumulus:cluster": {**cluster, "hostCommands": [{"name": "a", "create": "b", "environment": {"T": secret}}]}},
+        {"kumulus:cluster": {**CLUSTER, "hostCommands": [{"name": "a", "create": "b", "environment": {"T": secret}}]}},
         {"kumulus:cluster": {"runtime": "existing", "existing": {"kubeconfig": secret}}},
     ):
         assert wrong(STACK_SCHEMA, {"config": changed}) == ""
-    assert wrong(STACK_SCHEMA, {"config": {"kumulus:cluster": {**cluster, "tenants": secret}}})
+    assert wrong(STACK_SCHEMA, {"config": {"kumulus:cluster": {**CLUSTER, "tenants": secret}}})
 
 
 def test_a_key_without_a_value_counts_as_absent() -> None:
@@ -161,14 +167,6 @@ VALUES = st.one_of(
 )
 
 
-def _places(value: object, place: Place = ()) -> Iterator[Place]:
-    """Every place in a file."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, each in items:
-        yield (*place, key)
-        yield from _places(each, (*place, key))
-
-
 @pytest.mark.parametrize(
     ("schema", "loader", "right"), [each.values[:3] for each in FILES], ids=["stack", "many", "experiment"]
 )
@@ -176,10 +174,10 @@ def test_what_the_loader_takes_the_schema_takes(
     schema: jsonschema.Draft7Validator, loader: Checks, right: dict[str, Any]
 ) -> None:
     # What Pulumi keeps in a stack file is Pulumi's to check.
-    places = [place for place in _places(right) if place != ("config",) and place[0] != "encryptionsalt"]
+    checked = [place for place in places(right) if place != ("config",) and place[0] != "encryptionsalt"]
 
     @settings(max_examples=400, deadline=None, derandomize=True)
-    @given(st.sampled_from(places), VALUES)
+    @given(st.sampled_from(checked), VALUES)
     def drawn(place: Place, value: object) -> None:
         document = planted(right, place, value)
         if not told(loader, document):

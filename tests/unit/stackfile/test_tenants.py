@@ -42,11 +42,9 @@ def told(*tenants: dict[str, Any]) -> dict[str, str]:
     return problems_of(read, *tenants, under="tenants")
 
 
-def test_a_tenant_needs_a_name_and_nothing_else() -> None:
-    [tenant] = read({"name": "research"})
-    assert (tenant.home, tenant.role, tenant.podSecurity, tenant.readNodes) == ("research", "edit", "baseline", True)
-    assert (tenant.quota, tenant.rules, tenant.credential) == ({}, [], 1)
-    assert read({"name": "research", "namespace": "research-prod"})[0].home == "research-prod"
+def test_a_tenants_namespace_has_its_name_unless_it_has_another() -> None:
+    tenants = read({"name": "research"}, {"name": "search", "namespace": "search-prod"})
+    assert [each.home for each in tenants] == ["research", "search-prod"]
 
 
 @pytest.mark.parametrize(

@@ -66,20 +66,16 @@ def test_a_stack_file_is_read_as_pulumi_reads_it(written: str, value: object, tm
     assert slow == {"a": value}
 
 
-@pytest.mark.parametrize("written", ["1.10", "true", "2026-01-31", "0x10", "96", ".5"])
-def test_texts_stay_as_they_are_written(written: str) -> None:
-    assert read_yaml_texts(f"a: {written}") == {"a": written}
-
-
-def test_nothing_is_nothing_even_among_texts() -> None:
-    assert read_yaml_texts("a:\nb: ~\nc: ''") == {"a": None, "b": None, "c": ""}
+def test_texts_stay_as_they_are_written_and_nothing_is_nothing() -> None:
+    texts = ["1.10", "true", "2026-01-31", "0x10", "96", ".5"]
+    found = read_yaml_texts(f"a: [{', '.join(texts)}]\nb:\nc: ~\nd: ''")
+    assert found == {"a": texts, "b": None, "c": None, "d": ""}
 
 
 def test_merge_keys_may_bring_in_what_is_written_again() -> None:
-    assert read_yaml_texts("base: &b {x: 1, y: 2}\nmore: {<<: *b, x: 3}") == {
-        "base": {"x": "1", "y": "2"},
-        "more": {"x": "3", "y": "2"},
-    }
+    found = read_yaml("base: &b {x: 1, y: 2}\nmore: {<<: *b, x: 3}\nagain: [*b, *b]")
+    base = {"x": 1, "y": 2}
+    assert found == {"base": base, "more": {"x": 3, "y": 2}, "again": [base, base]}
 
 
 @pytest.mark.parametrize(

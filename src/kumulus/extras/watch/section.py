@@ -19,15 +19,15 @@ from kumulus.extras.watch.observability import (
 )
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem
-from kumulus.model.fields import FORM, checked, short_label, text, whole
+from kumulus.model.fields import FORM, checked, short_label, whole
 from kumulus.stackfile.addons import (
     DAY,
+    ChartName,
+    ChartRepository,
     MappingOrYaml,
     RepositoryOpts,
     chart_kind,
     missing_chart,
-    not_empty_mistake,
-    repository_mistake,
 )
 from kumulus.stackfile.plain import count, items, runtime_of
 from kumulus.stackfile.rules import with_charts
@@ -69,7 +69,7 @@ class Measured(ClusterSection):
         """See :meth:`ClusterSection.forms`."""
         # Imported here, as it knows all sections.
         from kumulus.stackfile.schema import patterns
-        from kumulus.stackfile.schema.forms import closed
+        from kumulus.stackfile.schema.document import closed
 
         duration, quantity = {FORM: "duration"}, {FORM: "quantity"}
         kinds: Mapping[str, dict[str, Any]] = {
@@ -137,13 +137,11 @@ class PrometheusStackSpec(ClusterSection):
     example: ClassVar[str] = "{chart: ./charts/kube-prometheus-stack}"
     after: ClassVar[str] = "kwokCharts"
 
-    repoURL: Annotated[str, text(repository_mistake, form="repository")] = Field(
+    repoURL: ChartRepository = Field(
         default="https://prometheus-community.github.io/helm-charts", examples=["https://charts.example.com"]
     )
     """The chart repository."""
-    chart: Annotated[str, text(not_empty_mistake, form="name")] = Field(
-        default="kube-prometheus-stack", examples=["./charts/kube-prometheus-stack"]
-    )
+    chart: ChartName = Field(default="kube-prometheus-stack", examples=["./charts/kube-prometheus-stack"])
     """The chart's name in the repository, an `oci://` reference, or a path, if no repository can be reached."""
     version: str = Field(default="75.16.1", examples=['"75.16.1"'])
     """The chart's version in a repository or registry."""

@@ -21,7 +21,7 @@ DEFINITIONS = "definitions"
 NULLABLE = "$nullable"
 """Marks a key of a form that may have no value, like all optional keys of the models."""
 
-_NULL: Schema = {"type": "null"}
+NULL: Schema = {"type": "null"}
 _NOTES = ("description", "default", "examples")
 _VALUES = ("const", "enum", *_NOTES)
 
@@ -51,11 +51,7 @@ def _docs(written: type) -> dict[str, str]:
 
 
 def schema_of(model: type[BaseModel], forms: Mapping[str, Schema]) -> tuple[Schema, dict[str, Schema]]:
-    """A model's schema, and the definitions that it refers to.
-
-    Args:
-        forms: the schema for each name that a checked type has as its form.
-    """
+    """A model's schema, and the definitions that it refers to; checked types are described by their forms."""
     made = model.model_json_schema(schema_generator=_Plain, ref_template=f"#/{DEFINITIONS}/{{model}}")
     models: dict[str, Schema] = made.pop("$defs", {})
     found: dict[str, Schema] = {}
@@ -68,6 +64,11 @@ def schema_of(model: type[BaseModel], forms: Mapping[str, Schema]) -> tuple[Sche
 def ref(name: str) -> Schema:
     """A reference to a definition."""
     return {"$ref": f"#/{DEFINITIONS}/{name}"}
+
+
+def closed(properties: Mapping[str, Schema], **more: object) -> Schema:
+    """A mapping of known keys, with further keywords such as `required`."""
+    return {"type": "object", "properties": dict(properties), **more, "additionalProperties": False}
 
 
 def target(schema: Schema, definitions: Mapping[str, Schema]) -> Schema:
@@ -97,7 +98,7 @@ def _fields(model: Schema) -> Schema:
 
 
 def _field(made: Schema) -> Schema:
-    alternatives = [each for each in made.get("anyOf", []) if each != _NULL]
+    alternatives = [each for each in made.get("anyOf", []) if each != NULL]
     alone = alternatives[0] if len(alternatives) == 1 else {"anyOf": alternatives} if alternatives else {}
     field = {**alone, **{key: value for key, value in made.items() if key not in ("anyOf", "default", "examples")}}
     if texts := [text for text in made.get("examples", []) if "…" not in text]:
@@ -153,6 +154,6 @@ def _or_nothing(schema: Schema) -> Schema:
         choices = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
         return {**schema, "type": [kind, "null"], **choices}
     if set(schema) == {"anyOf"}:
-        return {"anyOf": [*schema["anyOf"], _NULL]}
+        return {"anyOf": [*schema["anyOf"], NULL]}
     alone = schema["allOf"][0] if set(schema) == {"allOf"} and len(schema["allOf"]) == 1 else schema
-    return {"anyOf": [alone, _NULL]} if schema else schema
+    return {"anyOf": [alone, NULL]} if schema else schema

@@ -7,7 +7,6 @@ they are used. Wherever a form has `FORM: name`, the named form is inserted, wit
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import combinations
-from typing import Any
 
 from kumulus.model import quotas
 from kumulus.model.checks import EFFECTS, NATIVE_RESOURCES
@@ -23,9 +22,7 @@ from kumulus.stackfile import cluster_charts, host_commands
 from kumulus.stackfile import model as stackfile
 from kumulus.stackfile.lifecycles import STEPS
 from kumulus.stackfile.schema import patterns, sections
-
-Schema = dict[str, Any]
-NULL: Schema = {"type": "null"}
+from kumulus.stackfile.schema.document import NULL, Schema, closed
 
 
 @lru_cache(maxsize=1)
@@ -43,12 +40,6 @@ def text(pattern: str, longest: int | None = None) -> Schema:
 def mapping(values: Schema, keys: str = "") -> Schema:
     """A mapping from keys that match a pattern to values of one form."""
     return {"type": "object", **({"propertyNames": {"pattern": keys}} if keys else {}), "additionalProperties": values}
-
-
-def closed(properties: Mapping[str, Schema], required: tuple[str, ...] = ()) -> Schema:
-    """A mapping of known keys."""
-    needed = {"required": list(required)} if required else {}
-    return {"type": "object", "properties": dict(properties), **needed, "additionalProperties": False}
 
 
 def _scalars() -> dict[str, Schema]:
@@ -119,7 +110,7 @@ def _mappings() -> dict[str, Schema]:
                 "value": {**value, "description": "The taint's value; by default none."},
                 "effect": {"enum": list(EFFECTS), "description": "What it does to pods that do not tolerate it."},
             },
-            ("key", "effect"),
+            required=["key", "effect"],
         ),
     }
 
@@ -150,7 +141,7 @@ def _lists() -> dict[str, Schema]:
                         "description": "Whether the node is created cordoned; later cordons are left as they are.",
                     },
                 },
-                ("name",),
+                required=["name"],
             ),
         },
         "namespaces": {"type": "array", "items": text(patterns.LABEL, LABEL_LENGTH)},

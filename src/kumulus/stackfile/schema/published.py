@@ -12,7 +12,7 @@ from typing import Any
 from kumulus.host import extras
 from kumulus.model.errors import SpecError
 from kumulus.stackfile.schema import patterns
-from kumulus.stackfile.schema.document import DEFINITIONS, target
+from kumulus.stackfile.schema.document import DEFINITIONS, NULL, Schema, target
 from kumulus.stackfile.schema.stack import stack_schema
 from kumulus.stackfile.yamltext import read_yaml
 
@@ -76,8 +76,6 @@ def published() -> dict[Path, str]:
     }
 
 
-Schema = dict[str, Any]
-_NULL: Schema = {"type": "null"}
 _SECRET: Schema = {"$ref": f"#/{DEFINITIONS}/secret"}
 _WORDS = {
     "duration": "duration",
@@ -228,36 +226,24 @@ def kind(schema: Schema, definitions: Mapping[str, Schema]) -> str:
         return _WORDS.get(name) or kind(definitions[name], definitions)
     for key in () if "properties" in schema else ("anyOf", "allOf"):
         if key in schema:
-            parts = [each for each in schema[key] if each not in (_NULL, _SECRET)]
+            parts = [each for each in schema[key] if each not in (NULL, _SECRET)]
             kinds = dict.fromkeys(kind(each, definitions) for each in (parts if key == "anyOf" else parts[:1]))
             return " or ".join(kinds)
     if "enum" in schema:
-        return _choices([each for each in schema["enum"] if each is not None])
+        choices = [each for each in schema["enum"] if each is not None]
+        if len(choices) > _MOST_CHOICES:
+            return f"one of {len(choices)}, such as `{choices[0]}`"
+        return ", ".join(f"`{_written(each)}`" for each in choices)
     types = schema.get("type", [])
     named = [each for each in ([types] if isinstance(types, str) else types) if each != "null"]
     if named == ["array"] and schema.get("items"):
-        return f"list of {_many(kind(schema['items'], definitions))}"
+        of = kind(schema["items"], definitions)
+        return f"list of {of}" if of == "anything" or of.startswith("`") else f"list of {of}s"
     words = " or ".join(_KINDS[each] for each in named) or "anything"
     if named in (["integer"], ["number"]):
         return words + _bounds(schema)
-    return _named(schema, words)
-
-
-def _many(words: str) -> str:
-    """The plural of a type, for a list's items."""
-    return words if words == "anything" or words.startswith("`") else f"{words}s"
-
-
-def _named(schema: Schema, words: str) -> str:
-    """A string's type, by its pattern and length."""
     words = _TEXTS.get(schema.get("pattern", ""), words)
     return f"{words}, at most {schema['maxLength']} characters" if "maxLength" in schema else words
-
-
-def _choices(choices: list[Any]) -> str:
-    if len(choices) > _MOST_CHOICES:
-        return f"one of {len(choices)}, such as `{choices[0]}`"
-    return ", ".join(f"`{_written(each)}`" for each in choices)
 
 
 def _bounds(schema: Schema) -> str:

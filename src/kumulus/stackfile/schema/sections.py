@@ -10,8 +10,8 @@ from kumulus.model.fields import FORM
 from kumulus.model.topology import LEVELS
 from kumulus.runtimes.kind.kind_config import CLUSTER, EMPTY, Values
 from kumulus.stackfile.schema import patterns
+from kumulus.stackfile.schema.document import Schema, closed
 
-Schema = dict[str, Any]
 _DURATION: Schema = {FORM: "duration"}
 
 
@@ -33,10 +33,6 @@ def forms() -> dict[str, Schema]:
         },
         "nodeAllocatableResources": _node_resources(),
     }
-
-
-def _only(properties: Mapping[str, Schema], **more: object) -> Schema:
-    return {"type": "object", "properties": dict(properties), "additionalProperties": False, **more}
 
 
 _MEANINGS: Mapping[str, str] = {
@@ -62,8 +58,8 @@ def _distribution() -> Schema:
             name: {**(_DURATION if unit == "duration" else number), "description": _MEANINGS[name]}
             for name, unit in parameters.items()
         }
-        kinds[kind] = {**_only(keys, required=list(parameters)), "description": _MEANINGS[kind]}
-    return {"anyOf": [_DURATION, _only(kinds, minProperties=1, maxProperties=1)]}
+        kinds[kind] = {**closed(keys, required=list(parameters)), "description": _MEANINGS[kind]}
+    return {"anyOf": [_DURATION, closed(kinds, minProperties=1, maxProperties=1)]}
 
 
 def _usage(amount: Schema, load: Schema | None = None) -> Schema:
@@ -72,23 +68,20 @@ def _usage(amount: Schema, load: Schema | None = None) -> Schema:
 
     point = {"at": described(_DURATION, "The pod's age."), "value": described(amount, "How much it uses then.")}
     spread = {"from": described(amount, "The least."), "to": described(amount, "The most.")}
-    curve = {"type": "array", "minItems": 1, "items": _only(point, required=list(point))}
+    curve = {"type": "array", "minItems": 1, "items": closed(point, required=list(point))}
     ways = {
-        "range": described(_only(spread, required=list(spread)), "Each reading is drawn between two amounts."),
+        "range": described(closed(spread, required=list(spread)), "Each reading is drawn between two amounts."),
         "curve": described(curve, "Points ordered by age, joined by lines; the last one holds from then on."),
     }
     if load:
         ways["load"] = described(load, "What the ready pods use together: each container an equal part of it.")
-    return {"anyOf": [amount, _only(ways, minProperties=1, maxProperties=1)]}
+    return {"anyOf": [amount, closed(ways, minProperties=1, maxProperties=1)]}
 
 
 def _topology_labels() -> Schema:
     key = {"type": "string", "pattern": patterns.LABEL_KEY}
-    about = "Label keys by level of the topology."
-    return _only(
-        {level: {**key, "description": f"The label key of the level {level}."} for level in LEVELS},
-        description=about,
-    )
+    levels = {level: {**key, "description": f"The label key of the level {level}."} for level in LEVELS}
+    return closed(levels, description="Label keys by level of the topology.")
 
 
 def _device_name() -> str:
@@ -101,7 +94,7 @@ def _attributes() -> Schema:
     version = {"type": "string", "maxLength": VALUE_LENGTH, "pattern": patterns.whole(VERSION)}
     kinds: Mapping[str, Schema] = {"string": text, "int": number, "bool": {"type": "boolean"}, "version": version}
     by_kind = {kind: {**kinds[kind], "description": f"A value of the kind {kind}."} for kind in ATTRIBUTE_KINDS}
-    value = [text, number, {"type": "boolean"}, _only(by_kind, minProperties=1, maxProperties=1)]
+    value = [text, number, {"type": "boolean"}, closed(by_kind, minProperties=1, maxProperties=1)]
     ours = "|".join(map(patterns.literal, PER_DEVICE))
     return {
         "type": "object",
@@ -125,7 +118,7 @@ def _node_resources() -> Schema:
     keys = {key: {"type": "string"} if key == "capacityKey" else {FORM: "quantity"} for key in _TAKEN}
     described = {key: {**keys[key], "description": text} for key, text in _TAKEN.items()}
     ways = {
-        way: {**_only({key: described[key] for key in of_it}, minProperties=1), "description": _TAKEN[way]}
+        way: {**closed({key: described[key] for key in of_it}, minProperties=1), "description": _TAKEN[way]}
         for way, of_it in NODE_WAYS.items()
     }
     whole, part = ["deviceMultiplier"], ["capacityKey", "capacityMultiplier"]
@@ -133,7 +126,7 @@ def _node_resources() -> Schema:
     return {
         "type": "object",
         "propertyNames": {"pattern": patterns.whole(NODE_RESOURCE)},
-        "additionalProperties": _only(ways, minProperties=1),
+        "additionalProperties": closed(ways, minProperties=1),
     }
 
 
@@ -152,7 +145,7 @@ def _kind_shape(shape: Any) -> Schema:
     if isinstance(shape, Values):
         return {"type": ["object", "null"], "additionalProperties": _kind_shape(shape.shape)}
     if isinstance(shape, dict):
-        return {**_only({key: _kind_shape(each) for key, each in shape.items()}), "type": ["object", "null"]}
+        return {**closed({key: _kind_shape(each) for key, each in shape.items()}), "type": ["object", "null"]}
     # As in go-yaml, any scalar is accepted as a string where a string is expected.
     kinds = {bool: ["boolean", "null"], int: ["integer", "null"]}
     return {"type": kinds.get(shape, ["string", "number", "boolean", "null"])}

@@ -1,17 +1,15 @@
 """The JSON schema of a whole stack file, `Pulumi.<stack>.yaml`: the keys of Kumulus, and those of others."""
 
 from copy import deepcopy
-from typing import Any
 
 from kumulus.runtimes import registry
 from kumulus.stackfile.clusters import MOST, Member
 from kumulus.stackfile.model import ClusterSpec
-from kumulus.stackfile.schema.document import DEFINITIONS, DRAFT, inner, ref, schema_of
-from kumulus.stackfile.schema.forms import NULL, closed, forms, required
+from kumulus.stackfile.schema.document import DEFINITIONS, DRAFT, NULL, Schema, closed, inner, ref, schema_of
+from kumulus.stackfile.schema.forms import forms, required
 from kumulus.stackfile.section import of_stacks
 from kumulus.stackfile.settings import CONFIG_KEYS, SEVERAL
 
-Schema = dict[str, Any]
 NAMESPACE = "kumulus:"
 _SECRET = "secret"  # noqa: S105 - the name of a definition
 _CLUSTER = "ClusterSpec"
@@ -32,7 +30,7 @@ def stack_schema() -> Schema:
         _take_secrets(definition)
     definitions[_SECRET] = {
         "description": "A text that Pulumi keeps encrypted: pulumi config set --secret --path.",
-        **closed({"secure": {"type": "string", "description": "The text, encrypted."}}, ("secure",)),
+        **closed({"secure": {"type": "string", "description": "The text, encrypted."}}, required=["secure"]),
     }
     return {
         "$schema": DRAFT,
@@ -62,10 +60,19 @@ def _several(cluster: Schema) -> dict[str, Schema]:
     return {
         _MEMBER: {
             "description": "A cluster, or several that are alike: `name`, `count`, and the fields of `cluster`.",
-            **closed({**member["properties"], **own}, ("name",)),
+            **closed({**member["properties"], **own}, required=["name"]),
         },
         _DEFAULTS: {"description": "Everything that `cluster` may have, except a name.", **closed(shared)},
     }
+
+
+def _path(description: str, example: str) -> Schema:
+    return {"description": description, "type": ["string", "null"], "pattern": r"\S", "examples": [example]}
+
+
+def _switch(description: str) -> Schema:
+    choices = [True, False, "true", "false", None]
+    return {"description": description, "enum": choices, "default": False, "examples": [True]}
 
 
 def _properties() -> dict[str, Schema]:
@@ -75,12 +82,9 @@ def _properties() -> dict[str, Schema]:
             "description": "The cluster, as a mapping or the JSON text of one.",
             "anyOf": [ref(_CLUSTER), {"type": "string"}, NULL],
         },
-        "clusterConfig": {
-            "description": "Path or URL of a KEMU ClusterConfig, in place of kumulus:cluster (docs/stacks.md).",
-            "type": ["string", "null"],
-            "pattern": r"\S",
-            "examples": ["gcp-large.yaml"],
-        },
+        "clusterConfig": _path(
+            "Path or URL of a KEMU ClusterConfig, in place of kumulus:cluster (docs/stacks.md).", "gcp-large.yaml"
+        ),
         "clusters": {
             "description": "Several clusters, in place of kumulus:cluster (docs/many-clusters.md).",
             "anyOf": [
@@ -108,39 +112,23 @@ def _properties() -> dict[str, Schema]:
             "enum": [*registry.NAMES, None],
             "examples": ["kind"],
         },
-        "skipAddons": {
-            "description": "Leave the cluster's add-ons out.",
-            "enum": [True, False, "true", "false", None],
-            "default": False,
-            "examples": [True],
-        },
-        "prices": {
-            "description": "A file of your own with what machines cost; it wins over the catalog's (docs/prices.md).",
-            "type": ["string", "null"],
-            "pattern": r"\S",
-            "examples": ["prices.yaml"],
-        },
-        "nodes": {
-            "description": "A JSON file with the nodes' names by group and zone, if there are too many for the "
-            "stack's file (docs/fleets.md).",
-            "type": ["string", "null"],
-            "pattern": r"\S",
-            "examples": ["stacks/mine.nodes.json"],
-        },
-        "moveHere": {
-            "description": "Recreate here a cluster that is on another machine, or at the project's former place; "
-            "what others have put into it is lost.",
-            "enum": [True, False, "true", "false", None],
-            "default": False,
-            "examples": [True],
-        },
-        "allowReplace": {
-            "description": "Let an update without a preview (`make up`, `pulumi up --skip-preview`) replace a cluster; "
-            "what others have put into it is lost.",
-            "enum": [True, False, "true", "false", None],
-            "default": False,
-            "examples": [True],
-        },
+        "skipAddons": _switch("Leave the cluster's add-ons out."),
+        "prices": _path(
+            "A file of your own with what machines cost; it wins over the catalog's (docs/prices.md).", "prices.yaml"
+        ),
+        "nodes": _path(
+            "A JSON file with the nodes' names by group and zone, if there are too many for the stack's file "
+            "(docs/fleets.md).",
+            "stacks/mine.nodes.json",
+        ),
+        "moveHere": _switch(
+            "Recreate here a cluster that is on another machine, or at the project's former place; "
+            "what others have put into it is lost."
+        ),
+        "allowReplace": _switch(
+            "Let an update without a preview (`make up`, `pulumi up --skip-preview`) replace a cluster; "
+            "what others have put into it is lost."
+        ),
     }
 
 

@@ -9,6 +9,7 @@ import yaml
 
 from kumulus.extras.policy import limits
 from kumulus.model.pool_form import pool_to_properties
+from kumulus.stackfile.addons import chart_kind, chart_name
 from kumulus.stackfile.clusters import load_stack
 from kumulus.stackfile.expand import pools, system_pool
 from kumulus.stackfile.model import ClusterSpec
@@ -158,6 +159,6 @@ def test_the_stacks_of_this_repository_are_within_its_limits(file: Path) -> None
     assert nodes <= limits.limit_for(stack, config["node-limit"])
     assert gpus <= limits.limit_for(stack, config["gpu-limit"])
     for addon in (addon for loaded in clusters for addon in loaded.spec.clusterAddons):
-        if addon.chart_kind == "repository":
-            release = {"chart": addon.chart_name, "repositoryOpts": {"repo": addon.repoURL}}
+        if chart_kind(addon.chart) == "repository":
+            release = {"chart": chart_name(addon.chart), "repositoryOpts": {"repo": addon.repoURL}}
             assert limits.not_allowed(release, config["addon-repositories"]["allowed"], local=True) == ""

@@ -9,8 +9,8 @@ from kumulus.extras.lab.file.timeline import ACTIONS
 from kumulus.extras.lab.file.workload import DESCRIBING, GENERATED, MOST_PRIORITY, PLACES
 from kumulus.extras.schedulers.registry import every
 from kumulus.stackfile.schema import patterns
-from kumulus.stackfile.schema.document import DEFINITIONS, DRAFT, schema_of
-from kumulus.stackfile.schema.forms import NULL, at_most_one, forms, required
+from kumulus.stackfile.schema.document import DEFINITIONS, DRAFT, NULL, schema_of
+from kumulus.stackfile.schema.forms import at_most_one, forms, required
 from kumulus.stackfile.schema.published import DescribedFile
 
 Schema = dict[str, Any]
