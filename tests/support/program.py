@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pulumi
+import pytest
 from pulumi.runtime import mocks, rpc, set_mocks, settings
 from pulumi.runtime import stack as pulumi_stack
 from pulumi.runtime.settings import set_root_resource
@@ -175,3 +176,11 @@ def run(program: Callable[[], object], *, preview: bool = False) -> Program:
         return monitor.program
 
     return contextvars.Context().run(alone)
+
+
+def refused(program: Callable[[], object], *, preview: bool = False) -> str:
+    """What is said of a program that is refused before it declares a cluster."""
+    with pytest.raises(pulumi.RunError) as raised:
+        run(program, preview=preview)
+    assert not [name for name in vars(raised.value)["declared"] if name.endswith("-control-plane")]
+    return str(raised.value)

@@ -12,7 +12,7 @@ from pulumi.runtime.settings import get_root_resource
 
 from kumulus.components import engine
 from kumulus.components.engine import require_kubernetes_plugin
-from kumulus.components.resources import DeclaredCluster, of_plugin
+from kumulus.components.resources import ClusterLike, DeclaredCluster, of_plugin
 from kumulus.model.contents import PREVIEW
 from kumulus.runtimes import registry
 
@@ -66,6 +66,24 @@ def stack_identity(cluster: pulumi.Resource, resource_name: str) -> pulumi.Outpu
 _REQUEST_S = 8
 
 
+def kubernetes_provider(name: str, cluster: ClusterLike, opts: pulumi.ResourceOptions) -> kubernetes.Provider:
+    """Declare a Kubernetes provider of a cluster."""
+    # Imported here, as the Kubernetes SDK is slow to import and most stacks do not use it.
+    import pulumi_kubernetes as kubernetes
+
+    return kubernetes.Provider(
+        name,
+        kubeconfig=cluster.kubeconfig,
+        cluster_identifier=cluster.identity,
+        # A stopped cluster keeps its objects in the state, since `up --refresh` brings it back; without this, the
+        # refresh fails on it. For a cluster that is not ours to start, the refresh has failed by now; skipped objects
+        # would still be compared, with another request to the silent server for each custom resource.
+        skip_update_unreachable=cluster.end is not None,
+        kube_client_settings={"timeout": _REQUEST_S},
+        opts=opts,
+    )
+
+
 def type_of(runtime: str) -> str:
     """The type of the component of a runtime's cluster: ``kumulus:index:KwokCluster``."""
     return f"kumulus:index:{runtime.capitalize()}Cluster"
@@ -74,16 +92,7 @@ def type_of(runtime: str) -> str:
 class ControlPlane(pulumi.ComponentResource):
     """A cluster of one of the runtimes: its ``kumulus:index:Cluster``, and the life of that.
 
-    Attributes:
-        runtime: how the cluster is made.
-        resource: the ``kumulus:index:Cluster``.
-        end: what the plugin's resources in the cluster name in ``deleted_with``; None where each has to be removed.
-        lifetime: likewise, what other providers' resources name there.
-        cluster_name: the cluster's name, as given.
-        groups: the node groups that are declared in it so far.
-        faults: likewise.
-        prefix: what names in the stack of what is declared in it begin with.
-        kubelet: the version of its nodes; empty where it is not known.
+    What components in it need is described in :class:`kumulus.components.resources.ClusterLike`.
     """
 
     runtime: str
@@ -115,12 +124,10 @@ class ControlPlane(pulumi.ComponentResource):
         """Declare the cluster of a loaded stack file, which has been checked already.
 
         Args:
-            runtime: its name.
             options: the runtime's own.
             kubernetes_version: the runtime's default when None.
             contents: what the stack has in it, from :func:`kumulus.model.contents.contents`; a preview says what goes.
             opts: Pulumi's resource options. Their ``parent`` is also that of the cluster's Kubernetes provider.
-            prefix: as :class:`kumulus.components.resources.ClusterLike` has it.
         """
         cluster = cls.__new__(cls)
         cluster.runtime, cluster.prefix = runtime, prefix
@@ -191,20 +198,8 @@ class ControlPlane(pulumi.ComponentResource):
             pulumi.RunError: its plugin is missing, and the engine may not fetch it; says how to get it.
         """
         require_kubernetes_plugin()
-        # Imported here, as the Kubernetes SDK is slow to import and most stacks do not use it.
-        import pulumi_kubernetes as kubernetes
-
-        return kubernetes.Provider(
-            f"{self._resource_name}-kubernetes",
-            kubeconfig=self.kubeconfig,
-            cluster_identifier=self.identity,
-            # A stopped cluster keeps its objects in the state, since `up --refresh` brings it back; without this, the
-            # refresh fails on it. For a cluster that is not ours to start, the refresh has failed by now; skipped
-            # objects would still be compared, with another request to the silent server for each custom resource.
-            skip_update_unreachable=not registry.get(self.runtime).outlives_stack,
-            kube_client_settings={"timeout": _REQUEST_S},
-            opts=pulumi.ResourceOptions(parent=self._owner, depends_on=[self.resource]),
-        )
+        opts = pulumi.ResourceOptions(parent=self._owner, depends_on=[self.resource])
+        return kubernetes_provider(f"{self._resource_name}-kubernetes", self, opts)
 
     def endpoint(self, name: str) -> pulumi.Output[str | None]:
         """Where a further service of the cluster answers, such as ``prometheus``; None where there is none."""

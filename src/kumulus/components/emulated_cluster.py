@@ -313,9 +313,12 @@ class EmulatedCluster(pulumi.ComponentResource):
     def _images(self, loaded: LoadedStack, after: Sequence[Command]) -> list[Command]:
         if not loaded.spec.loadImages:
             return []
-        from kumulus.components.host_commands import image_loads
+        from kumulus.components.host_commands import image_load
 
-        return image_loads(loaded, cluster=self.cluster, base=self.base, after=after, parent=self)
+        return [
+            image_load(image, f"loadImages[{number}]", cluster=self.cluster, base=self.base, after=after, parent=self)
+            for number, image in enumerate(loaded.spec.loadImages)
+        ]
 
     def _addons(self, loaded: LoadedStack, after: Sequence[pulumi.Resource]) -> dict[str, HelmAddon]:
         # Imported here, as the provider's SDK is.

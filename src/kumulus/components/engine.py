@@ -82,11 +82,7 @@ def start_plugin() -> None:
 
 
 class UserMistake(pulumi.RunError):
-    """A mistake of the user, known problem by problem.
-
-    Attributes:
-        problems: each with its place.
-    """
+    """A mistake of the user, known problem by problem."""
 
     def __init__(self, error: SpecError) -> None:
         super().__init__(str(error))

@@ -147,10 +147,7 @@ def _declared(name: str, args: Mapping[str, Any]) -> faults.FaultSpec:
 
 
 def _resolved(fault: faults.FaultSpec, pools: Iterable[Pool], before: Sequence[Fault]) -> ResolvedFault:
-    """A fault with its nodes.
-
-    Args:
-        before: the cluster's faults so far, which must not conflict with it.
+    """A fault with its nodes, which must not conflict with the cluster's faults before it.
 
     Raises:
         SpecError: there are mistakes; lists all, with paths as in an item of the stack file's ``faults``.

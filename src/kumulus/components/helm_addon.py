@@ -179,11 +179,7 @@ def _nulls(value: object, where: Where) -> Iterator[Where]:
 
 
 def _look_for(chart: str, args: HelmAddonArgs, base: Path, source: str) -> None:
-    """Check that the chart can be found.
-
-    Raises:
-        pulumi.RunError: it cannot; says what to write instead.
-    """
+    """Refuse a chart that cannot be found, with what to write instead."""
     kind = chart_kind(chart)
     if kind == "repository" and not args.get("repo_url"):
         raise refused(source, "repo_url", "is missing", "write the URL of the chart's repository, https://…")

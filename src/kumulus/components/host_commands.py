@@ -29,45 +29,26 @@ _PATIENCE = 20.0
 def host_commands(
     loaded: LoadedStack, when: When, *, cluster: ClusterLike, after: Sequence[pulumi.Resource], parent: pulumi.Resource
 ) -> list[Command]:
-    """Declare those of a stack's commands that run at a given point of an update."""
+    """Declare those of a stack's commands that run at a given point of an update.
+
+    A command finds the cluster's kubeconfig, and runs again for another cluster. If something in it is secret, its
+    output is, too.
+    """
+    asked = enumerate(loaded.spec.hostCommands)
     return [
-        host_command(
-            command,
-            cluster=cluster,
-            secrets=loaded.secrets.within("hostCommands", number),
-            depends_on=after,
-            parent=parent,
-        )
-        for number, command in enumerate(loaded.spec.hostCommands)
+        _host_command(command, cluster, loaded.secrets.within("hostCommands", number), after, parent)
+        for number, command in asked
         if command.when == when
     ]
 
 
-def image_loads(
-    loaded: LoadedStack, *, cluster: ClusterLike, base: Path, after: Sequence[Command], parent: pulumi.Resource
-) -> list[Command]:
-    """Declare that a stack's images are loaded; the arguments are those of :func:`image_load`."""
-    return [
-        image_load(image, f"loadImages[{number}]", cluster=cluster, base=base, after=after, parent=parent)
-        for number, image in enumerate(loaded.spec.loadImages)
-    ]
-
-
-def host_command(
+def _host_command(
     command: HostCommand,
-    *,
     cluster: ClusterLike,
-    secrets: Sequence[Where] = (),
-    depends_on: Sequence[pulumi.Resource] = (),
-    parent: pulumi.Resource | None = None,
+    secrets: Sequence[Where],
+    after: Sequence[pulumi.Resource],
+    parent: pulumi.Resource,
 ) -> Command:
-    """Declare a command of the user's own.
-
-    Args:
-        command: as in the stack file's ``hostCommands``.
-        cluster: the cluster component; the command finds its kubeconfig and runs again for another cluster.
-        secrets: paths in it that are secret; its output is then secret too.
-    """
     kept = Secrets(tuple(secrets))
     fields = command.model_dump(include={"create", "update", "delete", "triggers", "environment"})
     plain = {key: marked(value, kept.within(key)) for key, value in fields.items()}
@@ -83,7 +64,7 @@ def host_command(
         dir=command.dir if command.dir != "." else None,
         opts=pulumi.ResourceOptions(
             parent=parent,
-            depends_on=[cluster.resource, *depends_on],
+            depends_on=[cluster.resource, *after],
             # Otherwise the old command's `delete` would remove what the new one's `create` has made.
             delete_before_replace=True,
             additional_secret_outputs=["stdout", "stderr"] if secrets else None,

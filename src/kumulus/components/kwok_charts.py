@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Required, TypedDict, Unpack, cast
 
@@ -112,17 +112,8 @@ class KwokCharts(pulumi.ComponentResource):
             self._install(resource_name, charts, controllers, depended_on(opts))
             if args.get("measured"):
                 self._measure(resource_name, controllers)
-        self.stages = [
-            CustomResource(
-                manifest["metadata"]["name"],
-                api_version=API_VERSION,
-                kind="Stage",
-                metadata=marked(manifest["metadata"], self._cluster),
-                spec=manifest["spec"],
-                opts=self._options(self.releases),
-            )
-            for manifest in stage_manifests(cluster.cluster_name, installed=installed)
-        ]
+        stages = stage_manifests(cluster.cluster_name, installed=installed)
+        self.stages = [self._kwoks("Stage", each["metadata"]["name"], each) for each in stages]
         self.controllers = pulumi.Output.from_input(len(self.deployments))
         self.register_outputs({"controllers": len(self.deployments)})
 
@@ -141,33 +132,17 @@ class KwokCharts(pulumi.ComponentResource):
         stages = self._release(f"{name}-stages", charts.addon(charts.stageFastChart), {}, [kwok])
         self.releases = [kwok, stages]
         for shard in range(controllers.shards):
-            manifest = self._manifest(controllers.config_map(shard))
-            configuration = ConfigMap(
-                f"{resource_name}-{manifest['metadata']['name']}", **manifest, opts=self._options([kwok])
-            )
-            manifest = self._manifest(controllers.deployment(shard))
-            self.deployments.append(
-                Deployment(
-                    f"{resource_name}-{manifest['metadata']['name']}",
-                    **manifest,
-                    # Stages first: a controller without any does not start.
-                    opts=self._options([configuration, stages]),
-                )
-            )
+            name, manifest = self._named(resource_name, controllers.config_map(shard))
+            configuration = ConfigMap(name, **manifest, opts=self._options([kwok]))
+            name, manifest = self._named(resource_name, controllers.deployment(shard))
+            # Stages first: a controller without any does not start.
+            self.deployments.append(Deployment(name, **manifest, opts=self._options([configuration, stages])))
 
     def _measure(self, resource_name: str, controllers: Controllers) -> None:
         metric = node_metrics.metric("gpus")
-        CustomResource(
-            f"{resource_name}-{metric['metadata']['name']}",
-            api_version=API_VERSION,
-            kind="Metric",
-            metadata=marked(metric["metadata"], self._cluster),
-            spec=metric["spec"],
-            opts=self._options(self.releases),
-        )
+        self._kwoks("Metric", f"{resource_name}-{metric['metadata']['name']}", metric)
         for shard in range(controllers.shards):
-            manifest = self._manifest(controllers.service(shard))
-            name = f"{resource_name}-{manifest['metadata']['name']}"
+            name, manifest = self._named(resource_name, controllers.service(shard))
             self.services.append(Service(name, **manifest, opts=self._options(self.releases)))
 
     def _release(
@@ -183,8 +158,15 @@ class KwokCharts(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self, depends_on=list(after)),
         )
 
-    def _manifest(self, manifest: dict[str, Any]) -> dict[str, Any]:
-        return {**manifest, "metadata": marked(manifest["metadata"], self._cluster)}
+    def _kwoks(self, kind: str, name: str, manifest: Mapping[str, Any]) -> CustomResource:
+        metadata, spec = marked(manifest["metadata"], self._cluster), manifest["spec"]
+        opts = self._options(self.releases)
+        return CustomResource(name, api_version=API_VERSION, kind=kind, metadata=metadata, spec=spec, opts=opts)
+
+    def _named(self, resource_name: str, manifest: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """A manifest with the marks of its owner, and its name in the stack."""
+        metadata = marked(manifest["metadata"], self._cluster)
+        return f"{resource_name}-{metadata['name']}", {**manifest, "metadata": metadata}
 
     def _options(self, after: Sequence[pulumi.Resource]) -> pulumi.ResourceOptions:
         return pulumi.ResourceOptions(

@@ -137,7 +137,7 @@ def collected(kind: type[Component]) -> type[Component]:
 def _leave_out(mistakes: Mistakes, component: Any, resource_name: str, **arguments: Any) -> None:
     """Have a component know nothing but what later ones need to check their arguments."""
     kind: Any = type(component)
-    known: dict[str, Any] = {each.name: _unknown() for each in outputs(kind)}
+    known: dict[str, Any] = {each.name: settled(None, known=False) for each in outputs(kind)}
     known |= {_LEFT_OUT: mistakes, _LABEL: f"{kind.__name__} {resource_name}"}
     if "cluster" not in arguments:
         name = default_cluster_name(resource_name)
@@ -146,12 +146,13 @@ def _leave_out(mistakes: Mistakes, component: Any, resource_name: str, **argumen
     vars(component).update(known)
 
 
-def _unknown() -> pulumi.Output[Any]:
+def settled(value: object, *, known: bool, origin: pulumi.Resource | None = None) -> pulumi.Output[Any]:
+    """An output of a resource that nobody waits for."""
     loop = asyncio.get_event_loop()
 
-    def settled(result: Any) -> asyncio.Future[Any]:
-        future: asyncio.Future[Any] = loop.create_future()
-        future.set_result(result)
-        return future
+    def future(result: object) -> asyncio.Future[Any]:
+        found: asyncio.Future[Any] = loop.create_future()
+        found.set_result(result)
+        return found
 
-    return pulumi.Output(set(), settled(None), settled(False), settled(False))
+    return pulumi.Output({origin} if origin else set(), future(value), future(known), future(False))

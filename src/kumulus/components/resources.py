@@ -10,7 +10,6 @@ import pulumi
 from kumulus.components import engine
 from kumulus.model.identity import STACK_ID
 from kumulus.model.pools import CLUSTER_LABEL
-from kumulus.runtimes import registry
 
 if TYPE_CHECKING:
     import pulumi_kubernetes as kubernetes
@@ -25,16 +24,7 @@ _CLUSTER_OUTPUTS = (
 
 
 class DeclaredCluster(pulumi.CustomResource):
-    """``kumulus:index:Cluster``: a control plane.
-
-    Args:
-        name: the cluster's name.
-        stack_id: the identity of the owning stack.
-        runtime: how it is had, such as ``kwok``.
-        kubernetes_version: such as ``v1.35.4``; the pinned default when None.
-        options: the runtime's own options.
-        contents: what the stack has in it, from :func:`kumulus.model.contents.contents`; a preview says what goes.
-    """
+    """``kumulus:index:Cluster``: a control plane."""
 
     name: pulumi.Output[str]
     runtime: pulumi.Output[str]
@@ -52,18 +42,18 @@ class DeclaredCluster(pulumi.CustomResource):
         *,
         name: pulumi.Input[str],
         stack_id: pulumi.Input[str],
-        runtime: pulumi.Input[str] = registry.DEFAULT,
-        kubernetes_version: pulumi.Input[str | None] | None = None,
-        options: Mapping[str, Any] | None = None,
-        contents: Mapping[str, Any] | None = None,
-        opts: pulumi.ResourceOptions | None = None,
+        runtime: str,
+        kubernetes_version: pulumi.Input[str | None] | None,
+        options: Mapping[str, Any],
+        contents: Mapping[str, Any],
+        opts: pulumi.ResourceOptions,
     ) -> None:
         properties = {
             "name": name,
             "runtime": runtime,
             "kubernetesVersion": kubernetes_version,
-            "options": dict(options or {}),
-            "contents": dict(contents) if contents is not None else None,
+            "options": dict(options),
+            "contents": dict(contents),
             "stackId": stack_id,
             # Outputs that are not inputs have to be listed to become attributes.
             **dict.fromkeys(_CLUSTER_OUTPUTS),

@@ -93,7 +93,6 @@ class Tenant(pulumi.ComponentResource):
         cluster = args["cluster"]
         cluster.namespaces[tenant.home] = resource_name
         super().__init__("kumulus:index:Tenant", resource_name, None, opts)
-        self._home_name = tenant.home
         self._tenant, self._cluster, self._after = tenant, cluster, depended_on(opts)
         self._prefix = f"{resource_name}-tenant"
         self._labels = {CLUSTER_LABEL: cluster.cluster_name, TENANT_LABEL: tenant.name}
@@ -129,7 +128,7 @@ class Tenant(pulumi.ComponentResource):
         **content: Any,
     ) -> KubernetesObject:
         """Declare one of the tenant's objects, in its namespace unless objects of that kind are in none."""
-        where = {} if kind.startswith("Cluster") else {"namespace": self._home_name}
+        where = {} if kind.startswith("Cluster") else {"namespace": self._tenant.home}
         metadata = {"name": name, **where, "labels": self._labels, "annotations": dict(annotations or {})}
         return KubernetesObject(
             f"{self._prefix}-{suffix}",
@@ -141,7 +140,7 @@ class Tenant(pulumi.ComponentResource):
 
     def _rights(self, account: KubernetesObject) -> list[pulumi.Resource]:
         """The service account's rights; another role has a binding of another name, as long as both are there."""
-        subject = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": self._home_name}
+        subject = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": self._tenant.home}
         role = self._tenant.role
 
         def bound(suffix: str, kind: str, name: str, role_kind: str, role_name: str) -> KubernetesObject:
@@ -158,7 +157,7 @@ class Tenant(pulumi.ComponentResource):
             rights.append(bound("rules", "RoleBinding", name, "Role", name))
         if self._tenant.readNodes:
             # Its name is as unique as the namespace's.
-            name = f"kumulus:{self._home_name}:nodes"
+            name = f"kumulus:{self._tenant.home}:nodes"
             rule = {"apiGroups": [""], "resources": ["nodes"], "verbs": _LOOK}
             self._object("nodes", f"{_RBAC}/v1", "ClusterRole", name, rules=[rule])
             rights.append(bound("nodes-binding", "ClusterRoleBinding", name, "ClusterRole", name))
@@ -175,7 +174,7 @@ class Tenant(pulumi.ComponentResource):
             annotations={"kubernetes.io/service-account.name": ACCOUNT},
             type="kubernetes.io/service-account-token",
         )
-        name, namespace = self._tenant.name, self._home_name
+        name, namespace = self._tenant.name, self._tenant.home
         return pulumi.Output.secret(
             pulumi.Output.all(self._cluster.server, token.data).apply(
                 lambda known: kubeconfig(f"{name}@{self._cluster.cluster_name}", namespace, known[0], known[1])

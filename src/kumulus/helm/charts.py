@@ -8,9 +8,10 @@ import re
 import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 import yaml
@@ -53,6 +54,12 @@ class ChartSource:
     """Credentials of a private repository: username, password, caFile, certFile, keyFile. Registries need `helm
     registry login` instead."""
 
+    @classmethod
+    def of(cls, asked: Mapping[str, Any]) -> Self:
+        """The source that properties of a resource, or arguments of a function, name."""
+        repository, version = asked.get("repository") or "", asked.get("version") or ""
+        return cls(str(asked["chart"]), repository, version, asked.get("access") or {})
+
     @property
     def is_path(self) -> bool:
         """Whether it is on this machine, where it may change without a new version."""
@@ -83,21 +90,25 @@ class Chart:
 
 async def fetch(source: ChartSource) -> Chart:
     """Fetch and read a chart; one of an exact version is fetched once per machine."""
-    try:
-        place = Path(source.chart) if source.is_path else await _kept(source)
+    place = await have(source)
+    with _explained(source):
         about = yaml.safe_load(await run("show", "chart", str(place)))
         crds = await run("show", "crds", str(place))
-    except HelmError as error:
-        raise _chart_error(source, str(error)) from None
     return Chart(place, str(about["version"]), _by_name(crds))
 
 
-async def have(source: ChartSource) -> None:
+async def have(source: ChartSource) -> Path:
     """Fetch a chart unless it is on this machine; :func:`fetch` reads it."""
     if source.is_path:
-        return
+        return Path(source.chart)
+    with _explained(source):
+        return await _kept(source)
+
+
+@contextmanager
+def _explained(source: ChartSource) -> Iterator[None]:
     try:
-        await _kept(source)
+        yield
     except HelmError as error:
         raise _chart_error(source, str(error)) from None
 
@@ -113,8 +124,7 @@ async def check_values(chart: Chart, values: Mapping[str, Any]) -> None:
     try:
         await run("template", "check", str(chart.place), "--values", "-", stdin=json.dumps(dict(values)))
     except HelmError as error:
-        head, found, problems = str(error).partition(_SCHEMA)
-        del head
+        _, found, problems = str(error).partition(_SCHEMA)
         if found:
             # Grouped by chart, each group under a line with the chart's name.
             lines = [line.strip(" -") for line in problems.splitlines()[1:] if line.strip() and line[-1] != ":"]
@@ -283,15 +293,12 @@ async def find_charts(arguments: dict[str, Any]) -> dict[str, Any]:
     Returns:
         ``problems``: what is wrong, by the chart's index in the list; empty if all were fetched.
     """
-    changed = asyncio.Semaphore(_AT_ONCE)
+    limit = asyncio.Semaphore(_AT_ONCE)
 
     async def problem(asked: dict[str, Any]) -> str:
-        source = ChartSource(
-            str(asked["chart"]), asked.get("repository") or "", asked.get("version") or "", asked.get("access") or {}
-        )
         try:
-            async with changed:
-                await have(source)
+            async with limit:
+                await have(ChartSource.of(asked))
         except (ChartError, ProviderError) as error:
             return str(error)
         return ""

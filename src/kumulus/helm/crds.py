@@ -72,7 +72,7 @@ class CrdState:
 async def look(client: Client, names: list[str]) -> dict[str, CrdState]:
     """Those of some CRDs that exist."""
     found = await asyncio.gather(*(find(client, f"{_CRDS}/{name}") for name in names))
-    notes = {name: crd["metadata"].get("annotations") or {} for name, crd in zip(names, found, strict=True) if crd}
+    notes = {name: _notes(crd) for name, crd in zip(names, found, strict=True) if crd}
     return {name: CrdState(note.get(DIGEST, ""), note.get(MADE_BY, "")) for name, note in notes.items()}
 
 
@@ -82,12 +82,11 @@ async def obstacle(client: Client, name: str, manifest: str, digest: str, maker:
     owner = maker.name
     if there is None or _is_ours(there, digest, maker) or await _is_same(client, there, manifest, owner):
         return ""
-    made_by = (there["metadata"].get("annotations") or {}).get(MADE_BY, "")
     return (
         f"{name} is there already and another one ({_maker(there)}); it is left alone. Use a version of the chart with "
         "the same CRDs, or write `crds: Skip` for the add-on, which then uses what is there; to hand it over to this "
         f"stack, which upgrades and removes it from then on: kubectl annotate crd {name} {MADE_BY}={owner}"
-        + (" --overwrite" if made_by else "")
+        + (" --overwrite" if _notes(there).get(MADE_BY) else "")
         + (f"; kubectl label crd {name} {STACK_ID}-" if maker.is_anothers(there) else "")
     )
 
@@ -103,7 +102,7 @@ async def apply(client: Client, name: str, manifest: str, digest: str, maker: Ma
         return
     params = {"fieldManager": owner, "force": "true"}
     await client.request("PATCH", path, params=params, body=manifest.encode(), content_type=APPLY_PATCH)
-    made_by = (there["metadata"].get("annotations") or {}).get(MADE_BY, owner) if there is not None else owner
+    made_by = _notes(there).get(MADE_BY, owner) if there is not None else owner
     # The add-on that created a CRD marks it.
     labels = maker.labels if made_by == owner else {}
     change = {"metadata": {"annotations": {DIGEST: digest, MADE_BY: made_by}, "labels": labels}}
@@ -134,7 +133,7 @@ async def _removed_or_given_up(client: Client, path: str, maker: Maker) -> str:
     crd = await find(client, path)
     if crd is None:
         return ""
-    made_by = (crd["metadata"].get("annotations") or {}).get(MADE_BY)
+    made_by = _notes(crd).get(MADE_BY)
     if made_by != owner and (made_by or not _is_unmarked(crd, owner)):
         if owner in _appliers(crd):
             await _give_up(client, path, crd, owner)
@@ -163,9 +162,13 @@ async def _give_up(
     await client.write("PATCH", path, {"metadata": metadata}, content_type=MERGE_PATCH)
 
 
+def _notes(crd: Mapping[str, Any]) -> dict[str, Any]:
+    return crd["metadata"].get("annotations") or {}
+
+
 def _is_ours(crd: Mapping[str, Any], digest: str, maker: Maker) -> bool:
     """Whether a CRD may be written: made by the same stack's add-ons, or by another stack's from the same manifest."""
-    notes, owner = crd["metadata"].get("annotations") or {}, maker.name
+    notes, owner = _notes(crd), maker.name
     if maker.is_anothers(crd) and notes.get(MADE_BY) in ("", None, owner):
         # Another checkout's add-on of the same name, whose field manager has the same name as ours.
         return False
@@ -179,7 +182,7 @@ def _is_ours(crd: Mapping[str, Any], digest: str, maker: Maker) -> bool:
 
 def _is_unmarked(crd: Mapping[str, Any], owner: str) -> bool:
     """Whether we were killed after creating a CRD and before annotating it."""
-    return DIGEST not in (crd["metadata"].get("annotations") or {}) and owner in _appliers(crd)
+    return DIGEST not in _notes(crd) and owner in _appliers(crd)
 
 
 async def _is_same(client: Client, crd: Mapping[str, Any], manifest: str, owner: str) -> bool:

@@ -24,14 +24,16 @@ if TYPE_CHECKING:
 RECORDED = "kumulus.io/recorded"
 """A label on the revisions of a release that is in a Pulumi state; Helm copies it to later revisions."""
 _UNDER_WAY = ("pending-install", "pending-upgrade", "pending-rollback", "uninstalling")
+# What Helm refuses to install over; it replaces a release that failed.
+_INSTALLED = ("deployed", "superseded", "unknown")
 
 
 @dataclass(frozen=True)
 class Revision:
     """A revision of a release."""
 
-    secret: str
-    """Name of the Secret that it is recorded in."""
+    path: str
+    """That of the Secret that it is recorded in."""
     uid: str
     number: int
     """From 1."""
@@ -42,18 +44,13 @@ class Revision:
     owner: Owner | None = None
     """The stack that has it; None if that is not known."""
 
-    @property
-    def under_way(self) -> bool:
-        """Whether a Helm operation on it has not finished, by its status."""
-        return self.status in _UNDER_WAY
-
 
 async def revisions(client: Client, namespace: str, name: str, patience: float) -> list[Revision]:
     """A release's revisions, the oldest first; none if there is no such release."""
-    selector = {"labelSelector": f"owner=helm,name={name}"}
+    secrets, selector = f"/api/v1/namespaces/{namespace}/secrets", {"labelSelector": f"owner=helm,name={name}"}
     found = []
-    async for page in client.pages(_secrets(namespace), selector, patience=patience, accept=METADATA_ONLY):
-        found += [_revision(item["metadata"]) for item in page]
+    async for page in client.pages(secrets, selector, patience=patience, accept=METADATA_ONLY):
+        found += [_revision(secrets, item["metadata"]) for item in page]
     return sorted(found, key=lambda revision: revision.number)
 
 
@@ -85,9 +82,11 @@ def leftover(found: Sequence[Revision], foreign: str) -> str:
     if not known and any(revision.uid == foreign for revision in found):
         return ""
     last = found[-1]
-    if last.under_way:
+    if last.status in _UNDER_WAY:
         return f"revision {last.number} was left {last.status}"
-    return f"revision {last.number} is {last.status} and was never recorded" if not known and _stays(last) else ""
+    if known or last.status not in _INSTALLED:
+        return ""
+    return f"revision {last.number} is {last.status} and was never recorded"
 
 
 def others(found: Sequence[Revision], mine: Owner, *, proven: bool) -> Revision | None:
@@ -103,24 +102,23 @@ def others(found: Sequence[Revision], mine: Owner, *, proven: bool) -> Revision 
     return found[-1] if found and not ours else None
 
 
-async def description(client: Client, namespace: str, revision: Revision, patience: float) -> str:
+async def description(client: Client, revision: Revision, patience: float) -> str:
     """What a release's resource has said of it last."""
-    stored = await client.get(_path(namespace, revision), patience=patience)
+    stored = await client.get(revision.path, patience=patience)
     return str(decoded(stored["data"]["release"])["info"].get("description") or "")
 
 
-async def mark_failed(client: Client, namespace: str, revision: Revision) -> None:
+async def mark_failed(client: Client, revision: Revision) -> None:
     """Mark an interrupted revision as failed for Helm."""
-    stored = await client.get(_path(namespace, revision))
+    stored = await client.get(revision.path)
     release = decoded(stored["data"]["release"])
     release["info"] |= {"status": "failed", "description": "interrupted; marked as failed by kumulus"}
-    await _put(client, namespace, revision, {**stored, "data": {"release": encoded(release)}}, {"status": "failed"})
+    await _put(client, revision, {**stored, "data": {"release": encoded(release)}}, {"status": "failed"})
 
 
-async def mark_recorded(client: Client, namespace: str, revision: Revision, owner: Owner) -> None:
+async def mark_recorded(client: Client, revision: Revision, owner: Owner) -> None:
     """Label a revision to record that a stack's state has the release."""
-    stored = await client.get(_path(namespace, revision))
-    await _put(client, namespace, revision, stored, {RECORDED: "true", **owner.labels})
+    await _put(client, revision, await client.get(revision.path), {RECORDED: "true", **owner.labels})
 
 
 def decoded(data: str) -> dict[str, Any]:
@@ -135,15 +133,10 @@ def encoded(release: dict[str, Any]) -> str:
     return base64.b64encode(base64.b64encode(zipped)).decode()
 
 
-def _stays(revision: Revision) -> bool:
-    """Whether Helm refuses to install over it; it replaces a failed one."""
-    return revision.status in ("deployed", "superseded", "unknown")
-
-
-def _revision(metadata: dict[str, Any]) -> Revision:
+def _revision(secrets: str, metadata: dict[str, Any]) -> Revision:
     labels = metadata.get("labels") or {}
     return Revision(
-        secret=str(metadata["name"]),
+        path=f"{secrets}/{metadata['name']}",
         uid=str(metadata["uid"]),
         number=int(labels.get("version") or 0),
         status=str(labels.get("status") or ""),
@@ -152,20 +145,10 @@ def _revision(metadata: dict[str, Any]) -> Revision:
     )
 
 
-async def _put(
-    client: Client, namespace: str, revision: Revision, stored: dict[str, Any], labels: dict[str, str]
-) -> None:
+async def _put(client: Client, revision: Revision, stored: dict[str, Any], labels: dict[str, str]) -> None:
     """Write a revision with further labels, unless somebody else has changed it since.
 
     It is replaced, not patched, as users of Helm may update Secrets, but not always patch them.
     """
     metadata = {**stored["metadata"], "labels": {**stored["metadata"]["labels"], **labels}}
-    await client.write("PUT", _path(namespace, revision), {**stored, "metadata": metadata})
-
-
-def _path(namespace: str, revision: Revision) -> str:
-    return f"{_secrets(namespace)}/{revision.secret}"
-
-
-def _secrets(namespace: str) -> str:
-    return f"/api/v1/namespaces/{namespace}/secrets"
+    await client.write("PUT", revision.path, {**stored, "metadata": metadata})

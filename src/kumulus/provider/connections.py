@@ -22,17 +22,7 @@ _SILENCE = 5.0
 
 
 class WrongCluster(Exception):
-    """Another cluster answers at the address of the recorded one.
-
-    Args:
-        expected: identity (UID of the kube-system namespace) that was recorded.
-        actual: identity that answers now.
-    """
-
-    def __init__(self, expected: str, actual: str) -> None:
-        super().__init__(f"another cluster (identity {actual}) answers in place of {expected}")
-        self.expected = expected
-        self.actual = actual
+    """Another cluster answers at the address of the recorded one."""
 
 
 GONE = (KubeconfigError, WrongCluster)
@@ -47,7 +37,6 @@ class Connections:
     """Clients by kubeconfig path; a rewritten kubeconfig (a replaced cluster) gets a new client."""
 
     def __init__(self, place: LastPlace | None = None) -> None:
-        """Start without any client."""
         self._place = place
         self._clients: dict[str, tuple[float, Client]] = {}
         self._former: list[Client] = []
@@ -58,18 +47,11 @@ class Connections:
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     def foresee(self, kubeconfig: str, connection: Connection) -> None:
-        """In a preview, set how to reach a cluster whose kubeconfig is not written yet.
-
-        Args:
-            connection: how to reach the cluster until the kubeconfig exists.
-        """
+        """In a preview, set how to reach a cluster whose kubeconfig is not written yet."""
         self._foreseen[kubeconfig] = connection
 
     async def client(self, kubeconfig: str, identity: str, patience: float) -> Client:
-        """Return the client of a cluster after verifying the cluster's identity.
-
-        Args:
-            identity: UID of the kube-system namespace.
+        """Return the client of a cluster after verifying its identity, the UID of its kube-system namespace.
 
         Raises:
             WrongCluster: another cluster answers there.
@@ -80,17 +62,7 @@ class Connections:
         asked = time.monotonic()
         async with self._locks[kubeconfig]:
             refresh(kubeconfig)
-            foreseen: Connection | None = None
-            try:
-                stamp = os.stat(kubeconfig).st_mtime
-            except OSError:
-                stamp, foreseen = 0.0, self._foreseen.get(kubeconfig)
-                if foreseen is None and self._place and (why := self._place.elsewhere(kubeconfig)):
-                    raise ProviderError(
-                        f"{kubeconfig} is not here: {why}; the message about the cluster says what to do"
-                    ) from None
-                if foreseen is None:
-                    raise KubeconfigError(f"kubeconfig {kubeconfig} does not exist") from None
+            stamp, foreseen = self._written(kubeconfig)
             known = self._clients.get(kubeconfig)
             if known is None or known[0] != stamp:
                 if known is not None:
@@ -108,8 +80,21 @@ class Connections:
                     raise
         actual = self._identities[client]
         if actual != identity:
-            raise WrongCluster(identity, actual)
+            raise WrongCluster(f"another cluster (identity {actual}) answers in place of {identity}")
         return client
+
+    def _written(self, kubeconfig: str) -> tuple[float, Connection | None]:
+        """When a kubeconfig was written; or how to reach its cluster until it is."""
+        try:
+            return os.stat(kubeconfig).st_mtime, None
+        except OSError:
+            if foreseen := self._foreseen.get(kubeconfig):
+                return 0.0, foreseen
+            if self._place and (why := self._place.elsewhere(kubeconfig)):
+                raise ProviderError(
+                    f"{kubeconfig} is not here: {why}; the message about the cluster says what to do"
+                ) from None
+            raise KubeconfigError(f"kubeconfig {kubeconfig} does not exist") from None
 
     def _fail_fast(self, kubeconfig: str, patience: float, asked: float) -> None:
         """Fail at once if the cluster was just found silent, so that its pools do not wait one after another."""

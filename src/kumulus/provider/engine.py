@@ -13,11 +13,7 @@ _STATUS_INTERVAL = 0.2
 
 
 class PulumiEngine:
-    """The engine's logging service.
-
-    Args:
-        address: ``host:port`` of the engine, or None when the plugin was started by hand: then nothing is shown.
-    """
+    """The engine's logging service, by its address; None when the plugin was started by hand: then nothing is shown."""
 
     def __init__(self, address: str | None) -> None:
         self._channel = grpc.aio.insecure_channel(address) if address else None
@@ -36,13 +32,7 @@ class PulumiEngine:
         """Send a message without waiting for it; :meth:`flush` waits."""
         if self._stub is None:
             return
-        request = engine_pb2.LogRequest(
-            severity=severity,
-            message=message,
-            urn=urn,
-            streamId=0,
-            ephemeral=ephemeral,
-        )
+        request = engine_pb2.LogRequest(severity=severity, message=message, urn=urn, ephemeral=ephemeral)
         task = asyncio.get_running_loop().create_task(self._send(request))
         self._sending.add(task)
         task.add_done_callback(self._sending.discard)

@@ -22,14 +22,14 @@ from kumulus.provider.properties import (
     INTEGER,
     NUMBER,
     STRING,
-    ObjectType,
     Property,
-    Type,
+    Schema,
     listing,
     mapping,
+    object_type,
 )
 
-_PLAIN: dict[Any, Type] = {str: STRING, int: INTEGER, float: NUMBER, bool: BOOLEAN, object: ANY, Any: ANY}
+_PLAIN: dict[Any, Schema] = {str: STRING, int: INTEGER, float: NUMBER, bool: BOOLEAN, object: ANY, Any: ANY}
 _ARGUMENT = re.compile(r"^(\w+(?:, \w+)*): (.*(?:\n    .*)*)", re.MULTILINE)
 
 
@@ -38,8 +38,8 @@ def of_dataclass(
     name: str = "",
     omit: tuple[str, ...] = (),
     optional: tuple[str, ...] = (),
-    known: Mapping[str, Type] | None = None,
-) -> ObjectType:
+    known: Mapping[str, Schema] | None = None,
+) -> Schema:
     """The object type of a dataclass: camelCase names, required without a default, described by the docstring.
 
     Args:
@@ -51,7 +51,7 @@ def of_dataclass(
     """
     summary, descriptions = documented(made_from.__doc__ or "")
     hints = typing.get_type_hints(made_from)
-    properties = tuple(
+    properties = (
         Property(
             camel(field.name),
             (known or {}).get(field.name) or type_of(hints[field.name]),
@@ -61,7 +61,7 @@ def of_dataclass(
         for field in dataclasses.fields(made_from)
         if field.name not in omit
     )
-    return ObjectType(name or made_from.__name__, description=summary, properties=properties)
+    return object_type(name or made_from.__name__, summary, properties)
 
 
 def of_plain_form(made_from: type) -> tuple[Property, ...]:
@@ -106,7 +106,7 @@ def _line(text: str) -> str:
     return " ".join(text.split())
 
 
-def type_of(hint: Any) -> Type:
+def type_of(hint: Any) -> Schema:
     """The type of what an annotation describes."""
     if hint in _PLAIN:
         return _PLAIN[hint]
@@ -126,22 +126,21 @@ def type_of(hint: Any) -> Type:
     raise TypeError(f"no type of a schema is known for {hint}")
 
 
-TAINT = of_dataclass(Taint, optional=("value",))
-BY_CLASS: dict[Any, ObjectType] = {
-    Taint: TAINT,
+BY_CLASS: dict[Any, Schema] = {
+    Taint: of_dataclass(Taint, optional=("value",)),
     NodeInfo: of_dataclass(NodeInfo),
     Condition: of_dataclass(Condition),
 }
 LEVEL = of_dataclass(Level, "TopologyLevel", omit=("name",))
-TOPOLOGY = ObjectType(
+TOPOLOGY = object_type(
     "Topology",
-    description="Where in the network a pool's nodes stand: for each level, how many nodes one of it has.",
-    properties=tuple(Property(level, LEVEL, f"The level {level}.") for level in LEVELS),
+    "Where in the network a pool's nodes stand: for each level, how many nodes one of it has.",
+    (Property(level, LEVEL, f"The level {level}.") for level in LEVELS),
 )
-ATTRIBUTE = ObjectType(
+ATTRIBUTE = object_type(
     "DeviceAttribute",
-    description="A device attribute as the Kubernetes API writes it: exactly one of its properties.",
-    properties=(
+    "A device attribute as the Kubernetes API writes it: exactly one of its properties.",
+    (
         Property("string", STRING, "A text."),
         Property("int", INTEGER, "A whole number."),
         Property("bool", BOOLEAN, "A switch."),
@@ -154,10 +153,10 @@ POOL = of_plain_form(Pool)
 NODE_EFFECTS, POD_EFFECTS = of_dataclass(NodeEffects), of_dataclass(PodEffects)
 INTERRUPTION = of_dataclass(Interruption)
 OFFER_EFFECTS = of_dataclass(OfferEffects, known={"interruption": INTERRUPTION})
-CONTENTS = ObjectType(
+CONTENTS = object_type(
     "Contents",
-    description="What a stack has in its cluster, by names; components fill it in.",
-    properties=(
+    "What a stack has in its cluster, by names; components fill it in.",
+    (
         Property(FAULTS, STRING, "Names of its faults, with commas between."),
         Property(POOLS, STRING, "Names of its node pools, likewise."),
         Property(NODES, INTEGER, "How many nodes these have, which a new cluster is made for."),

@@ -1,44 +1,29 @@
 """Declares a resource's properties once: for checking and comparing inputs, and for the package's schema."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any
+
+Schema = dict[str, Any]
+"""A type of a property, as Pulumi's schema has it."""
+STRING: Schema = {"type": "string"}
+INTEGER: Schema = {"type": "integer"}
+NUMBER: Schema = {"type": "number"}
+BOOLEAN: Schema = {"type": "boolean"}
+ANY: Schema = {"$ref": "pulumi.json#/Any"}
 
 
-@dataclass(frozen=True)
-class Type:
-    """The type of a property."""
-
-    name: str
-    """As in JSON schema: string, integer, number, boolean, array, object."""
-    of: Type | None = None
-    """Type of the elements of an array or a mapping; anything when None."""
-    anything: ClassVar[dict[str, object]] = {"$ref": "pulumi.json#/Any"}
-
-    def schema(self) -> dict[str, object]:
-        """The type in a Pulumi schema."""
-        within = self.of.schema() if self.of else self.anything
-        if self.name == "array":
-            return {"type": "array", "items": within}
-        if self.name == "object":
-            return {"type": "object", "additionalProperties": within}
-        return {"type": self.name}
-
-    def objects(self) -> list[ObjectType]:
-        """The object types within it."""
-        return self.of.objects() if self.of else []
+def listing(of: Schema) -> Schema:
+    """A list of something."""
+    return {"type": "array", "items": of}
 
 
-@dataclass(frozen=True)
-class Any(Type):
-    """Any value."""
+def mapping(of: Schema) -> Schema:
+    """A mapping of names to something."""
+    return {"type": "object", "additionalProperties": of}
 
-    name: str = "any"
 
-    def schema(self) -> dict[str, object]:
-        """See :meth:`Type.schema`."""
-        return dict(self.anything)
+STRINGS, OBJECT = mapping(STRING), mapping(ANY)
 
 
 @dataclass(frozen=True)
@@ -47,7 +32,7 @@ class Property:
 
     name: str
     """As Pulumi programs in YAML write it."""
-    type: Type
+    type: Schema
     description: str
     """What it is, a sentence or two in Markdown."""
     required: bool = False
@@ -59,10 +44,10 @@ class Property:
     fleeting: bool = False
     """Whether it is used but not kept: an input that is no output."""
 
-    def schema(self) -> dict[str, object]:
+    def schema(self) -> Schema:
         """The property in a Pulumi schema."""
         return {
-            **self.type.schema(),
+            **self.type,
             "description": self.description,
             # Only documentation for programs: the resources' own diffs decide about replacements.
             **({"willReplaceOnChanges": True} if self.replaces else {}),
@@ -70,46 +55,21 @@ class Property:
         }
 
 
-@dataclass(frozen=True)
-class ObjectType(Type):
-    """A type with properties of its own; `name` is its name in the schema and in every language."""
-
-    description: str = ""
-    properties: tuple[Property, ...] = ()
-
-    @property
-    def token(self) -> str:
-        """Its name in the schema."""
-        return f"kumulus:index:{self.name}"
-
-    def schema(self) -> dict[str, object]:
-        """See :meth:`Type.schema`."""
-        return {"$ref": f"#/types/{self.token}"}
-
-    def definition(self) -> dict[str, object]:
-        """The type's entry in the schema's `types`."""
-        return {
-            "type": "object",
-            "description": self.description,
-            "properties": {each.name: each.schema() for each in self.properties},
-            "required": [each.name for each in self.properties if each.required],
-        }
-
-    def objects(self) -> list[ObjectType]:
-        """See :meth:`Type.objects`."""
-        return [self, *(found for each in self.properties for found in each.type.objects())]
+OBJECT_TYPES: dict[str, Schema] = {}
+"""The types with properties of their own, by token: the schema's `types`."""
 
 
-STRING, INTEGER, NUMBER, BOOLEAN, ANY = Type("string"), Type("integer"), Type("number"), Type("boolean"), Any()
-STRINGS, OBJECT = Type("object", STRING), Type("object")
-"""A mapping to strings, and a mapping to anything."""
+def object_type(name: str, description: str, properties: Iterable[Property]) -> Schema:
+    """A type with properties of its own.
 
-
-def listing(of: Type) -> Type:
-    """A list of something."""
-    return Type("array", of)
-
-
-def mapping(of: Type) -> Type:
-    """A mapping of names to something."""
-    return Type("object", of)
+    Args:
+        name: its name in the schema and in every language.
+    """
+    token, within = f"kumulus:index:{name}", list(properties)
+    OBJECT_TYPES[token] = {
+        "type": "object",
+        "description": description,
+        "properties": {each.name: each.schema() for each in within},
+        "required": [each.name for each in within if each.required],
+    }
+    return {"$ref": f"#/types/{token}"}

@@ -54,11 +54,7 @@ class LastPlace:
 
     def take(self, configuration: Mapping[str, Any]) -> None:
         """Load the recorded place."""
-        try:
-            found = json.loads(str(configuration.get(KEY) or "{}"))
-        except ValueError:
-            found = {}
-        self._recorded = found if isinstance(found, dict) else {}
+        self._recorded = _recorded(configuration, KEY)
 
     def elsewhere(self, kubeconfig: str) -> str | None:
         """Why a missing kubeconfig does not mean that its cluster is gone; None when it does."""
@@ -132,12 +128,17 @@ class PluginSettings:
 
 
 def _require_known(recorded: Mapping[str, Any]) -> None:
-    try:
-        written = json.loads(str(recorded.get(WRITTEN) or "{}"))
-    except ValueError:
-        return
-    if isinstance(written, dict) and (why := version.too_new(written)):
+    if why := version.too_new(_recorded(recorded, WRITTEN)):
         raise ProviderError(f"the stack's state {why}")
+
+
+def _recorded(configuration: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """What a key has as JSON; empty if it has no mapping, as in a state that was edited by hand."""
+    try:
+        found = json.loads(str(configuration.get(key) or "{}"))
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _is_true(value: Any) -> bool:

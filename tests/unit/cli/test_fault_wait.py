@@ -16,7 +16,7 @@ from kumulus.nodes.faults.records import Record
 from tests.support.object_store import MAPS, NODES, Store, storing
 from tests.unit.cli.test_fault import parsed
 from tests.unit.nodes.test_fault_operations import POOL, fault, filled, on, refusing, shown
-from tests.unit.provider.test_fault import KUBECONFIG
+from tests.unit.provider.stored import KUBECONFIG
 
 RECORD = f"{MAPS}/kumulus-fault-x"
 

@@ -16,7 +16,7 @@ from kumulus.host import installation
 from kumulus.stackfile.load import load
 from kumulus.stackfile.secrets import Secrets
 from kumulus.toolchain.plugins import COMMAND_VERSION
-from tests.support.program import CLUSTER, COMMAND, KUBECONFIG, Program, Registered, run
+from tests.support.program import CLUSTER, COMMAND, KUBECONFIG, Program, Registered, refused, run
 from tests.support.project import ROOT
 
 POOL, RELEASE = "kumulus:index:NodePool", "kubernetes:helm.sh/v3:Release"
@@ -40,44 +40,40 @@ def command(program: Program, name: str) -> Registered:
     return program.of_type(COMMAND)[name]
 
 
-def test_a_plugin_that_is_not_there_is_told_before_anything_is_declared(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def without_plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the engine looks for plugins, and fetches none."""
     monkeypatch.setenv("PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION", "true")
     monkeypatch.setenv("PULUMI_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", "/nonexistent")
+    return tmp_path / "plugins"
+
+
+def test_a_plugin_that_is_not_there_is_told_before_anything_is_declared(without_plugins: Path) -> None:
     loaded = load({"cluster": {"hostCommands": [{"name": "a", "create": "c"}]}}, "dev", ROOT)
-    said: list[str] = []
 
     def program() -> None:
-        try:
-            EmulatedCluster("dev", loaded=loaded, base=ROOT)
-        except pulumi.RunError as error:
-            said.append(str(error))
+        EmulatedCluster("dev", loaded=loaded, base=ROOT)
 
-    assert run(program).of_type(CLUSTER) == {}
-    assert said[0].splitlines() == [
-        f"hostCommands and loadImages are run by Pulumi's plugin command, which is not in {tmp_path}/plugins",
+    assert refused(program).splitlines() == [
+        f"hostCommands and loadImages are run by Pulumi's plugin command, which is not in {without_plugins}",
         f"  To get it: pulumi plugin install resource command {COMMAND_VERSION}",
         f"  From a machine that can fetch it: pulumi plugin install resource command {COMMAND_VERSION} --file ARCHIVE",
     ]
-    (tmp_path / "plugins" / "resource-command-v9.9.9").mkdir(parents=True)
+    (without_plugins / "resource-command-v9.9.9").mkdir(parents=True)
     assert run(program).of_type(COMMAND)
 
 
 def test_where_the_plugin_for_charts_is_missing_the_way_to_get_it_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    without_plugins: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION", "true")
-    monkeypatch.setenv("PULUMI_HOME", str(tmp_path))
-    monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(
         pulumi.RunError, match=r"tools --with pulumi-resource-kubernetes  \(where .* eleven CPU minutes\)$"
     ):
         require_kubernetes_plugin()
-    (tmp_path / "plugins" / "resource-kubernetes-v9.9.9").mkdir(parents=True)
+    (without_plugins / "resource-kubernetes-v9.9.9").mkdir(parents=True)
     require_kubernetes_plugin()
-    monkeypatch.setenv("PULUMI_HOME", str(tmp_path / "none"))
+    monkeypatch.setenv("PULUMI_HOME", "/nonexistent")
     monkeypatch.setenv("PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION", "false")
     require_kubernetes_plugin()
 

@@ -104,15 +104,12 @@ def test_the_first_controller_stays_when_others_come() -> None:
     assert names == ["kwok-controller", "kwok-controller-1", "kwok-controller-2"]
 
 
-def test_a_controller_does_not_run_on_nodes_that_would_only_emulate_it() -> None:
-    affinity = controllers().deployment(0)["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]
-    (term,) = affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+def test_a_controller_runs_on_real_nodes_and_leaves_one_that_is_lost_ten_times_as_soon_as_other_pods() -> None:
+    placed = controllers().deployment(0)["spec"]["template"]["spec"]
+    chosen = placed["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    (term,) = chosen["nodeSelectorTerms"]
     assert {"key": "kumulus.io/pool", "operator": "DoesNotExist"} in term["matchExpressions"]
-
-
-def test_a_controller_leaves_a_machine_that_is_lost_ten_times_as_soon_as_other_pods() -> None:
-    tolerations = controllers().deployment(0)["spec"]["template"]["spec"]["tolerations"]
-    evicted = {each["key"]: each.get("tolerationSeconds") for each in tolerations if each["effect"] == "NoExecute"}
+    evicted = {e["key"]: e.get("tolerationSeconds") for e in placed["tolerations"] if e["effect"] == "NoExecute"}
     assert evicted == {"node.kubernetes.io/not-ready": 30, "node.kubernetes.io/unreachable": 30}
 
 

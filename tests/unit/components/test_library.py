@@ -176,6 +176,7 @@ def test_a_group_has_what_a_stack_files_group_has() -> None:
             zones={"rack-1": 2},
             regions={"rack-1": "site"},
             capacity=CAPACITY,
+            instance_type="p5.48xlarge",
             gpu_product="NVIDIA-L40S",
             gpu_operator={"simulatedPool": "pool"},
             node_info={"architecture": "arm64"},
@@ -187,6 +188,9 @@ def test_a_group_has_what_a_stack_files_group_has() -> None:
 
     inputs = run(program).only(POOL).inputs
     labels = inputs["labels"]
+    # The catalog's machine completes the capacity.
+    assert (inputs["capacity"]["cpu"], "ephemeral-storage" in inputs["capacity"]) == ("8", True)
+    assert inputs["topology"] == {"rack": {"label": "topology.kumulus.io/rack", "nodes": 1}}
     assert labels["topology.kubernetes.io/region"] == "site"
     assert labels["run.ai/simulated-gpu-node-pool"] == "pool"
     assert inputs["nodeInfo"]["architecture"] == labels["kubernetes.io/arch"] == "arm64"

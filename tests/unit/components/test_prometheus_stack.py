@@ -100,7 +100,9 @@ def test_it_is_a_chart_and_no_option_of_the_cluster(runtime: str) -> None:
 
 def test_its_chart_may_be_another_and_its_values_win() -> None:
     asked = {"retention": "3h", "retentionSize": "1Gi", "nodeLabels": ["example.com/team"]}
-    section = {"chart": HELLO, "namespace": "metrics", "valuesObject": {"grafana": {"enabled": False}}}
+    # A path is the project's.
+    chart = "./tests/support/hello-chart"
+    section = {"chart": chart, "namespace": "metrics", "valuesObject": {"grafana": {"enabled": False}}}
     program = declared(observability=asked, prometheusStack=section)
     release = program.of_type(RELEASE)[NAME]
     assert (release.inputs["chart"], release.inputs["namespace"]) == (HELLO, "metrics")
@@ -401,11 +403,6 @@ def test_another_revision_is_waited_for_anew() -> None:
     assert resource.diff(inputs, inputs) == []
     [found] = resource.diff(inputs, {**inputs, "revision": 2})
     assert (found.path, found.kind) == ("revision", "update")
-
-
-def test_the_chart_directory_is_the_projects() -> None:
-    program = declared(prometheusStack={"chart": "./tests/support/hello-chart"})
-    assert program.of_type(RELEASE)[NAME].inputs["chart"] == HELLO
 
 
 def test_a_chart_that_is_not_there_is_told() -> None:

@@ -20,7 +20,7 @@ from kumulus.provider.resources.registry import resources
 from kumulus.stackfile.addons import Addon
 from kumulus.stackfile.load import LoadedStack, load
 from kumulus.stackfile.secrets import Secrets
-from tests.support.program import KUBECONFIG, OBJECT, STACK_ID, Program, run
+from tests.support.program import KUBECONFIG, OBJECT, STACK_ID, Program, refused, run
 
 ROOT = Path(__file__).resolve().parents[3]
 CLUSTER, POOL, LIFETIME = "kumulus:index:Cluster", "kumulus:index:NodePool", "kumulus:index:Lifetime"
@@ -53,6 +53,12 @@ def spec(**cluster: Any) -> LoadedStack:
 
 def emulated(loaded: LoadedStack, **options: Any) -> Callable[[], EmulatedCluster]:
     return lambda: EmulatedCluster("dev", loaded=loaded, base=ROOT, **options)
+
+
+def built(loaded: LoadedStack) -> tuple[EmulatedCluster, Program]:
+    made: list[EmulatedCluster] = []
+    program = run(lambda: made.append(emulated(loaded)()))
+    return made[0], program
 
 
 # --- the stack's identity --------------------------------------------------------------------------------------------
@@ -112,11 +118,10 @@ def test_a_spec_becomes_one_cluster_and_one_pool_for_each_group_and_zone() -> No
 
 
 def test_what_a_spec_leaves_to_the_plugin_is_not_sent() -> None:
-    made: list[EmulatedCluster] = []
-    inputs = run(lambda: made.append(emulated(spec())())).only(CLUSTER).inputs
+    made, program = built(spec())
     left = {"name": "dev", "runtime": "kwok", "options": {}, "contents": {}, "stackId": STACK_ID}
-    assert {**inputs, "contents": {}} == left
-    assert made[0].prometheus is None
+    assert {**program.only(CLUSTER).inputs, "contents": {}} == left
+    assert made.prometheus is None
 
 
 def test_a_preview_says_that_it_is_one() -> None:
@@ -140,14 +145,13 @@ def test_a_resource_remembers_where_it_was_declared_and_not_the_whole_stack_of_c
 
 
 def test_observability_is_an_option_of_the_cluster_and_tells_where_prometheus_answers() -> None:
-    made: list[EmulatedCluster] = []
-    measured = spec(observability={"retention": "3h"})
-    options = run(lambda: made.append(emulated(measured)())).only(CLUSTER).inputs["options"]
+    made, program = built(spec(observability={"retention": "3h"}))
+    options = program.only(CLUSTER).inputs["options"]
     assert options["observability"]["retention"] == "3h"
     assert options["observability"]["memory"] == "1Gi"
     # The nodes' own metrics are what metrics-server and Prometheus read.
     assert options["podUsage"] == "gpus"
-    assert made[0].prometheus is not None
+    assert made.prometheus is not None
 
 
 def test_in_a_first_preview_the_kubeconfig_is_known_and_the_identity_is_not() -> None:
@@ -158,11 +162,10 @@ def test_in_a_first_preview_the_kubeconfig_is_known_and_the_identity_is_not() ->
 
 
 def test_the_fleets_totals_are_told() -> None:
-    made: list[EmulatedCluster] = []
-    program = run(lambda: made.append(emulated(spec())()))
-    assert (made[0].cluster_name, made[0].node_count) == ("dev", 10)
-    assert made[0].capacity == {"gpus": 64, "nvidia.com/gpu": "64", "cpu": "784", "memory": "10944Gi", "pods": "1100"}
-    assert made[0].node_groups == {
+    made, program = built(spec())
+    assert (made.cluster_name, made.node_count) == ("dev", 10)
+    assert made.capacity == {"gpus": 64, "nvidia.com/gpu": "64", "cpu": "784", "memory": "10944Gi", "pods": "1100"}
+    assert made.node_groups == {
         "a100": {"nodes": 8, "gpus": 64, "zones": "use1 5, use2 3"},
         "cpu": {"nodes": 2, "gpus": 0, "zones": "use1 2"},
     }
@@ -227,16 +230,8 @@ def test_what_is_put_into_an_existing_cluster_has_to_be_removed_from_it() -> Non
 def test_nothing_is_declared_for_a_cluster_that_does_not_say_whether_kwok_is_there(preview: bool) -> None:
     """Otherwise KWOK is installed beside somebody else's, and this stack's stages are removed."""
     existing = {"kubeconfig": "/nowhere", "context": "unreachable"}
-    said: list[str] = []
-
-    def program() -> None:
-        try:
-            emulated(spec(runtime="existing", existing=existing))()
-        except pulumi.RunError as error:
-            said.append(str(error))
-
-    assert run(program, preview=preview).of_type(CLUSTER) == {}
-    assert said == ["it is not reachable"]
+    said = refused(emulated(spec(runtime="existing", existing=existing)), preview=preview)
+    assert said == "it is not reachable"
 
 
 def test_a_stack_without_add_ons_does_not_pay_for_the_kubernetes_sdk() -> None:
@@ -313,17 +308,7 @@ def test_an_addon_is_a_helm_release() -> None:
 def test_a_chart_that_cannot_be_had_is_told_before_anything_is_declared() -> None:
     lost = {**ADDON, "name": "lost", "repoURL": "https://charts.invalid"}
     loaded = spec(clusterAddons=[ADDON, lost])
-    declared: list[str] = []
-
-    def program() -> None:
-        try:
-            emulated(loaded)()
-        except pulumi.RunError as error:
-            declared.append(str(error))
-
-    assert run(program).of_type(CLUSTER) == {}
-    (said,) = declared
-    assert said.splitlines() == [
+    assert refused(emulated(loaded)).splitlines() == [
         "1 of 2 add-ons cannot be installed; nothing of the cluster was changed",
         "  clusterAddons[1]: the chart kube-prometheus-stack cannot be fetched",
         "  To go on without add-ons: pulumi config set -s dev kumulus:skipAddons true",
@@ -360,12 +345,11 @@ def test_addons_wait_for_the_system_pool_and_for_each_other() -> None:
 
 def test_the_system_pool_is_there_for_addons_only_and_is_not_counted() -> None:
     assert "system" not in run(emulated(spec())).of_type(POOL)
-    made: list[EmulatedCluster] = []
-    program = run(lambda: made.append(emulated(spec(clusterAddons=[ADDON]))()))
+    made, program = built(spec(clusterAddons=[ADDON]))
     system = program.of_type(POOL)["system"]
     assert system.inputs["taints"] == []
     assert system.deleted_with == f"{CLUSTER}::dev-control-plane"
-    assert made[0].node_count == 10
+    assert made.node_count == 10
     assert any("emulated" in message and "'system' pool" in message for message in program.said)
 
 
@@ -427,30 +411,6 @@ def test_a_program_of_ones_own_declares_a_cluster_and_node_groups() -> None:
     assert inputs["annotations"] == {"example.com/note": "y"}
     assert inputs["labels"].items() >= {"team": "x", "kumulus.io/cluster": "mine", "kumulus.io/pool": "gpu-a"}.items()
     assert pools["gpu-a"].deleted_with == f"{CLUSTER}::mine-control-plane"
-
-
-def test_an_instance_type_that_is_none_is_refused_with_the_argument_that_a_program_has_for_a_shape() -> None:
-    def program() -> None:
-        KwokNodeGroup("a", cluster=KwokCluster("dev"), zones={"z": 1}, instance_type="quantum-9000")
-
-    with pytest.raises(pulumi.RunError, match=r"leave it out and write the shape as capacity$"):
-        run(program)
-
-
-def test_a_group_of_ones_own_takes_its_shape_from_the_catalog_and_knows_its_racks() -> None:
-    def program() -> None:
-        KwokNodeGroup(
-            "h100",
-            cluster=KwokCluster("mine"),
-            zones={"a": 2},
-            instance_type="p5.48xlarge",
-            topology={"nodesPerRack": 1},
-        )
-
-    inputs = run(program).of_type(POOL)["h100-a"].inputs
-    assert inputs["capacity"]["nvidia.com/gpu"] == "8"
-    assert inputs["gpu"]["product"] == "NVIDIA-H100-80GB-HBM3"
-    assert inputs["topology"] == {"rack": {"label": "topology.kumulus.io/rack", "nodes": 1}}
 
 
 def test_volcanos_groups_have_one_resource_for_their_hypernodes() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from kumulus import EmulatedCluster
 from kumulus.stackfile.load import load
-from tests.support.program import run
+from tests.support.program import Program, run
 from tests.support.project import ROOT
 
 RECORDED = Path(__file__).with_name("declared.txt")
@@ -55,28 +55,29 @@ EVERYTHING: dict[str, Any] = {
         {"name": "end", "create": "true", "when": "last"},
     ],
 }
-KUBECONFIG = "clusters: []\nusers: []\n"
 
 
-@pytest.mark.parametrize("runtime", ["kwok", "kind", "existing"])
-def test_every_resource_is_called_as_it_was(runtime: str, tmp_path: Path) -> None:
+@pytest.fixture(params=["kwok", "kind", "existing"])
+def runtime(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def program(runtime: str, tmp_path: Path) -> Program:
     file = tmp_path / "kubeconfig"
-    file.write_text(KUBECONFIG)
+    file.write_text("clusters: []\nusers: []\n")
     existing = {"existing": {"kubeconfig": str(file)}} if runtime == "existing" else {}
     loaded = load({"cluster": {**EVERYTHING, **existing, "runtime": runtime}}, "dev", ROOT)
-    program = run(lambda: EmulatedCluster("dev", loaded=loaded, base=ROOT))
+    return run(lambda: EmulatedCluster("dev", loaded=loaded, base=ROOT))
+
+
+def test_every_resource_is_called_as_it_was(runtime: str, program: Program) -> None:
     section = RECORDED.read_text().partition(f"[{runtime}]\n")[2].partition("[")[0]
     declared = sorted(f"{each.parent} > {each.type}::{each.name}" for each in program.resources)
     assert declared == section.splitlines()
 
 
-@pytest.mark.parametrize("runtime", ["kwok", "kind", "existing"])
-def test_a_destroy_asks_before_it_deletes_or_forgets_anything(runtime: str, tmp_path: Path) -> None:
-    file = tmp_path / "kubeconfig"
-    file.write_text(KUBECONFIG)
-    existing = {"existing": {"kubeconfig": str(file)}} if runtime == "existing" else {}
-    loaded = load({"cluster": {**EVERYTHING, **existing, "runtime": runtime}}, "dev", ROOT)
-    program = run(lambda: EmulatedCluster("dev", loaded=loaded, base=ROOT))
+def test_a_destroy_asks_before_it_deletes_or_forgets_anything(runtime: str, program: Program) -> None:
     pools = {f"{each.type}::{each.name}" for each in program.resources if each.type == "kumulus:index:NodePool"}
     forgotten = pools | {f"{each.type}::{each.name}" for each in program.resources if each.deleted_with}
     assert len(forgotten) > (15 if runtime != "existing" else 0)

@@ -1,6 +1,5 @@
 """A chart's CRDs as a resource: what is recorded of an update that was done in part, and what a preview knows."""
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +11,10 @@ from kumulus.model.identity import STACK_ID
 from kumulus.model.plain import UNKNOWN
 from kumulus.nodes.errors import PartialFailure
 from kumulus.provider.connections import Connections
-from kumulus.provider.resources.base import Operation, Properties
+from kumulus.provider.resources.base import Properties
 from kumulus.provider.resources.chart_crds import ChartCrds
 from kumulus.provider.resources.diffing import PropertyDifference
-from tests.support.object_store import storing
-from tests.support.said import Said
-from tests.unit.provider.test_fault import KUBECONFIG
+from tests.unit.provider.stored import messages, operation, stored
 
 PLACE = {"kubeconfig": "/k", "clusterIdentity": "uid", "clusterName": "dev"}
 BASE: Properties = {**PLACE, "name": "queue", "chart": "/srv/queue"}
@@ -30,10 +27,6 @@ class Connected(Connections):
 
     async def client(self, *_: object) -> Any:
         return None
-
-
-def operation(said: Said, *, preview: bool = False) -> Operation:
-    return Operation("urn:pulumi:dev::p::t::n", said, asyncio.Event(), preview=preview)
 
 
 async def test_a_crd_that_could_not_be_finished_is_recorded_and_so_removed_later(
@@ -57,10 +50,10 @@ async def test_a_crd_that_could_not_be_finished_is_recorded_and_so_removed_later
     resource, inputs = ChartCrds(Connected()), {**BASE, "version": "1", "crds": DIGESTS}
     resource._charts[("/srv/queue", "", "1")] = Chart(Path("/"), "1", dict.fromkeys(DIGESTS, ""))
     with pytest.raises(PartialFailure, match=r"the CRD twos\.e\.com: it was not established within 15 s") as caught:
-        await resource.create(operation(Said()), inputs)
+        await resource.create(operation(), inputs)
     outputs = dict(caught.value.outputs)
     assert resource.diff(outputs, inputs) == [PropertyDifference(f'crds["{TWO}"]', "update")]
-    await resource.delete(operation(Said()), "id", outputs)
+    await resource.delete(operation(), "id", outputs)
     assert taken == [ONE, TWO]
 
 
@@ -75,22 +68,16 @@ async def test_the_crds_of_an_addon_that_stays_installed_stay(
         return ""
 
     monkeypatch.setattr(crds, "take_away", take_away)
-    said, secrets = Said(), "/api/v1/secrets"
-    async with storing() as store:
-        store.served.add(secrets)
-        store.refuse = lambda _verb, path, _: 403 if path == secrets and not seen else None
-        namespace = store.put("/api/v1/namespaces", {"metadata": {"name": "kube-system"}})
+    op, secrets = operation(), "/api/v1/secrets"
+    async with stored(tmp_path, stackId=identity, clusterOutlivesStack=False) as cluster:
+        cluster.store.served.add(secrets)
+        cluster.store.refuse = lambda _verb, path, _: 403 if path == secrets and not seen else None
         labels = {"owner": "helm", "name": "queue", STACK_ID: "a" * 32}
-        store.put(secrets, {"metadata": {"name": "sh.helm.release.v1.queue.v1", "labels": labels}})
-        (tmp_path / "k").write_text(KUBECONFIG.format(address=store.address))
-        where = {"kubeconfig": str(tmp_path / "k"), "clusterIdentity": namespace["metadata"]["uid"]}
-        outputs = {**BASE, **where, "crds": DIGESTS, "stackId": identity, "clusterOutlivesStack": False}
-        connections = Connections()
-        await ChartCrds(connections).delete(operation(said), "id", outputs)
-        await connections.close()
+        cluster.store.put(secrets, {"metadata": {"name": "sh.helm.release.v1.queue.v1", "labels": labels}})
+        await ChartCrds(cluster.connections).delete(op, "id", {**BASE, **cluster.place, "crds": DIGESTS})
     kept = seen and identity == "a" * 32
     assert taken == ([] if kept else [ONE, TWO])
-    assert any("are kept: it is installed" in each for each in said.messages) == kept
+    assert any("are kept: it is installed" in each for each in messages(op)) == kept
 
 
 @pytest.fixture
@@ -121,7 +108,7 @@ async def test_a_value_that_a_preview_does_not_know_keeps_it_from_the_schema_onl
 
 @pytest.mark.parametrize("what", ["chart", "repository", "version", "access"])
 async def test_a_chart_that_a_preview_does_not_know_drops_no_crds(fetched: list[Any], what: str) -> None:
-    resource, said = ChartCrds(Connected()), Said()
+    resource, op = ChartCrds(Connected()), operation(preview=True)
     known = (await resource.examine({}, BASE, "/")).inputs
     fetched.clear()
     unknown = (await resource.examine({}, {**BASE, what: UNKNOWN}, "/")).inputs
@@ -129,5 +116,5 @@ async def test_a_chart_that_a_preview_does_not_know_drops_no_crds(fetched: list[
     assert (unknown["crds"], unknown["version"]) == (UNKNOWN, UNKNOWN)
     assert not [each for each in resource.diff(known, unknown) if each.path.startswith("crds")]
     for old in (known, None):
-        assert (await resource.previewed(operation(said, preview=True), unknown, old))["crds"] is UNKNOWN
-    assert said.messages == []
+        assert (await resource.previewed(op, unknown, old))["crds"] is UNKNOWN
+    assert messages(op) == []

@@ -9,11 +9,10 @@ import pytest
 
 from kumulus.nodes.errors import ProviderError
 from kumulus.provider.connections import Connections
-from kumulus.provider.resources.base import Operation
 from kumulus.provider.resources.cluster import ClusterResource
 from kumulus.runtimes import registry
 from kumulus.runtimes.place import owner
-from tests.support.said import Said
+from tests.unit.provider.stored import operation
 
 URN = "urn:pulumi:dev::kumulus::kumulus:index:KwokCluster$kumulus:index:Cluster::dev-control-plane"
 MINE, MAKERS = (owner("dev", URN, "/work/a", identity * 32) for identity in "am")
@@ -47,4 +46,4 @@ def updated(home: Path, runtime: str, recorded: str, *, noted: str | None, previ
     inputs = {"name": "dev", "runtime": runtime, "options": {}, "home": str(home), "stackId": "a" * 32}
     outputs = {**inputs, "identity": "uid", "directory": str(directory), "owner": recorded, "status": "stopped"}
     resource = ClusterResource({each.name: each.make() for each in registry.every()}, Connections())
-    return asyncio.run(resource.update(Operation(URN, Said(), asyncio.Event(), preview), "dev", outputs, inputs))
+    return asyncio.run(resource.update(operation(preview=preview), "dev", outputs, inputs))

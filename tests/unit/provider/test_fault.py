@@ -1,6 +1,5 @@
 """The resource Fault, on an API server that keeps objects in memory: what Pulumi records when only part was done."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,42 +10,35 @@ import pytest
 from kumulus.model.applied import posted_node, record_of
 from kumulus.nodes.errors import PartialFailure, ProviderError
 from kumulus.nodes.faults import records
-from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Operation, Properties
 from kumulus.provider.resources.fault import FaultResource
-from tests.support.object_store import MAPS, NODES, Store, storing
-from tests.support.said import Said
+from tests.support.object_store import MAPS, NODES, Store
 from tests.unit.model.test_fault_changes import GPU, NOW, pool
+from tests.unit.provider import stored
+from tests.unit.provider.stored import StoredCluster
 
 POOL = pool()
-KUBECONFIG = """\
-apiVersion: v1
-kind: Config
-current-context: c
-contexts: [{{name: c, context: {{cluster: c, user: u}}}}]
-clusters: [{{name: c, cluster: {{server: "{address}"}}}}]
-users: [{{name: u, user: {{}}}}]
-"""
+LOSS: dict[str, Any] = {"stackId": "a" * 32, "node": {"capacity": {GPU: "-1"}}}
+
+
+def operation() -> Operation:
+    return stored.operation(FaultResource.token)
 
 
 @dataclass
 class Place:
     """A cluster with a pool of twelve nodes, and the resource."""
 
-    store: Store
+    cluster: StoredCluster
     resource: FaultResource
-    kubeconfig: Path
-    identity: str
+
+    @property
+    def store(self) -> Store:
+        return self.cluster.store
 
     async def inputs(self, **own: Any) -> Properties:
-        place = {
-            "kubeconfig": str(self.kubeconfig),
-            "clusterIdentity": self.identity,
-            "clusterName": "dev",
-            "clusterOutlivesStack": False,
-        }
         described = {"name": "xid", "kind": "", "nodes": {POOL.name: "0-3"}, "node": {"capacity": {GPU: "-1"}}}
-        checked = self.resource.check({}, {**place, **described, **own}, "/")
+        checked = self.resource.check({}, {**self.cluster.place, **described, **own}, "/")
         assert checked.failures == []
         await self.resource.declare(str(checked.inputs["name"]), {}, checked.inputs)
         return checked.inputs
@@ -57,22 +49,24 @@ class Place:
         return str(found.outputs.get("drift", ""))
 
 
-def operation() -> Operation:
-    return Operation("urn:pulumi:dev::p::kumulus:index:Fault::xid", Said(), asyncio.Event())
-
-
 @pytest.fixture
 async def place(tmp_path: Path) -> AsyncIterator[Place]:
-    async with storing() as store, store.client() as client:
+    async with stored.stored(tmp_path, clusterOutlivesStack=False) as cluster, cluster.store.client() as client:
         await records.write_pool(client, POOL)
         for n in range(POOL.replicas):
-            store.put(NODES, posted_node(POOL, n, NOW, record_of(POOL, n)))
-        namespace = store.put("/api/v1/namespaces", {"metadata": {"name": "kube-system"}})
-        kubeconfig = tmp_path / "kubeconfig.yaml"
-        kubeconfig.write_text(KUBECONFIG.format(address=store.address))
-        connections = Connections()
-        yield Place(store, FaultResource(connections), kubeconfig, namespace["metadata"]["uid"])
-        await connections.close()
+            cluster.store.put(NODES, posted_node(POOL, n, NOW, record_of(POOL, n)))
+        yield Place(cluster, FaultResource(cluster.connections))
+
+
+def update(place: Place) -> FaultResource:
+    """The resource in a plugin of its own, as each update has."""
+    place.resource = FaultResource(place.cluster.connections)
+    return place.resource
+
+
+def gpus(place: Place) -> str:
+    found = sorted(place.store.under(NODES), key=lambda each: int(each["metadata"]["name"].rpartition("-")[2]))
+    return "".join(each["status"]["allocatable"][GPU] for each in found)
 
 
 async def test_a_beginning_that_was_cut_off_is_drift_until_it_is_finished(place: Place) -> None:
@@ -85,8 +79,7 @@ async def test_a_beginning_that_was_cut_off_is_drift_until_it_is_finished(place:
     place.store.refuse = lambda *_: None
     await place.resource.update(operation(), "dev/xid", caught.value.outputs, inputs)
     assert await place.looked(inputs) == ""
-    gpus = [node["status"]["allocatable"][GPU] for node in place.store.under(NODES)]
-    assert sorted(gpus) == ["7"] * 4 + ["8"] * 8
+    assert gpus(place) == "777788888888"
 
 
 async def test_a_fault_of_pods_that_cannot_begin_is_on_record_nowhere_and_the_remedies_are_named(place: Place) -> None:
@@ -115,20 +108,6 @@ async def test_a_cluster_that_does_not_answer_at_first_leaves_nothing_to_record(
         await place.resource.create(operation(), await place.inputs())
 
 
-LOSS: dict[str, Any] = {"stackId": "a" * 32, "node": {"capacity": {GPU: "-1"}}}
-
-
-def update(place: Place) -> FaultResource:
-    """The resource in a plugin of its own, as each update has."""
-    place.resource = FaultResource(place.resource._connections)
-    return place.resource
-
-
-def gpus(place: Place) -> str:
-    found = sorted(place.store.under(NODES), key=lambda each: int(each["metadata"]["name"].rpartition("-")[2]))
-    return "".join(each["status"]["allocatable"][GPU] for each in found)
-
-
 async def test_a_fault_may_take_the_place_of_one_that_the_stack_declares_no_more(place: Place) -> None:
     old = await place.inputs(**LOSS)
     await update(place).create(operation(), await place.inputs(**LOSS))
@@ -141,17 +120,14 @@ async def test_a_fault_may_take_the_place_of_one_that_the_stack_declares_no_more
 
 
 async def test_two_faults_may_change_places(place: Place) -> None:
-    pool = POOL.name
-    first = {
-        name: await place.inputs(**LOSS, name=name, nodes={pool: nodes}) for name, nodes in (("a", "0-1"), ("b", "2-5"))
-    }
+    async def declared(**nodes: str) -> dict[str, Properties]:
+        return {name: await place.inputs(**LOSS, name=name, nodes={POOL.name: on}) for name, on in nodes.items()}
+
+    first = await declared(a="0-1", b="2-5")
     for inputs in first.values():
         await place.resource.create(operation(), inputs)
     update(place)
-    then = {
-        name: await place.inputs(**LOSS, name=name, nodes={pool: nodes}) for name, nodes in (("a", "2-5"), ("b", "0"))
-    }
-    for name, inputs in then.items():
+    for name, inputs in (await declared(a="2-5", b="0")).items():
         await place.resource.update(operation(), f"dev/{name}", first[name], inputs)
     assert gpus(place) == "787777888888"
 

@@ -10,54 +10,51 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from kumulus.extras.federation.resource import FederationHub, FederationWorker
-from kumulus.extras.scaling.resource import AutoscalerResource
-from kumulus.extras.schedulers.resource import HyperNodes
-from kumulus.extras.watch.resource import ReleaseReady
 from kumulus.kube import Unreachable
 from kumulus.nodes.errors import ProviderError
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Operation, ReadResult
-from kumulus.provider.resources.chart_crds import ChartCrds
-from kumulus.provider.resources.definitions import Definitions
 from kumulus.provider.resources.diffing import PropertyDifference
-from kumulus.provider.resources.fault import FaultResource
 from kumulus.provider.resources.in_cluster import InClusterResource
-from kumulus.provider.resources.kubernetes_object import KubernetesObjectResource
-from kumulus.provider.resources.namespace import NamespaceResource
 from kumulus.provider.resources.node_pool import NodePool
 from kumulus.provider.resources.registry import CLASSES
-from kumulus.provider.resources.release import ReleaseMark, ReleasePreparation
 from tests.support.apiserver import listening
-from tests.support.object_store import storing
-from tests.support.said import Said
+from tests.unit.provider.replacing import EXAMPLES, POOL
+from tests.unit.provider.stored import messages, operation, stored, written
 
 PLACE = {"kubeconfig": "/k", "clusterIdentity": "uid", "clusterName": "dev"}
-CLASS = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}}
+TITLES = {
+    "NodePool": f"pool {POOL.name}",
+    "HyperNodes": "HyperNodes",
+    "NamespaceResource": "namespace team",
+    "KubernetesObjectResource": "RoleBinding team in team",
+    "FaultResource": "fault xid",
+    "AutoscalerResource": "autoscaler karpenter",
+    "Definitions": "kinds of things.io",
+    "ReleasePreparation": "release n/r",
+    "ReleaseMark": "release n/r",
+    "ReleaseReady": "release n/r",
+    "FederationWorker": "worker dev",
+    "FederationHub": "hub dev",
+    "ChartCrds": "CRDs of r",
+}
+# What these are is in the release itself, or was noted once.
+NOT_LOOKED_AT = ("Definitions", "ReleasePreparation", "ReleaseMark", "ReleaseReady")
+OWN = {"AutoscalerResource": {"autoscaler": {"name": "karpenter"}}, "ChartCrds": {"crds": {"x": "digest"}}}
 OF_A_CLUSTER: list[tuple[type[InClusterResource[Any]], dict[str, Any], str]] = [
-    (NodePool, {"name": "a-z", "replicas": 1}, "pool a-z"),
-    (HyperNodes, {"pools": {}}, "HyperNodes"),
-    (NamespaceResource, {"name": "n", "stack": "organization/p/dev"}, "namespace n"),
-    (KubernetesObjectResource, {"manifest": CLASS}, "DeviceClass gpu"),
-    (FaultResource, {"name": "f", "nodes": {"a-z": "0"}, "node": {"kubelet": "silent"}}, "fault f"),
-    (AutoscalerResource, {"autoscaler": {"name": "karpenter"}}, "autoscaler karpenter"),
-    (Definitions, {"group": "g.io"}, "kinds of g.io"),
-    (ReleasePreparation, {"namespace": "n", "name": "r"}, "release n/r"),
-    (ReleaseMark, {"namespace": "n", "name": "r"}, "release n/r"),
-    (ReleaseReady, {"namespace": "n", "name": "r", "timeout": 1.0}, "release n/r"),
-    (
-        FederationWorker,
-        {"hub": "h", "queue": "q", "namespaces": ["default"], "quota": {"cpu": "1"}},
-        f"worker {PLACE['clusterName']}",
-    ),
-    (
-        FederationHub,
-        {"workers": {}, "queue": "q", "namespaces": ["default"], "quota": {"cpu": "1"}},
-        f"hub {PLACE['clusterName']}",
-    ),
-    (ChartCrds, {"name": "c", "chart": "./c", "crds": {"x": "digest"}}, "CRDs of c"),
+    (each, {**EXAMPLES[each].inputs, **OWN.get(each.__name__, {})}, TITLES[each.__name__])
+    for each in CLASSES
+    if issubclass(each, InClusterResource)
 ]
-every_one = pytest.mark.parametrize(("resource", "own", "title"), OF_A_CLUSTER)
+
+
+def address(port: int) -> str:
+    return f"http://127.0.0.1:{port}"
+
+
+every_one = pytest.mark.parametrize(
+    ("resource", "own", "title"), OF_A_CLUSTER, ids=lambda each: getattr(each, "__name__", "")
+)
 
 
 @every_one
@@ -95,41 +92,18 @@ def test_drift_is_a_difference_and_another_identity_another_resource(
     assert [each.replaces for each in found.diff(inputs, {**inputs, "clusterIdentity": "other"})] == [True]
 
 
-KUBECONFIG = """\
-apiVersion: v1
-kind: Config
-current-context: c
-contexts: [{{name: c, context: {{cluster: c, user: u}}}}]
-clusters: [{{name: c, cluster: {{server: "http://127.0.0.1:{port}"}}}}]
-users: [{{name: u, user: {{}}}}]
-"""
-
-
-def operation(report: Said) -> Operation:
-    return Operation("urn:pulumi:dev::p::t::n", report, asyncio.Event())
-
-
-# What these are is in the release itself, or was noted once.
-NOT_LOOKED_AT = (Definitions, ReleasePreparation, ReleaseMark, ReleaseReady)
-
-
-def test_every_resource_of_a_cluster_is_among_those_tried_here() -> None:
-    assert {each for each, _, _ in OF_A_CLUSTER} == {each for each in CLASSES if issubclass(each, InClusterResource)}
-
-
 @every_one
 async def test_what_was_in_a_cluster_that_is_gone_is_gone(
     resource: type[InClusterResource[Any]], own: dict[str, Any], title: str, tmp_path: Path
 ) -> None:
     kept = {**PLACE, **own, "kubeconfig": str(tmp_path / "kubeconfig.yaml")}
-    report = Said()
-    op, served = operation(report), resource(Connections())
+    op, served = operation(), resource(Connections())
     assert served.title(kept) == title
-    if resource not in NOT_LOOKED_AT:
+    if resource.__name__ not in NOT_LOOKED_AT:
         assert await served.read(op, "id", kept, kept) is None
     await served.delete(op, "id", kept)
-    assert not report.messages
-    if resource is not ChartCrds:  # Without a look at the chart it makes nothing.
+    assert not messages(op)
+    if resource.__name__ != "ChartCrds":  # Without a look at the chart it makes nothing.
         with pytest.raises(ProviderError, match=f"{title}: kubeconfig .* does not exist"):
             await served.create(op, kept)
 
@@ -139,9 +113,7 @@ async def test_what_was_in_a_cluster_that_goes_meanwhile_is_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     """Of an imported resource, Pulumi does not know that it is in its cluster, and deletes both at once."""
-    kubeconfig = tmp_path / "kubeconfig.yaml"
-    kept = {**PLACE, "name": "a-z", "replicas": 1, "kubeconfig": str(kubeconfig)}
-    kubeconfig.write_text(KUBECONFIG.format(port=1))
+    kept = {**PLACE, "name": "a-z", "replicas": 1, "kubeconfig": written(tmp_path, address(1))}
     served = NodePool(Connections())
 
     async def remove(_: Operation, outputs: dict[str, Any]) -> None:
@@ -149,17 +121,16 @@ async def test_what_was_in_a_cluster_that_goes_meanwhile_is_gone(
         raise error
 
     monkeypatch.setattr(served, "remove", remove)
-    await served.delete(operation(Said()), "id", kept)
-    assert not kubeconfig.exists()
+    await served.delete(operation(), "id", kept)
+    assert not (tmp_path / "kubeconfig.yaml").exists()
 
 
 @pytest.mark.parametrize("outlives", [False, True])
 async def test_a_removal_does_not_wait_for_a_cluster_that_goes_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, outlives: bool
 ) -> None:
-    kubeconfig = tmp_path / "kubeconfig.yaml"
-    kept = {**PLACE, "name": "a-z", "replicas": 1, "kubeconfig": str(kubeconfig), "clusterOutlivesStack": outlives}
-    kubeconfig.write_text(KUBECONFIG.format(port=1))
+    kubeconfig = written(tmp_path, address(1))
+    kept = {**PLACE, "name": "a-z", "replicas": 1, "kubeconfig": kubeconfig, "clusterOutlivesStack": outlives}
     served, ended = NodePool(Connections()), asyncio.Event()
 
     async def remove(_: Operation, outputs: dict[str, Any]) -> None:
@@ -171,28 +142,26 @@ async def test_a_removal_does_not_wait_for_a_cluster_that_goes_meanwhile(
 
     monkeypatch.setattr(served, "remove", remove)
     began = asyncio.get_running_loop().time()
-    await served.delete(operation(Said()), "id", kept)
+    await served.delete(operation(), "id", kept)
     # That the file of a cluster that outlives the stack is not here does not mean that the cluster is gone.
     assert (asyncio.get_running_loop().time() - began >= 3) == outlives
     await asyncio.wait_for(ended.wait(), 1)
 
 
 async def test_what_is_recorded_stands_while_a_cluster_is_silent(tmp_path: Path) -> None:
-    kubeconfig = tmp_path / "kubeconfig.yaml"
     with socket() as nobody:
         # Bound and not listening: whoever connects is refused.
         nobody.bind(("127.0.0.1", 0))
-        kubeconfig.write_text(KUBECONFIG.format(port=nobody.getsockname()[1]))
+        kubeconfig = written(tmp_path, address(nobody.getsockname()[1]))
         # One for all, so that not each waits for the same cluster again.
         connections = Connections()
         for resource, own, title in OF_A_CLUSTER:
-            inputs = {**PLACE, **own, "kubeconfig": str(kubeconfig)}
-            recorded = {**inputs, "drift": "as it was"}
-            report = Said()
-            found = await resource(connections).read(operation(report), "id", recorded, inputs)
+            inputs = {**PLACE, **own, "kubeconfig": kubeconfig}
+            recorded, op = {**inputs, "drift": "as it was"}, operation()
+            found = await resource(connections).read(op, "id", recorded, inputs)
             assert found == ReadResult("id", recorded, inputs), resource
-            if resource not in NOT_LOOKED_AT:
-                [warning] = report.messages
+            if resource.__name__ not in NOT_LOOKED_AT:
+                [warning] = messages(op)
                 assert warning.startswith((f"{title} was not looked at: ", f"{title.split()[0]} were not looked at: "))
                 assert "is not reachable" in warning
         await connections.close()
@@ -200,15 +169,13 @@ async def test_what_is_recorded_stands_while_a_cluster_is_silent(tmp_path: Path)
 
 @pytest.mark.parametrize("there", [False, True], ids=["gone", "silent"])
 async def test_previews_go_on_without_a_cluster(there: bool, tmp_path: Path) -> None:
-    kubeconfig = tmp_path / "kubeconfig.yaml"
-    if there:
-        kubeconfig.write_text(KUBECONFIG.format(port=1))
+    kubeconfig = written(tmp_path, address(1)) if there else str(tmp_path / "none")
     connections = Connections()
     for resource, own, _ in OF_A_CLUSTER:
-        if resource is AutoscalerResource:
+        if resource.__name__ == "AutoscalerResource":
             continue  # Its objects are those of the program, which is not there.
-        inputs = {**PLACE, **own, "kubeconfig": str(kubeconfig), "clusterOutlivesStack": there}
-        served, op = resource(connections), replace(operation(Said()), preview=True)
+        inputs = {**PLACE, **own, "kubeconfig": kubeconfig, "clusterOutlivesStack": there}
+        served, op = resource(connections), operation(preview=True)
         _, made = await served.create(op, inputs)
         changed = await served.update(op, "id", inputs, inputs)
         assert made.items() >= inputs.items() <= changed.items(), resource
@@ -226,52 +193,45 @@ async def test_a_cluster_that_says_it_outlives_its_stack_is_not_taken_for_gone(
     assert served.check({}, {**PLACE, **own, **says}, "").inputs.items() >= says.items()
     # That it was not recorded is no reason for an update.
     assert not served.diff(recorded, {**recorded, **says})
-    if resource in (ReleaseMark, ReleaseReady):
+    if resource.__name__ in ("ReleaseMark", "ReleaseReady"):
         return  # Nothing of theirs is removed.
-    op = operation(Said())
+    op = operation()
     for outputs, inputs in (({**recorded, **says}, {}), (recorded, says)):
         with pytest.raises(ProviderError, match="`pulumi refresh` writes this machine's copy of it"):
             await served.delete(replace(op, old_inputs=inputs), "id", outputs)
 
 
 async def test_clusters_that_answer_do_not_wait_for_one_that_does_not(tmp_path: Path) -> None:
-    silent = socket()
-    silent.bind(("127.0.0.1", 0))
-    silent.listen()
-    connections = Connections()
-    async with storing() as store:
-        uid = store.put("/api/v1/namespaces", {"metadata": {"name": "kube-system"}})["metadata"]["uid"]
-        for name, port in (("silent", silent.getsockname()[1]), ("answers", int(store.address.rpartition(":")[2]))):
-            (tmp_path / name).write_text(KUBECONFIG.format(port=port))
-        asked = asyncio.ensure_future(connections.client(str(tmp_path / "silent"), "uid", 60.0))
-        await asyncio.sleep(0)
-        async with asyncio.timeout(20):
-            await connections.client(str(tmp_path / "answers"), uid, 3.0)
-        assert not asked.done()
-        asked.cancel()
-        await asyncio.wait([asked])
-    await connections.close()
-    silent.close()
+    (tmp_path / "silent").mkdir()
+    with socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        async with stored(tmp_path) as cluster:
+            other = written(tmp_path / "silent", address(silent.getsockname()[1]))
+            asked = asyncio.ensure_future(cluster.connections.client(other, "uid", 60.0))
+            await asyncio.sleep(0)
+            async with asyncio.timeout(20):
+                await cluster.connections.client(cluster.place["kubeconfig"], cluster.place["clusterIdentity"], 3.0)
+            assert not asked.done()
+            asked.cancel()
+            await asyncio.wait([asked])
 
 
 async def test_a_cluster_that_a_glance_found_silent_is_asked_again_by_who_has_patience(tmp_path: Path) -> None:
-    connections, file = Connections(), tmp_path / "kubeconfig"
-    async with storing() as store:
-        uid = store.put("/api/v1/namespaces", {"metadata": {"name": "kube-system"}})["metadata"]["uid"]
+    async with stored(tmp_path) as cluster:
+        uid = cluster.place["clusterIdentity"]
         with socket() as nobody:
             nobody.bind(("127.0.0.1", 0))
-            file.write_text(KUBECONFIG.format(port=nobody.getsockname()[1]))
+            file = written(tmp_path, address(nobody.getsockname()[1]))
             with pytest.raises(Unreachable):
-                await connections.client(str(file), uid, 0.1)
-        file.write_text(KUBECONFIG.format(port=store.address.rpartition(":")[2]))
-        assert (await connections.client(str(file), uid, 3.0)).connection.server == store.address
-    await connections.close()
+                await cluster.connections.client(file, uid, 0.1)
+        written(tmp_path, cluster.store.address)
+        assert (await cluster.connections.client(file, uid, 3.0)).connection.server == cluster.store.address
 
 
 async def test_a_kubeconfig_that_is_rewritten_cuts_nobody_off(tmp_path: Path) -> None:
     """As by a login tool, while pools of the same cluster are being updated."""
-    file, asked, goes_on = tmp_path / "kubeconfig", asyncio.Event(), asyncio.Event()
-    paths = []
+    asked, goes_on, paths = asyncio.Event(), asyncio.Event(), []
 
     async def answer(request: web.Request) -> web.StreamResponse:
         paths.append(request.path)
@@ -281,13 +241,13 @@ async def test_a_kubeconfig_that_is_rewritten_cuts_nobody_off(tmp_path: Path) ->
         return web.json_response({"metadata": {"uid": "uid"}})
 
     connections = Connections()
-    async with listening(answer) as address:
-        file.write_text(KUBECONFIG.format(port=address.rpartition(":")[2]))
-        first = await connections.client(str(file), "uid", 3.0)
+    async with listening(answer) as server:
+        file = written(tmp_path, server)
+        first = await connections.client(file, "uid", 3.0)
         under_way = asyncio.ensure_future(first.get("/slow"))
         await asked.wait()
         os.utime(file, (1, 1))
-        second = await connections.client(str(file), "uid", 3.0)
+        second = await connections.client(file, "uid", 3.0)
         assert second is not first
         goes_on.set()
         assert await under_way

@@ -1,6 +1,5 @@
 """An object of the Kubernetes API as a resource: bad input, drift, strangers, what cannot be changed, tokens."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
@@ -17,10 +16,10 @@ from kumulus.provider.resources import kubernetes_object
 from kumulus.provider.resources.base import Operation, Properties
 from kumulus.provider.resources.kubernetes_object import TOKEN, KubernetesObjectResource
 from tests.support.kinds import CRDS
-from tests.support.object_store import Object, Store, storing
-from tests.support.said import Said
-from tests.unit.provider.replacing import BINDINGS, MINE, Way, binding, discovery, react, urn
-from tests.unit.provider.test_fault import KUBECONFIG
+from tests.support.object_store import Object, Store
+from tests.unit.provider import stored
+from tests.unit.provider.replacing import BINDINGS, MINE, Way, binding, discovery, react
+from tests.unit.provider.stored import StoredCluster
 from tests.unit.provider.test_replacements import World, every_way, world  # noqa: F401 - a fixture
 
 IT = f"{BINDINGS}/team"
@@ -32,31 +31,19 @@ SECRET: Object = {
 
 
 def operation(**options: Any) -> Operation:
-    return Operation(urn(KubernetesObjectResource.token), Said(), asyncio.Event(), **options)
+    return stored.operation(KubernetesObjectResource.token, **options)
 
 
 class Rig:
-    """The resource, an API server that keeps what it is sent, and the place of that cluster."""
+    """The resource, in a cluster with an identity."""
 
-    def __init__(self, store: Store, kubeconfig: Path) -> None:
-        discovery(store)
-        store.served |= {BINDINGS, SECRETS, CRDS}
-        store.objects["/api/v1"] = {
-            "metadata": {}, "resources": [{"name": "secrets", "kind": "Secret", "namespaced": True}],
-        }  # fmt: skip
-        self.store = store
-        self._kubeconfig = kubeconfig
-        self.elsewhere(store.address)
-        self.connections = Connections()
+    def __init__(self, cluster: StoredCluster) -> None:
+        self.store, self.place, self.connections = cluster.store, cluster.place, cluster.connections
+        discovery(self.store)
+        self.store.served |= {BINDINGS, SECRETS, CRDS}
+        kinds = [{"name": "secrets", "kind": "Secret", "namespaced": True}]
+        self.store.objects["/api/v1"] = {"metadata": {}, "resources": kinds}
         self.resource = KubernetesObjectResource(self.connections)
-        identity = store.put("/api/v1/namespaces", {"metadata": {"name": "kube-system"}})["metadata"]["uid"]
-        self.place = {
-            "kubeconfig": str(kubeconfig), "clusterIdentity": identity, "clusterName": "dev", "stackId": MINE,
-        }  # fmt: skip
-
-    def elsewhere(self, address: str) -> None:
-        """Have the cluster's kubeconfig name another server."""
-        self._kubeconfig.write_text(KUBECONFIG.format(address=address))
 
     def inputs(self, manifest: Any) -> Properties:
         return {**self.place, "manifest": manifest}
@@ -72,10 +59,8 @@ class Rig:
 
 @pytest.fixture
 async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
-    async with storing() as store:
-        made = Rig(store, tmp_path / "kubeconfig")
-        yield made
-        await made.connections.close()
+    async with stored.stored(tmp_path, stackId=MINE) as cluster:
+        yield Rig(cluster)
 
 
 # --- inputs ----------------------------------------------------------------------------------------------------------
@@ -158,12 +143,9 @@ async def test_what_others_change_is_drift_only_where_it_is_declared(rig: Rig) -
     await rig.resource.update(operation(), "id", seen, rig.inputs(binding(a="b")))
     assert await rig.seen(outputs) == outputs
     assert rig.store.objects[IT]["metadata"]["labels"] == {"a": "b", "theirs": "x", STACK_ID: MINE}
-
-
-async def test_what_is_declared_no_more_goes(rig: Rig) -> None:
-    outputs = await rig.made(binding(a="b"))
+    # And what is declared no more goes.
     await rig.resource.update(operation(), "id", outputs, rig.inputs(binding()))
-    assert rig.store.objects[IT]["metadata"]["labels"] == {STACK_ID: MINE}
+    assert rig.store.objects[IT]["metadata"]["labels"] == {"theirs": "x", STACK_ID: MINE}
 
 
 @pytest.mark.parametrize("metadata", [THEIRS, {}], ids=["another stack's", "made by hand"])
@@ -196,14 +178,6 @@ async def test_another_stacks_that_is_made_at_the_same_moment_is_not_taken_over(
         await rig.made(binding())
     assert rig.store.under(BINDINGS) == made
     assert not rig.store.applied
-
-
-async def test_what_a_killed_run_made_is_the_stacks_own(rig: Rig) -> None:
-    await rig.made(binding())
-    uid = rig.store.objects[IT]["metadata"]["uid"]
-    await rig.made(binding(a="b"))
-    assert rig.store.objects[IT]["metadata"]["uid"] == uid
-    assert rig.store.objects[IT]["metadata"]["labels"]["a"] == "b"
 
 
 # --- what cannot be changed ------------------------------------------------------------------------------------------
@@ -273,13 +247,12 @@ async def test_a_preview_before_there_is_a_cluster_asks_nobody_and_knows_no_toke
     assert rig.store.asked == []
 
 
-async def test_a_preview_of_a_cluster_that_is_stopped_says_what_it_could_not_look_at(rig: Rig) -> None:
-    outputs, said, inputs = await rig.made(binding()), Said(), rig.inputs(binding())
+async def test_a_preview_of_a_cluster_that_is_stopped_says_what_it_could_not_look_at(rig: Rig, tmp_path: Path) -> None:
+    outputs, inputs, previewing = await rig.made(binding()), rig.inputs(binding()), operation(preview=True)
     await rig.connections.close()
-    rig.elsewhere("http://127.0.0.1:1")
-    previewing = Operation(urn(KubernetesObjectResource.token), said, asyncio.Event(), preview=True)
+    stored.written(tmp_path, "http://127.0.0.1:1")
     assert await rig.resource.update(previewing, "id", outputs, inputs) == inputs
-    (message,) = said.messages
+    (message,) = stored.messages(previewing)
     assert message.startswith("RoleBinding team in team: whether its name is free is not known: ")
 
 
@@ -294,13 +267,12 @@ async def test_a_secret_gets_its_token_which_an_update_keeps(rig: Rig) -> None:
 
 async def test_a_secret_that_somebody_deleted_is_said_to_have_had_a_token_that_is_refused_now(rig: Rig) -> None:
     rig.store.react = react
-    outputs, said, inputs = await rig.made(SECRET), Said(), rig.inputs(SECRET)
-    looking = Operation(urn(KubernetesObjectResource.token), said, asyncio.Event())
+    outputs, looking, inputs = await rig.made(SECRET), operation(), rig.inputs(SECRET)
     assert await rig.resource.read(looking, "id", outputs, inputs) is not None
-    assert said.messages == []
+    assert stored.messages(looking) == []
     del rig.store.objects[f"{SECRETS}/token"]
     assert await rig.resource.read(looking, "id", outputs, inputs) is None
-    (message,) = said.messages
+    (message,) = stored.messages(looking)
     assert message.startswith("Secret token in team is gone, and its token with it: kubeconfigs that were handed out")
 
 

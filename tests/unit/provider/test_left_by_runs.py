@@ -11,12 +11,12 @@ from kumulus.extras.journal.changes import JournaledChanges
 from kumulus.host import lifetime
 from kumulus.nodes.errors import ProviderError
 from kumulus.provider.connections import Connections
-from kumulus.provider.resources.base import Operation, Resource
+from kumulus.provider.resources.base import Resource
 from kumulus.provider.resources.cluster import ClusterResource
 from kumulus.provider.resources.state_only import DestroyCheck
 from kumulus.provider.settings import PluginSettings
 from kumulus.runtimes import registry
-from tests.support.said import Said
+from tests.unit.provider.stored import operation
 
 UID = "5d4f"
 ELSEWHERE = "another-machine another-boot 1 2 3"
@@ -31,7 +31,7 @@ def delete(resource: Resource, home: Path, runtime: str, **identity: str) -> Non
     directory = home / "clusters" / "dev"
     outputs: dict[str, Any] = {"name": "dev", "runtime": runtime, "home": str(home), "directory": str(directory)}
     outputs |= {"owner": "me", "kubeconfig": str(directory / "kubeconfig.yaml"), **identity}
-    asyncio.run(resource.delete(Operation("urn", Said(), asyncio.Event()), "dev", outputs))
+    asyncio.run(resource.delete(operation(), "dev", outputs))
 
 
 def begun(process: str, command: str = "experiment") -> Journal:

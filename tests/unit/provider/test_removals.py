@@ -1,6 +1,7 @@
 """What is declared no more is reported at the diff of its cluster, in previews, and only when something is missing."""
 
 import socket
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -9,37 +10,10 @@ import pytest
 from kumulus.model.contents import FAULTS, POOLS, contents, is_contents, removed, renamed
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.removals import _sibling, preview
+from tests.support.said import Said
+from tests.unit.provider.stored import written
 
 CLUSTER = "urn:pulumi:dev::kumulus::kumulus:index:EmulatedCluster$kumulus:index:KwokCluster$kumulus:index:Cluster::dev"
-KUBECONFIG = """
-apiVersion: v1
-kind: Config
-current-context: c
-contexts: [{name: c, context: {cluster: c, user: u}}]
-clusters: [{name: c, cluster: {server: "http://127.0.0.1:PORT"}}]
-users: [{name: u, user: {}}]
-"""
-
-
-class Warned:
-    """What was said, by URN."""
-
-    def __init__(self) -> None:
-        self.warnings: dict[str, str] = {}
-
-    def __call__(self, urn: str) -> Any:
-        told = self.warnings
-
-        class Reporter:
-            def status(self, message: str, *, last: bool = False) -> None: ...
-
-            def info(self, message: str) -> None:
-                raise AssertionError(message)
-
-            def warn(self, message: str) -> None:
-                told[urn] = message
-
-        return Reporter()
 
 
 def test_names_that_are_missing_are_those_that_were_removed() -> None:
@@ -80,10 +54,10 @@ def test_a_removed_resource_is_found_beside_its_cluster() -> None:
 @pytest.mark.parametrize(
     ("after", "kubeconfig", "warned"),
     [
-        (contents(["f"], [], preview=True), "here", False),  # nothing goes
-        (contents([], [], preview=False), "here", False),  # it is going: the delete tells
+        (contents(["f"], [], preview=True), "kubeconfig.yaml", False),  # nothing goes
+        (contents([], [], preview=False), "kubeconfig.yaml", False),  # it is going: the delete tells
         (contents([], [], preview=True), "nowhere", False),  # its cluster is gone as well
-        (contents([], [], preview=True), "here", True),  # the cluster is down
+        (contents([], [], preview=True), "kubeconfig.yaml", True),  # the cluster is down
     ],
 )
 async def test_a_cluster_is_asked_only_when_there_is_something_to_tell(
@@ -92,13 +66,13 @@ async def test_a_cluster_is_asked_only_when_there_is_something_to_tell(
     monkeypatch.setattr("kumulus.provider.resources.removals.LOOK_PATIENCE", 0.2)
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
-        (tmp_path / "here").write_text(KUBECONFIG.replace("PORT", str(closed.getsockname()[1])))
-    said, connections = Warned(), Connections()
+        written(tmp_path, f"http://127.0.0.1:{closed.getsockname()[1]}")
+    said, connections = defaultdict[str, Said](Said), Connections()
     old = (
         {"contents": contents(["f"], [], preview=False)},
         {"kubeconfig": str(tmp_path / kubeconfig), "identity": "x"},
     )
-    await preview(connections, said, CLUSTER, old, {"contents": after}, lambda _: None)
+    await preview(connections, said.__getitem__, CLUSTER, old, {"contents": after}, lambda _: None)
     await connections.close()
-    assert list(said.warnings) == ([CLUSTER] if warned else [])
-    assert not warned or "what the removal of f means could not be looked up" in said.warnings[CLUSTER]
+    assert list(said) == ([CLUSTER] if warned else [])
+    assert not warned or "what the removal of f means could not be looked up" in said[CLUSTER].messages[0]

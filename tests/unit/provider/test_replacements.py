@@ -25,7 +25,7 @@ from kumulus.provider.resources.registry import CLASSES, resources
 from kumulus.provider.resources.release import ReleaseMark, ReleasePreparation
 from kumulus.provider.resources.state_only import StackIdentityResource
 from tests.support.kinds import CRDS, crd
-from tests.support.object_store import NODES, Store, storing
+from tests.support.object_store import NODES, Store
 from tests.unit.provider.replacing import (
     EXAMPLES,
     MINE,
@@ -41,7 +41,7 @@ from tests.unit.provider.replacing import (
     react,
     urn,
 )
-from tests.unit.provider.test_fault import KUBECONFIG
+from tests.unit.provider.stored import stored
 from tests.unit.provider.test_rpc import serving
 
 OTHER = "b" * 32
@@ -128,21 +128,11 @@ async def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
     monkeypatch.setattr(charts, "fetch", fetch)
     monkeypatch.setattr(charts, "check_values", check_values)
     monkeypatch.setattr(autoscalers, "get", autoscaler)
-    home = tmp_path / "home"
-    async with storing() as store, AsyncExitStack() as plugins:
-        store.react = react
-        discovery(store)
-        system = store.put("/api/v1/namespaces", {"metadata": {"name": "kube-system"}})
-        kubeconfig = tmp_path / "kubeconfig"
-        kubeconfig.write_text(KUBECONFIG.format(address=store.address))
-        place = {
-            "kubeconfig": str(kubeconfig),
-            "clusterIdentity": system["metadata"]["uid"],
-            "clusterName": "dev",
-            "stackId": MINE,
-            "clusterOutlivesStack": True,
-        }
-        yield World(store, home, place, plugins)
+    place = {"stackId": MINE, "clusterOutlivesStack": True}
+    async with stored(tmp_path, **place) as cluster, AsyncExitStack() as plugins:
+        cluster.store.react = react
+        discovery(cluster.store)
+        yield World(cluster.store, tmp_path / "home", cluster.place, plugins)
 
 
 def test_every_class_of_the_registry_has_an_example() -> None:

@@ -28,7 +28,6 @@ from kumulus.nodes.reporter import Reporter
 from kumulus.provider import VERSION
 from kumulus.provider.connections import Connections
 from kumulus.provider.engine import PulumiEngine
-from kumulus.provider.plugin.package import schema_json
 from kumulus.provider.resources.base import CheckResult, InputFailure, Operation, Properties, ReadResult, Resource
 from kumulus.provider.resources.diffing import PropertyDifference
 from kumulus.provider.resources.node_pool import NodePool
@@ -37,7 +36,7 @@ from kumulus.provider.rpc import Servicer
 from kumulus.provider.values import from_struct
 from kumulus.runtimes.base import Observed, RecordedControlPlane, WantedControlPlane
 from kumulus.runtimes.kwok.runtime import KwokRuntime
-from tests.unit.provider.test_fault import KUBECONFIG
+from tests.unit.provider.stored import KUBECONFIG, written
 
 ROOT = Path(__file__).resolve().parents[3]
 CLUSTER = "urn:pulumi:dev::kumulus::kumulus:index:EmulatedCluster$kumulus:index:Cluster::demo"
@@ -51,6 +50,14 @@ Message = tuple[str, int, str]
 
 def struct(values: dict[str, Any]) -> struct_pb2.Struct:
     return json_format.ParseDict(values, struct_pb2.Struct())
+
+
+def kinds(answer: provider_pb2.DiffResponse) -> dict[str, str]:
+    return {path: Kind.Kind.Name(entry.kind) for path, entry in answer.detailedDiff.items()}
+
+
+def secret(value: Any) -> dict[str, Any]:
+    return {rpc._special_sig_key: rpc._special_secret_sig, "value": value}
 
 
 @dataclass
@@ -80,8 +87,7 @@ class Plugin:
 
     async def changes(self, *arguments: Any, **options: Any) -> dict[str, str]:
         """The detailed diff: the kind of each change by property path."""
-        answer = await self.diff(*arguments, **options)
-        return {path: Kind.Kind.Name(entry.kind) for path, entry in answer.detailedDiff.items()}
+        return kinds(await self.diff(*arguments, **options))
 
     async def create(self, urn: str, news: dict[str, Any], *, preview: bool = False) -> Any:
         request = provider_pb2.CreateRequest(urn=urn, properties=struct(news), preview=preview)
@@ -116,23 +122,31 @@ class Log(engine_pb2_grpc.EngineServicer):
 
 
 @asynccontextmanager
-async def serving(served: dict[str, Resource], program: str = "/program") -> AsyncIterator[Plugin]:
-    log = Log()
-    listener = grpc.aio.server()
+async def listening() -> AsyncIterator[tuple[Log, str]]:
+    """An engine that takes messages, and its address."""
+    log, listener = Log(), grpc.aio.server()
     engine_pb2_grpc.add_EngineServicer_to_server(log, listener)
     address = f"127.0.0.1:{listener.add_insecure_port('127.0.0.1:0')}"
     await listener.start()
+    yield log, address
+    await listener.stop(0)
+
+
+@asynccontextmanager
+async def stub_of(servicer: Servicer) -> AsyncIterator[Any]:
     server = grpc.aio.server()
-    engine = PulumiEngine(address)
-    provider_pb2_grpc.add_ResourceProviderServicer_to_server(
-        Servicer(engine, served, program, schema=schema_json), server
-    )
+    provider_pb2_grpc.add_ResourceProviderServicer_to_server(servicer, server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-        yield Plugin(provider_pb2_grpc.ResourceProviderStub(channel), log.told)
+        yield provider_pb2_grpc.ResourceProviderStub(channel)
     await server.stop(0)
-    await listener.stop(0)
+
+
+@asynccontextmanager
+async def serving(served: dict[str, Resource], program: str = "/program") -> AsyncIterator[Plugin]:
+    async with listening() as (log, address), stub_of(Servicer(PulumiEngine(address), served, program)) as stub:
+        yield Plugin(stub, log.told)
 
 
 @pytest.fixture
@@ -175,6 +189,13 @@ def probing(act: Callable[[Operation], Awaitable[Properties]]) -> Any:
     return serving({Probe.token: Probe(act)})
 
 
+def raising(error: Exception) -> Callable[[Operation], Awaitable[Properties]]:
+    async def act(_: Operation) -> Properties:
+        raise error
+
+    return act
+
+
 async def test_a_resource_learns_what_the_stack_declares_if_its_check_passes() -> None:
     class Declared(Probe):
         seen: ClassVar[dict[str, Properties]] = {}
@@ -185,10 +206,7 @@ async def test_a_resource_learns_what_the_stack_declares_if_its_check_passes() -
         async def declare(self, urn: str, old_inputs: Properties, inputs: Properties) -> None:
             self.seen[urn] = inputs
 
-    async def act(_: Operation) -> Properties:
-        return {}
-
-    async with serving({Probe.token: Declared(act)}) as plugin:
+    async with serving({Probe.token: Declared(raising(AssertionError()))}) as plugin:
         await plugin.check(f"{PROBE}-a", {"name": "good"})
         assert await plugin.failures(f"{PROBE}-b", {"name": "bad"})
     assert Declared.seen == {f"{PROBE}-a": {"name": "good"}}
@@ -209,10 +227,6 @@ async def refusal(call: Any) -> str:
 # --- the plugin itself -----------------------------------------------------------------------------------------------
 
 
-async def test_it_says_which_version_it_is(plugin: Plugin) -> None:
-    assert (await plugin.stub.GetPluginInfo(empty_pb2.Empty())).version == VERSION
-
-
 async def test_previews_secrets_and_outputs_reach_it(plugin: Plugin) -> None:
     answer = await plugin.stub.Configure(provider_pb2.ConfigureRequest())
     assert (answer.supportsPreview, answer.acceptSecrets, answer.acceptOutputs) == (True, True, True)
@@ -221,9 +235,6 @@ async def test_previews_secrets_and_outputs_reach_it(plugin: Plugin) -> None:
 async def test_what_came_as_a_secret_goes_as_one() -> None:
     async def act(op: Operation) -> Properties:
         return {"token": "hidden", "inner": {"a": "hidden", "b": "plain"}, "list": ["hidden"], "more": "plain"}
-
-    def secret(value: Any) -> dict[str, Any]:
-        return {rpc._special_sig_key: rpc._special_secret_sig, "value": value}
 
     given = struct({"token": secret("hidden"), "inner": {"a": secret("hidden")}, "list": [secret("hidden")]})
     wanted = {"token": secret("hidden"), "inner": {"a": secret("hidden"), "b": "plain"}, "list": secret(["hidden"])}
@@ -243,10 +254,10 @@ async def test_drift_is_a_secret_if_any_input_is_for_it_quotes_them() -> None:
         drift = {"altered": {"a-0": 'annotations["token"]: "old" instead of "hidden"'}}
         return {"annotations": {"token": "hidden"}, "drift": drift}
 
-    secret = {rpc._special_sig_key: rpc._special_secret_sig, "value": "hidden"}
-    for inputs, shown in (({"annotations": {"token": secret}}, False), ({"annotations": {"token": "plain"}}, True)):
+    for token, shown in ((secret("hidden"), False), ("plain", True)):
         async with probing(act) as plugin:
-            request = provider_pb2.ReadRequest(urn=PROBE, id="id", inputs=struct(inputs), properties=struct({}))
+            inputs = struct({"annotations": {"token": token}})
+            request = provider_pb2.ReadRequest(urn=PROBE, id="id", inputs=inputs, properties=struct({}))
             drift = json_format.MessageToDict((await plugin.stub.Read(request)).properties)["drift"]
         assert (rpc._special_sig_key not in drift) == shown
         assert from_struct(struct({"drift": drift}))["drift"]["altered"]
@@ -262,29 +273,12 @@ async def test_any_provider_configuration_is_taken_and_never_replaces(plugin: Pl
     assert answer.changes == provider_pb2.DiffResponse.DIFF_NONE
 
 
-async def test_its_schema_names_every_resource_with_the_inputs_that_check_takes(plugin: Plugin) -> None:
-    schema = json.loads((await plugin.stub.GetSchema(provider_pb2.GetSchemaRequest())).schema)
-    served = {token: each for token, each in schema["resources"].items() if not each.get("isComponent")}
-    assert set(served) == set(resources())
-    for token, described in served.items():
-        told = (await plugin.failures(f"urn:pulumi:dev::p::{token}::x", {"zzz": 1}))["zzz"]
-        taken = re.split(", ", told.split("it takes ")[1])
-        assert set(described["inputProperties"]) == set(taken)
-
-
 @pytest.mark.parametrize("method", ["Check", "Diff", "Create", "Read", "Update", "Delete"])
 async def test_a_resource_type_it_does_not_have_is_named(plugin: Plugin, method: str) -> None:
     request = getattr(provider_pb2, f"{method}Request")(urn="urn:pulumi:dev::p::kumulus:index:Nope::x")
     error = await fails(getattr(plugin.stub, method)(request))
-    assert error.details() == (
-        "kumulus has no resource type 'kumulus:index:Nope'; it has: "
-        "kumulus:index:Autoscaler, kumulus:index:ChartCrds, kumulus:index:Cluster, kumulus:index:Definitions, "
-        "kumulus:index:DestroyCheck, kumulus:index:Fault, "
-        "kumulus:index:FederationHub, kumulus:index:FederationWorker, kumulus:index:HyperNodes, "
-        "kumulus:index:KubernetesObject, kumulus:index:Lifetime, kumulus:index:Namespace, kumulus:index:NodePool, "
-        "kumulus:index:ReleaseMark, kumulus:index:ReleasePreparation, kumulus:index:ReleaseReady, "
-        "kumulus:index:StackIdentity"
-    )
+    known = ", ".join(sorted(resources()))
+    assert error.details() == f"kumulus has no resource type 'kumulus:index:Nope'; it has: {known}"
 
 
 async def test_a_lifetime_is_replaced_by_another_identity_the_new_one_first(plugin: Plugin) -> None:
@@ -375,16 +369,20 @@ async def test_defaults_are_filled_in(plugin: Plugin) -> None:
     }
 
 
-async def test_the_home_can_be_set_for_all_and_for_one(plugin: Plugin, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KUMULUS_HOME", "/elsewhere")
-    assert (await plugin.check(CLUSTER, {"name": "demo"}))["home"] == "/elsewhere"
-    assert (await plugin.check(CLUSTER, {"name": "demo", "home": "/own"}))["home"] == "/own"
-
-
-async def test_a_relative_home_is_below_the_program(plugin: Plugin, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert (await plugin.check(CLUSTER, {"name": "demo", "home": "clusters"}))["home"] == "/program/clusters"
-    monkeypatch.setenv("KUMULUS_HOME", "../shared")
-    assert (await plugin.check(CLUSTER, {"name": "demo"}))["home"] == "/shared"
+@pytest.mark.parametrize(
+    ("of_all", "own", "home"),
+    [
+        ("/elsewhere", None, "/elsewhere"),
+        ("/elsewhere", "/own", "/own"),
+        ("", "clusters", "/program/clusters"),
+        ("../shared", None, "/shared"),
+    ],
+)
+async def test_the_home_can_be_set_for_all_and_for_one_below_the_program(
+    plugin: Plugin, monkeypatch: pytest.MonkeyPatch, of_all: str, own: str | None, home: str
+) -> None:
+    monkeypatch.setenv("KUMULUS_HOME", of_all)
+    assert (await plugin.check(CLUSTER, {"name": "demo", "home": own}))["home"] == home
 
 
 async def test_defaults_stick_when_they_move_on(plugin: Plugin, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -445,43 +443,41 @@ async def test_a_cluster_as_recorded_does_not_differ(plugin: Plugin) -> None:
     assert (answer.hasDetailedDiff, answer.deleteBeforeReplace, len(answer.detailedDiff)) == (True, False, 0)
 
 
+OLD_OPTIONS = {"apiServerPort": 7000, "featureGates": {"A": True}, "etcdQuota": "4Gi"}
+
+
 @pytest.mark.parametrize(
-    ("change", "path"),
+    ("change", "expected"),
     [
-        ({"name": "other"}, "name"),
-        ({"kubernetesVersion": "v1.0.0"}, "kubernetesVersion"),
-        ({"home": "/moved"}, "home"),
-        ({"name": UNKNOWN_WIRE}, "name"),
-        ({"kubernetesVersion": UNKNOWN_WIRE}, "kubernetesVersion"),
+        ({"name": "other"}, {"name": "UPDATE_REPLACE"}),
+        ({"kubernetesVersion": "v1.0.0"}, {"kubernetesVersion": "UPDATE_REPLACE"}),
+        ({"home": "/moved"}, {"home": "UPDATE_REPLACE"}),
+        ({"name": UNKNOWN_WIRE}, {"name": "UPDATE_REPLACE"}),
+        ({"kubernetesVersion": UNKNOWN_WIRE}, {"kubernetesVersion": "UPDATE_REPLACE"}),
+        (
+            {"options": {"apiServerPort": 7001, "etcdQuota": "8Gi"}},
+            {
+                "options.apiServerPort": "UPDATE_REPLACE",
+                "options.featureGates": "DELETE_REPLACE",
+                "options.etcdQuota": "UPDATE",
+            },
+        ),
+        (
+            {"options": {**OLD_OPTIONS, "apiServerPort": UNKNOWN_WIRE, "etcdQuota": UNKNOWN_WIRE}},
+            {"options.apiServerPort": "UPDATE_REPLACE", "options.etcdQuota": "UPDATE"},
+        ),
     ],
 )
 async def test_what_a_cluster_cannot_change_replaces_it_the_old_one_first(
-    plugin: Plugin, change: dict[str, Any], path: str
+    plugin: Plugin, change: dict[str, Any], expected: dict[str, str]
 ) -> None:
-    inputs, outputs = await created(plugin)
+    inputs, outputs = await created(plugin, options=OLD_OPTIONS if "options" in change else {})
     answer = await plugin.diff(CLUSTER, outputs, {**inputs, **change})
-    assert list(answer.replaces) == [path]
-    assert answer.detailedDiff[path].kind == Kind.UPDATE_REPLACE
+    found = kinds(answer)
+    # Which settings follow from options is compared, too.
+    assert {path: kind for path, kind in found.items() if path != "configuration"} == expected
+    assert set(answer.replaces) == {path for path, kind in expected.items() if kind.endswith("REPLACE")}
     assert answer.deleteBeforeReplace
-
-
-async def test_an_option_that_needs_a_new_cluster_replaces_it(plugin: Plugin) -> None:
-    inputs, outputs = await created(plugin, options={"apiServerPort": 7000, "featureGates": {"A": True}})
-    news = {**inputs, "options": {"apiServerPort": 7001, "etcdQuota": "8Gi"}}
-    assert await plugin.changes(CLUSTER, outputs, news) == {
-        "options.apiServerPort": "UPDATE_REPLACE",
-        "options.etcdQuota": "ADD",
-        "options.featureGates": "DELETE_REPLACE",
-    }
-
-
-async def test_only_an_unknown_option_that_needs_a_new_cluster_replaces_it(plugin: Plugin) -> None:
-    inputs, outputs = await created(plugin, options={"apiServerPort": 7000, "etcdQuota": "4Gi"})
-    news = {**inputs, "options": {"apiServerPort": UNKNOWN_WIRE, "etcdQuota": UNKNOWN_WIRE}}
-    assert await plugin.changes(CLUSTER, outputs, news) == {
-        "options.apiServerPort": "UPDATE_REPLACE",
-        "options.etcdQuota": "UPDATE",
-    }
 
 
 async def test_an_existing_cluster_whose_kubeconfig_is_not_known_yet_stays_the_same_cluster(plugin: Plugin) -> None:
@@ -661,39 +657,20 @@ async def test_a_pool_of_a_cluster_that_is_not_there_yet_is_checked_all_the_same
         ({"annotations": {}}, {'annotations["example.com/note"]': "DELETE"}),
         ({"nodeInfo": {**INPUTS["nodeInfo"], "kubeletVersion": "v1"}}, {"nodeInfo.kubeletVersion": "UPDATE"}),
         ({"kubeconfig": "/moved"}, {"kubeconfig": "UPDATE"}),
+        ({"name": "b-use1"}, {"name": "UPDATE_REPLACE"}),
+        ({"clusterName": "other"}, {"clusterName": "UPDATE_REPLACE"}),
+        ({"clusterIdentity": "uid-2"}, {"clusterIdentity": "UPDATE_REPLACE"}),
+        ({"clusterIdentity": UNKNOWN_WIRE}, {"clusterIdentity": "UPDATE_REPLACE"}),
     ],
 )  # fmt: skip
-async def test_a_pool_is_changed_in_place(plugin: Plugin, change: dict[str, Any], expected: dict[str, str]) -> None:
+async def test_a_pool_is_changed_in_place_unless_its_place_is_another(
+    plugin: Plugin, change: dict[str, Any], expected: dict[str, str]
+) -> None:
     answer = await plugin.diff(POOL, INPUTS, but(**change))
-    assert {path: Kind.Kind.Name(entry.kind) for path, entry in answer.detailedDiff.items()} == expected
+    assert kinds(answer) == expected
     assert answer.changes == provider_pb2.DiffResponse.DIFF_SOME
-    assert not answer.replaces
-    assert not answer.deleteBeforeReplace
-
-
-@pytest.mark.parametrize(
-    ("change", "path"),
-    [
-        ({"name": "b-use1"}, "name"),
-        ({"clusterName": "other"}, "clusterName"),
-        ({"clusterIdentity": "uid-2"}, "clusterIdentity"),
-        ({"clusterIdentity": UNKNOWN_WIRE}, "clusterIdentity"),
-    ],
-)
-async def test_another_cluster_or_name_means_other_nodes(plugin: Plugin, change: dict[str, Any], path: str) -> None:
-    answer = await plugin.diff(POOL, INPUTS, but(**change))
-    assert list(answer.replaces) == [path]
-    assert answer.detailedDiff[path].kind == Kind.UPDATE_REPLACE
-    assert answer.deleteBeforeReplace
-
-
-async def test_drift_that_a_read_found_is_a_difference(plugin: Plugin) -> None:
-    olds = {**but(replicas=3), "drift": {"missing": "2: a-use1-3, a-use1-4", "altered": {"a-use1-0": "…"}}}
-    assert await plugin.changes(POOL, olds, INPUTS) == {
-        "replicas": "UPDATE",
-        "drift.missing": "DELETE",
-        "drift.altered": "DELETE",
-    }
+    assert list(answer.replaces) == [path for path, kind in expected.items() if kind == "UPDATE_REPLACE"]
+    assert answer.deleteBeforeReplace == bool(answer.replaces)
 
 
 @pytest.mark.parametrize(
@@ -748,34 +725,15 @@ async def test_a_previewed_repair_names_the_drift(plugin: Plugin) -> None:
     assert plugin.messages()[-1] == "drift to repair: missing 2: a-use1-3, a-use1-4"
 
 
-async def test_nodes_of_a_cluster_that_is_gone_are_gone(plugin: Plugin) -> None:
-    assert (await plugin.read(POOL, INPUTS, INPUTS)).id == ""
-    await plugin.delete(POOL, INPUTS)
-
-
-async def test_nodes_for_a_cluster_that_is_gone_say_what_to_do(plugin: Plugin) -> None:
-    error = await fails(plugin.create(POOL, INPUTS))
-    assert error.details() == (
-        "pool a-use1: kubeconfig /nowhere/kubeconfig.yaml does not exist; "
-        "`pulumi up --refresh` brings a cluster back that is down"
-    )
-
-
 async def test_pools_of_a_silent_cluster_wait_side_by_side_and_not_one_after_the_other(
     plugin: Plugin, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, unused_tcp_port: int
 ) -> None:
     # As 30 s and 5 s are to each other.
     monkeypatch.setattr("kumulus.provider.resources.node_pool.WORK_PATIENCE", 0.5)
     monkeypatch.setattr("kumulus.provider.connections._SILENCE", 0.1)
-    file = tmp_path / "kubeconfig.yaml"
-    document = {
-        "current-context": "c",
-        "contexts": [{"name": "c", "context": {"cluster": "c"}}],
-        "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{unused_tcp_port}"}}],
-    }
-    file.write_text(json.dumps(document))
+    file = written(tmp_path, f"http://127.0.0.1:{unused_tcp_port}")
     started = time.monotonic()
-    refusals = await asyncio.gather(*(refusal(plugin.create(POOL, but(kubeconfig=str(file)))) for _ in range(9)))
+    refusals = await asyncio.gather(*(refusal(plugin.create(POOL, but(kubeconfig=file))) for _ in range(9)))
     # One after the other they would take 4.5 s.
     assert time.monotonic() - started < 4
     for details in refusals:
@@ -795,10 +753,8 @@ CALLS = {
 
 @pytest.mark.parametrize("call", ["Create", "Update"])
 async def test_a_partial_failure_records_what_is_there(call: str) -> None:
-    async def act(op: Operation) -> Properties:
-        raise PartialFailure("3 of 5 nodes", "the-id", {"replicas": 3, "drift": {"missing": "2"}}, ["quota"])
-
-    async with probing(act) as plugin:
+    failure = PartialFailure("3 of 5 nodes", "the-id", {"replicas": 3, "drift": {"missing": "2"}}, ["quota"])
+    async with probing(raising(failure)) as plugin:
         error = await fails(CALLS[call](plugin.stub))
     assert (error.code(), error.details()) == (grpc.StatusCode.UNKNOWN, "3 of 5 nodes")
     metadata: Any = dict(error.trailing_metadata() or ())
@@ -813,10 +769,7 @@ async def test_a_partial_failure_records_what_is_there(call: str) -> None:
 
 @pytest.mark.parametrize("call", CALLS)
 async def test_a_failure_that_was_foreseen_is_told_as_it_is(call: str) -> None:
-    async def act(op: Operation) -> Properties:
-        raise ProviderError("no disk space\n  last lines of the log of etcd:\n    …")
-
-    async with probing(act) as plugin:
+    async with probing(raising(ProviderError("no disk space\n  last lines of the log of etcd:\n    …"))) as plugin:
         error = await fails(CALLS[call](plugin.stub))
     assert error.code() is grpc.StatusCode.UNKNOWN
     assert error.details() == "no disk space\n  last lines of the log of etcd:\n    …"
@@ -826,10 +779,7 @@ async def test_a_failure_that_was_foreseen_is_told_as_it_is(call: str) -> None:
 async def test_an_unexpected_exception_becomes_one_line_that_names_the_place(
     call: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    async def act(op: Operation) -> Properties:
-        raise RuntimeError("first line\nsecond line")
-
-    async with probing(act) as plugin:
+    async with probing(raising(RuntimeError("first line\nsecond line"))) as plugin:
         details = await refusal(CALLS[call](plugin.stub))
     assert details.startswith("kumulus plugin: unexpected RuntimeError: first line second line (")
     assert re.search(r"\(test_rpc\.py:[0-9]+\); please report this$", details)
@@ -867,14 +817,9 @@ async def test_an_engine_that_is_gone_neither_fails_the_operation_nor_makes_a_no
         op.report.info("to nobody")
         return {"a": 1}
 
-    server = grpc.aio.server()
     served = Servicer(PulumiEngine(f"127.0.0.1:{unused_tcp_port}"), {Probe.token: Probe(act)}, "/program")
-    provider_pb2_grpc.add_ResourceProviderServicer_to_server(served, server)
-    port = server.add_insecure_port("127.0.0.1:0")
-    await server.start()
-    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-        answer = await CALLS["Create"](provider_pb2_grpc.ResourceProviderStub(channel))
-    await server.stop(0)
+    async with stub_of(served) as stub:
+        answer = await CALLS["Create"](stub)
     assert from_struct(answer.properties) == {"a": 1}
     gc.collect()
     assert caplog.records == []
@@ -950,13 +895,8 @@ cluster_inputs = st.builds(
 
 
 async def test_an_identity_that_is_no_text_is_previewed_without_a_defect() -> None:
-    inputs = {**INPUTS, "kubeconfig": "/nowhere/kubeconfig.yaml", "clusterIdentity": []}
-    old = struct({**INPUTS, "kubeconfig": "/nowhere/kubeconfig.yaml"})
     async with serving(resources()) as plugin:
-        request = provider_pb2.UpdateRequest(
-            urn=POOL, id="x", olds=old, news=struct(inputs), old_inputs=old, preview=True
-        )
-        answer = await plugin.stub.Update(request)
+        answer = await plugin.update(POOL, INPUTS, but(clusterIdentity=[]), old_inputs=struct(INPUTS), preview=True)
     assert "clusterIdentity" in answer.properties
 
 

@@ -10,12 +10,11 @@ from kumulus.model.identity import STACK_ANNOTATION, STACK_ID, Owner, drawn, is_
 from kumulus.nodes.errors import ProviderError
 from kumulus.provider.engine import PulumiEngine
 from kumulus.provider.protocol import provider_pb2
-from kumulus.provider.resources.base import Operation
 from kumulus.provider.resources.in_cluster import stack_of
 from kumulus.provider.resources.state_only import StackIdentityResource
 from kumulus.provider.rpc import Servicer
 from kumulus.provider.values import from_struct, to_struct
-from tests.support.said import Said
+from tests.unit.provider.stored import operation
 
 URN = "urn:pulumi:dev::kumulus::kumulus:index:StackIdentity::stack-identity"
 ONE, TWO = "1" * 32, "2" * 32
@@ -32,10 +31,6 @@ def checked(seed: bytes, old: dict[str, Any] | None = None, **inputs: Any) -> An
     return from_struct(answer.inputs)["stackId"]
 
 
-def operation(preview: bool = False) -> Operation:
-    return Operation(URN, Said(), asyncio.Event(), preview)
-
-
 def test_it_is_drawn_from_what_the_engine_gives_and_not_from_any_name() -> None:
     """The same seed gives the same one, so that an update that was planned does what its plan says."""
     assert checked(b"a" * 32) == checked(b"a" * 32)
@@ -43,8 +38,7 @@ def test_it_is_drawn_from_what_the_engine_gives_and_not_from_any_name() -> None:
     assert checked(b"a" * 32) != checked(b"b" * 32)
     assert drawn() != drawn()
 
-
-def test_once_drawn_it_stays() -> None:
+    # Once drawn, it stays.
     assert checked(b"b" * 32, {"stackId": ONE}) == ONE
 
 
@@ -61,12 +55,6 @@ def test_one_that_was_lost_with_its_state_is_imported_by_its_digits() -> None:
         asyncio.run(StackIdentityResource().read(operation(), "dev", {}, {}))
 
 
-def test_a_refresh_leaves_it_as_it_is() -> None:
-    found = asyncio.run(StackIdentityResource().read(operation(), ONE, {"stackId": ONE}, {"stackId": ONE}))
-    assert found is not None
-    assert found.outputs == {"stackId": ONE}
-
-
 def test_what_is_no_identity_is_refused() -> None:
     failures = StackIdentityResource().check({}, {"stackId": "dev"}, "/").failures
     assert [failure.path for failure in failures] == ["stackId"]
@@ -79,9 +67,7 @@ def test_an_object_says_whose_it_is_by_its_label() -> None:
     assert Owner.of({"annotations": {STACK_ANNOTATION: "kumulus/dev"}}) is None
     assert Owner.of({}) is None
     assert str(owner) == "the stack kumulus/dev (identity 11111111)"
-
-
-def test_a_stack_without_an_identity_marks_nothing() -> None:
+    # A stack without one marks nothing.
     assert (Owner("", "kumulus/dev").labels, Owner("", "kumulus/dev").annotations) == ({}, {})
 
 

@@ -21,7 +21,7 @@ from kumulus.model.words import listed
 from kumulus.nodes.errors import PartialFailure, ProviderError
 from kumulus.provider.connections import SILENT, UNASKED
 from kumulus.provider.object_types import TOPOLOGY
-from kumulus.provider.properties import INTEGER, STRING, ObjectType, Property, mapping
+from kumulus.provider.properties import INTEGER, STRING, Property, mapping, object_type
 from kumulus.provider.resources.base import CheckResult, InputFailure, Operation, Properties, known
 from kumulus.provider.resources.in_cluster import (
     DRIFT,
@@ -37,10 +37,10 @@ from kumulus.provider.values import contains_unknown
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
-_FABRIC = ObjectType(
+_FABRIC = object_type(
     "Fabric",
-    description="A pool, as far as HyperNodes follow from it.",
-    properties=(
+    "A pool, as far as HyperNodes follow from it.",
+    (
         Property("zone", STRING, "Its availability zone; empty for none."),
         Property("replicas", INTEGER, "How many nodes it has.", required=True),
         Property("topology", TOPOLOGY, "How they stand.", required=True),

@@ -4,6 +4,7 @@ import importlib
 import inspect
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter
@@ -12,12 +13,11 @@ from kumulus.components.arguments import Argument
 from kumulus.components.described_cluster import CLASSES
 from kumulus.provider.object_types import documented, type_of
 from kumulus.provider.plugin.components import ComponentKind, component_kinds, is_cluster, is_groups
+from kumulus.provider.properties import ANY, Schema
 from kumulus.stackfile.schema.document import schema_of
 from kumulus.stackfile.schema.forms import forms
 
 _SCALARS = ("string", "integer", "number", "boolean")
-_ANY = {"$ref": "pulumi.json#/Any"}
-Schema = dict[str, Any]
 
 
 class SectionTypes:
@@ -41,8 +41,7 @@ class SectionTypes:
             whole, definitions = schema_of(model, forms())
         else:
             whole, definitions = TypeAdapter(model).json_schema(), {}
-        reading = _Reading(self.found, definitions, plain)
-        return reading.object_type(model.__name__, whole)
+        return _Reading(self.found, definitions, plain).object_type(model.__name__, whole)
 
 
 def plainly(kind: Schema) -> Schema:
@@ -51,15 +50,13 @@ def plainly(kind: Schema) -> Schema:
     return {**kind, **within, "plain": True}
 
 
+@dataclass
 class _Reading:
-    """One model's schema, being read.
+    """One model's schema, being read."""
 
-    Args:
-        plain: as for :meth:`SectionTypes.of`.
-    """
-
-    def __init__(self, found: dict[str, Any], definitions: dict[str, Schema], plain: bool) -> None:
-        self._found, self._definitions, self._plain = found, definitions, plain
+    _found: dict[str, Any]
+    _definitions: dict[str, Schema]
+    _plain: bool
 
     def object_type(self, name: str, schema: Schema) -> Schema:
         """A reference to the object type of a schema with properties."""
@@ -91,7 +88,7 @@ class _Reading:
                 # For example a quantity, which is a string or a number.
                 return kinds[0] if kinds.count(kinds[0]) == len(kinds) else {"oneOf": kinds}
             if kinds:
-                return dict(_ANY)
+                return ANY
         named = schema.get("type", "string" if "enum" in schema else [])
         kind = next((each for each in ([named] if isinstance(named, str) else named) if each != "null"), None)
         if kind in _SCALARS:
@@ -99,16 +96,16 @@ class _Reading:
         if kind == "array":
             return {"type": "array", "items": self._type(schema.get("items", {}))}
         if kind != "object":
-            return dict(_ANY)
+            return ANY
         values = schema.get("additionalProperties")
         if isinstance(values, dict) or "properties" not in schema:
-            within = self._type(values) if isinstance(values, dict) else dict(_ANY)
+            within = self._type(values) if isinstance(values, dict) else ANY
             return {"type": "object", "additionalProperties": within}
         if name:
             return self.object_type(name, schema)
         within_all = [self._type(each) for each in schema["properties"].values()]
         same = within_all and all(each == within_all[0] for each in within_all)
-        return {"type": "object", "additionalProperties": within_all[0] if same else dict(_ANY)}
+        return {"type": "object", "additionalProperties": within_all[0] if same else ANY}
 
 
 _CLUSTERS = (*(each.__name__ for each in CLASSES), "EmulatedCluster")
@@ -133,7 +130,7 @@ def _component(kind: ComponentKind, sections: SectionTypes) -> dict[str, Any]:
         "requiredInputs": [each.key for each in arguments if each.required],
         "properties": {
             each.key: {
-                **type_of(each.type).schema(),
+                **type_of(each.type),
                 "description": _text(each.doc, names),
                 **({"secret": True} if "a secret" in each.doc else {}),
             }
@@ -162,7 +159,7 @@ def _kind(argument: Argument, sections: SectionTypes) -> dict[str, Any]:
         module, _, name = argument.section.partition(":")
         found = sections.of(getattr(importlib.import_module(module), name), argument.plain)
         return {"type": "array", "items": found} if get_origin(argument.type) is Sequence else found
-    return type_of(argument.type).schema()
+    return type_of(argument.type)
 
 
 def _choice(kind: Any) -> str:

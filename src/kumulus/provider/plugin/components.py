@@ -28,7 +28,6 @@ from kumulus.provider import VERSION
 from kumulus.provider.plugin.references import Settled, cluster_of, group_of
 from kumulus.provider.values import by_urn
 
-_PACKAGE = "kumulus.components"
 _HEAD = re.compile(r"\w+")
 
 
@@ -40,7 +39,11 @@ class ComponentKind:
     """The module of its class, which is imported when needed."""
     name: str
     """The class's name; its arguments are the class of that name with the suffix Args."""
-    token: str
+
+    @property
+    def token(self) -> str:
+        """Its type in the schema."""
+        return f"kumulus:index:{self.name}"
 
     @property
     def label(self) -> str:
@@ -106,7 +109,7 @@ def _value_for(argument: Argument | None, value: Settled, owner: str, opts: pulu
     if is_cluster(argument):
         return cluster_of(value, owner, opts)
     if is_groups(argument):
-        return [group_of(each) for each in value.items()]
+        return [group_of(each) for each in value.plain or ()]
     return value.plain if argument.plain and value.is_plain else value.original
 
 
@@ -122,9 +125,9 @@ def component_kinds() -> tuple[ComponentKind, ...]:
         "helm_addon": "HelmAddon",
         "tenant": "Tenant",
     }
-    made = [ComponentKind(f"{_PACKAGE}.{module}", name, f"kumulus:index:{name}") for module, name in found.items()]
+    made = [ComponentKind(f"kumulus.components.{module}", name) for module, name in found.items()]
     # The type Fault is taken: it is the resource, with its nodes, that a FleetFault consists of.
-    return (*made, ComponentKind(__name__, "FleetFault", "kumulus:index:FleetFault"))
+    return (*made, ComponentKind(__name__, "FleetFault"))
 
 
 def by_token(token: str) -> ComponentKind:
@@ -133,11 +136,10 @@ def by_token(token: str) -> ComponentKind:
     Raises:
         pulumi.RunError: there is no such component.
     """
-    for each in component_kinds():
-        if each.token == token:
-            return each
-    names = ", ".join(each.token for each in component_kinds())
-    raise pulumi.RunError(f"kumulus has no component {token!r}; it has: {names}")
+    known = {each.token: each for each in component_kinds()}
+    if token not in known:
+        raise pulumi.RunError(f"kumulus has no component {token!r}; it has: {', '.join(known)}")
+    return known[token]
 
 
 # How many resources of one component are registered at once.

@@ -2,12 +2,11 @@
 
 import inspect
 import json
-from collections.abc import Iterable
 from typing import Any
 
 from kumulus.host.version import GO_MODULE, NPM_PACKAGE, NUGET_NAMESPACE, REPOSITORY
 from kumulus.provider import VERSION
-from kumulus.provider.properties import ObjectType, Property
+from kumulus.provider.properties import OBJECT_TYPES
 from kumulus.provider.resources.base import Resource
 from kumulus.provider.resources.registry import CLASSES
 
@@ -67,7 +66,7 @@ def package() -> dict[str, Any]:
     components, sections = components_schema()
     return {
         **_ABOUT,
-        "types": {**types_schema(declared(CLASSES)), **sections},
+        "types": {**dict(sorted(OBJECT_TYPES.items())), **sections},
         "resources": {**{each.token: resource_schema(each) for each in CLASSES}, **components},
         "functions": {},
     }
@@ -78,11 +77,8 @@ def schema_json() -> str:
     return json.dumps(package())
 
 
-# The resources' part of the package's schema, generated from their declarations.
-
-
 def resource_schema(resource: type[Resource]) -> dict[str, Any]:
-    """A resource's entry in the schema."""
+    """A resource's entry in the schema, from its declaration."""
     kept = [each for each in resource.inputs if not each.fleeting] + list(resource.outputs)
     return {
         "description": " ".join(inspect.cleandoc(resource.__doc__ or "").split("\n\n")[0].split()),
@@ -91,14 +87,3 @@ def resource_schema(resource: type[Resource]) -> dict[str, Any]:
         "properties": {each.name: each.schema() for each in kept},
         "required": [each.name for each in kept if each.required],
     }
-
-
-def types_schema(properties: Iterable[Property]) -> dict[str, Any]:
-    """The object types used by properties, by token."""
-    found: dict[str, ObjectType] = {found.token: found for each in properties for found in each.type.objects()}
-    return {token: found[token].definition() for token in sorted(found)}
-
-
-def declared(resources: Iterable[type[Resource]]) -> list[Property]:
-    """Every property of the given resources."""
-    return [each for resource in resources for each in (*resource.inputs, *resource.outputs)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,6 +14,8 @@ from pulumi.resource import DependencyResource
 from pulumi.runtime.proto import resource_pb2
 from pulumi.runtime.settings import get_monitor
 
+from kumulus.components.control_plane import kubernetes_provider
+from kumulus.components.mistakes import settled
 from kumulus.model.plain import UNKNOWN
 from kumulus.model.pool_form import pool_within
 from kumulus.model.pools import Pool
@@ -59,17 +60,8 @@ class Settled:
             return cls(int(original), int(original), True)
         return cls(original, original, True)
 
-    def items(self) -> list[Any]:
-        """The items of a list."""
-        return list(self.plain or ())
-
 
 _CLUSTERS = ("KwokCluster", "KindCluster", "ExistingCluster", "EmulatedCluster")
-_REQUEST_S = 8
-
-
-class _Resource(DependencyResource):
-    """A resource declared elsewhere, for others to depend on and to be deleted with."""
 
 
 @dataclass
@@ -79,7 +71,6 @@ class RemoteCluster:
     cluster_name: str
     resource: Any
     lifetime: Any
-    outlives_stack: bool
     owner: str
     opts: pulumi.ResourceOptions
     outputs: dict[str, Any]
@@ -88,58 +79,30 @@ class RemoteCluster:
     namespaces: dict[str, str] = field(default_factory=dict)
     prefix: str = ""
 
-    @property
-    def end(self) -> Any:
-        """What the plugin's resources in it are deleted with."""
-        return None if self.outlives_stack else self.resource
-
-    @property
-    def kubelet(self) -> str:
-        """The version of its nodes: a local cluster's, unless a preview does not know it."""
-        version = self.outputs.get("kubernetesVersion")
-        return version if isinstance(version, str) and self.outputs.get("runtime") == registry.DEFAULT else ""
-
-    @property
-    def kubeconfig(self) -> pulumi.Output[str]:
-        """Path of its kubeconfig."""
-        return self._output("kubeconfig")
-
-    @property
-    def identity(self) -> pulumi.Output[str]:
-        """UID of its namespace kube-system."""
-        return self._output("identity")
-
-    @property
-    def server(self) -> pulumi.Output[str]:
-        """Address of its API server."""
-        return self._output("server")
+    def __post_init__(self) -> None:
+        self.end = None if self.lifetime is None else self.resource
+        self.kubeconfig = self._output("kubeconfig")
+        self.identity = self._output("identity")
+        self.server = self._output("server")
+        self.stack_id = self._output("stackId")
+        # A local cluster's, unless a preview does not know it.
+        version, local = self.outputs.get("kubernetesVersion"), self.outputs.get("runtime") == registry.DEFAULT
+        self.kubelet = version if isinstance(version, str) and local else ""
 
     @cached_property
     def kubernetes(self) -> kubernetes.Provider:
         """A Kubernetes provider for the component under construction, declared next to it."""
-        import pulumi_kubernetes as kubernetes
-
-        return kubernetes.Provider(
-            f"{self.owner}-kubernetes",
-            kubeconfig=self.kubeconfig,
-            cluster_identifier=self.identity,
-            skip_update_unreachable=not self.outlives_stack,
-            kube_client_settings={"timeout": _REQUEST_S},
-            # Set here, as it cannot be inherited from a parent that is declared elsewhere.
-            opts=pulumi.ResourceOptions(parent=self.opts.parent, depends_on=[self.resource], protect=False),
-        )
-
-    @property
-    def stack_id(self) -> pulumi.Output[str]:
-        """The identity of the stack."""
-        return self._output("stackId")
+        # Protection is set here, as it cannot be inherited from a parent that is declared elsewhere.
+        opts = pulumi.ResourceOptions(parent=self.opts.parent, depends_on=[self.resource], protect=False)
+        return kubernetes_provider(f"{self.owner}-kubernetes", self, opts)
 
     def endpoint(self, name: str) -> pulumi.Output[str | None]:
         """Where a further service of the cluster answers."""
         return self._output("endpoints").apply(lambda found: (found or {}).get(name))
 
     def _output(self, key: str) -> pulumi.Output[Any]:
-        return _output(self.outputs.get(key), self.resource)
+        value = self.outputs.get(key)
+        return settled(None if value is UNKNOWN else value, known=value is not UNKNOWN, origin=self.resource)
 
 
 @dataclass
@@ -168,9 +131,8 @@ def cluster_of(reference: Settled, owner: str, opts: pulumi.ResourceOptions) -> 
     lifetime = found.get("lifetimeUrn")
     return RemoteCluster(
         cluster_name=name,
-        resource=_Resource(control_plane),
-        lifetime=_Resource(lifetime) if isinstance(lifetime, str) else None,
-        outlives_stack=not isinstance(lifetime, str),
+        resource=DependencyResource(control_plane),
+        lifetime=DependencyResource(lifetime) if isinstance(lifetime, str) else None,
         owner=owner,
         opts=opts,
         outputs=_look(control_plane),
@@ -181,14 +143,12 @@ def group_of(reference: Any) -> RemoteGroup:
     """The node group that an item of an argument refers to; raises errors like :func:`cluster_of`."""
     urns = _look(_urn(reference, "nodeGroups", ("KwokNodeGroup",))).get("poolUrns") or []
     found = {urn: pool_within(_look(urn)) for urn in urns}
-    return RemoteGroup(list(found.values()), {pool.name: _Resource(urn) for urn, pool in found.items()})
+    return RemoteGroup(list(found.values()), {pool.name: DependencyResource(urn) for urn, pool in found.items()})
 
 
 def _urn(reference: Any, argument: str, kinds: tuple[str, ...]) -> str:
-    kind = (
-        reference.split("::")[2].rsplit(":", 1)[-1] if isinstance(reference, str) and reference.count("::") > 2 else ""
-    )
-    if kind not in kinds:
+    parts = reference.split("::") if isinstance(reference, str) else []
+    if len(parts) < 4 or parts[2].rpartition(":")[2] not in kinds:
         raise pulumi.RunError(f"{argument}: is {reference!r}; give it a resource that is a {' or a '.join(kinds)}")
     return str(reference)
 
@@ -205,15 +165,3 @@ def _look(urn: str) -> dict[str, Any]:
         raise pulumi.RunError(f"{urn} was not found: {error.details()}") from None
     found = from_struct(getattr(answer, "return")).get("state")
     return found if isinstance(found, dict) else {}
-
-
-def _output(value: Any, origin: pulumi.Resource) -> pulumi.Output[Any]:
-    loop = asyncio.get_running_loop()
-
-    def settled(result: Any) -> asyncio.Future[Any]:
-        future: asyncio.Future[Any] = loop.create_future()
-        future.set_result(result)
-        return future
-
-    known = value is not UNKNOWN
-    return pulumi.Output({origin}, settled(value if known else None), settled(known), settled(False))

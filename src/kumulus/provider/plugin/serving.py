@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from typing import Any
 
@@ -140,13 +141,12 @@ class Constructor:
 
     def __init__(self, engine: str | None) -> None:
         self._engine = engine
-        self._pending: set[asyncio.Future[bytes]] = set()
+        self._pending: set[Future[bytes]] = set()
 
     def abandon(self) -> None:
         """Fail all pending requests: the engine, which is ending, would wait for them, and they for the engine."""
         for answer in self._pending:
-            if not answer.done():
-                answer.set_exception(ProviderError("the update has ended"))
+            _settle(answer.set_exception, ProviderError("the update has ended"))
 
     async def __call__(self, request: bytes) -> bytes:
         """Construct what a ConstructRequest asks for; returns the ConstructResponse.
@@ -154,31 +154,18 @@ class Constructor:
         Raises:
             InvalidInputs: arguments are wrong.
         """
-        loop = asyncio.get_running_loop()
-        answer: asyncio.Future[bytes] = loop.create_future()
-
-        def settle(done: bytes | BaseException) -> None:
-            if answer.done():
-                return
-            if isinstance(done, bytes):
-                answer.set_result(done)
-            else:
-                answer.set_exception(done)
+        answer: Future[bytes] = Future()
 
         def work() -> None:
-            done: bytes | BaseException
             try:
-                done = contextvars.Context().run(self._work, request)
+                _settle(answer.set_result, contextvars.Context().run(self._work, request))
             except BaseException as error:
-                done = error
-            # The loop is closed if the plugin has been ended.
-            with suppress(RuntimeError):
-                loop.call_soon_threadsafe(settle, done)
+                _settle(answer.set_exception, error)
 
         self._pending.add(answer)
         threading.Thread(target=work, name="construct", daemon=True).start()
         try:
-            return await answer
+            return await asyncio.wrap_future(answer)
         finally:
             self._pending.discard(answer)
 
@@ -186,3 +173,9 @@ class Constructor:
         from kumulus.provider.plugin.components import constructed
 
         return asyncio.run(constructed(request, self._engine or ""))
+
+
+def _settle(settle: Callable[[Any], None], value: object) -> None:
+    # Given up, or abandoned, it is settled already.
+    with suppress(InvalidStateError):
+        settle(value)

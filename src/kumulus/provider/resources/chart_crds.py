@@ -6,6 +6,7 @@ Helm itself creates the CRDs of a chart's `crds` directories when they are missi
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kumulus.helm import charts, crds, history
@@ -77,11 +78,8 @@ class ChartCrds(InClusterResource[Properties]):
         about = {key: inputs.get(key) for key in ("chart", "repository", "version", "access")}
         if contains_unknown(about):
             return CheckResult({**checked.inputs, "version": UNKNOWN, "crds": UNKNOWN})
-        source = ChartSource(
-            str(about["chart"]), about["repository"] or "", about["version"] or "", about["access"] or {}
-        )
         try:
-            chart = await charts.fetch(source)
+            chart = await charts.fetch(ChartSource.of(about))
             values = inputs.get("values")
             if not contains_unknown(values):
                 await charts.check_values(chart, values or {})
@@ -133,19 +131,9 @@ class ChartCrds(InClusterResource[Properties]):
     async def _refuse_others(self, inputs: Properties, maker: crds.Maker) -> None:
         """Refuse, in a preview, CRDs of others that differ from the chart's; skipped when the cluster is down."""
         chart = None if contains_unknown(inputs) else self._charts.get(_key(inputs))
-        if chart is None:
-            return
-        try:
-            problems = await self._obstacles(await self.client(inputs, LOOK_PATIENCE), maker, inputs, chart)
-        except UNASKED:
-            return
-        if problems:
-            raise ProviderError("\n  ".join(f"the CRD {each}" for each in problems))
-
-    async def _obstacles(self, client: Client, maker: crds.Maker, inputs: Properties, chart: Chart) -> list[str]:
-        wanted: dict[str, str] = inputs.get("crds") or {}
-        asked = (crds.obstacle(client, name, chart.crds[name], wanted[name], maker) for name in sorted(wanted))
-        return [each for each in await asyncio.gather(*asked) if each]
+        if chart is not None:
+            with suppress(*UNASKED):
+                await _require_free(await self.client(inputs, LOOK_PATIENCE), maker, inputs, chart)
 
     async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
         """See :meth:`InClusterResource.make`: keeps a CRD that the chart no longer has, to keep its objects."""
@@ -159,9 +147,7 @@ class ChartCrds(InClusterResource[Properties]):
         maker = _maker(inputs, old)
         with self.needing_cluster(inputs):
             client = await self.client(inputs, WORK_PATIENCE)
-            obstacles = await self._obstacles(client, maker, inputs, chart)
-        if obstacles:
-            raise ProviderError("\n  ".join(f"the CRD {each}" for each in obstacles))
+            await _require_free(client, maker, inputs, chart)
         results = await asyncio.gather(
             *(crds.apply(client, name, chart.crds[name], digest, maker) for name, digest in wanted.items()),
             return_exceptions=True,
@@ -175,6 +161,14 @@ class ChartCrds(InClusterResource[Properties]):
         # looks for it.
         done = {**inputs, "crds": {name: "" if name in problems else digest for name, digest in wanted.items()}}
         raise PartialFailure(reasons[0], resource_id, done, reasons[1:])
+
+
+async def _require_free(client: Client, maker: crds.Maker, inputs: Properties, chart: Chart) -> None:
+    """Refuse to go on where CRDs of others differ from the chart's."""
+    wanted: dict[str, str] = inputs.get("crds") or {}
+    asked = (crds.obstacle(client, name, chart.crds[name], wanted[name], maker) for name in sorted(wanted))
+    if obstacles := [f"the CRD {each}" for each in await asyncio.gather(*asked) if each]:
+        raise ProviderError("\n  ".join(obstacles))
 
 
 def _say_dropped(op: Operation, inputs: Properties, old: Properties) -> None:

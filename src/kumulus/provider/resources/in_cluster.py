@@ -102,7 +102,7 @@ class InClusterResource(Resource, Generic[Wanted]):
         for each in PLACE:
             value, kind = inputs.get(each.name), bool if each is OUTLIVES else str
             if value is not None and value is not UNKNOWN and not isinstance(value, kind):
-                found.append(InputFailure(each.name, f"{value!r} is not a {each.type.name}"))
+                found.append(InputFailure(each.name, f"{value!r} is not a {each.type['type']}"))
         return found
 
     def diff(self, old_outputs: Properties, inputs: Properties) -> list[PropertyDifference]:

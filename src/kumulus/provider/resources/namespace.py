@@ -31,12 +31,7 @@ class NamespaceResource(InClusterResource[Properties]):
     inputs: ClassVar = (
         *PLACE,
         Property("name", STRING, "The namespace's name.", required=True, replaces=True),
-        Property(
-            "stack",
-            STRING,
-            "The name of the owning stack: `<organization>/<project>/<stack>`.",
-            required=True,
-        ),
+        Property("stack", STRING, "The name of the owning stack: `<organization>/<project>/<stack>`.", required=True),
         Property("labels", STRINGS, "Labels it is to have; others stay."),
         Property("annotations", STRINGS, "Annotations it is to have; others stay."),
     )

@@ -1,6 +1,6 @@
 """Resources about a Helm release: what they share, its mark, and its preparation."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import ClassVar
 
 from kumulus.helm import command, history, namespaces
@@ -65,15 +65,11 @@ class OfRelease(InClusterResource[Properties]):
         return await history.revisions(client, namespace, name, patience)
 
 
-# ``kumulus:index:ReleaseMark``: a note in the cluster that the stack's state has a Helm release.
-#
-# It is declared after the release. A release without it was installed by an update that was killed before it ended,
-# and Pulumi would fail on it forever; see ``ReleasePreparation`` and docs/decisions/helm-releases.md.
-
-
 class ReleaseMark(OfRelease):
     """A note in the cluster that a Pulumi state has a Helm release."""
 
+    # It is declared after the release. A release without it was installed by an update that was killed before it ended,
+    # and Pulumi would fail on it forever; see ``ReleasePreparation`` and docs/decisions/helm-releases.md.
     token: ClassVar[str] = "kumulus:index:ReleaseMark"
 
     async def compare(self, old_outputs: Properties, inputs: Properties) -> list[PropertyDifference]:
@@ -92,20 +88,15 @@ class ReleaseMark(OfRelease):
             if history.others(found, owner, proven=True):
                 raise ProviderError(f"release {self.id_of(inputs)} is another stack's; it was not marked as this one's")
             if found:
-                client = await self.client(inputs, WORK_PATIENCE)
-                await history.mark_recorded(client, str(inputs["namespace"]), found[-1], owner)
+                await history.mark_recorded(await self.client(inputs, WORK_PATIENCE), found[-1], owner)
         return inputs
-
-
-# ``kumulus:index:ReleasePreparation``: creates a Helm release's namespace, and repairs leftovers in its way.
-#
-# It is declared before the release, and so deleted after it: then it uninstalls a release that the state never knew of,
-# and removes a namespace that is no longer needed. See docs/decisions/helm-releases.md.
 
 
 class ReleasePreparation(OfRelease):
     """That nothing an interrupted update has left is in a Helm release's way; and the release's namespace."""
 
+    # It is declared before the release, and so deleted after it: then it uninstalls a release that the state never knew
+    # of, and removes a namespace that is no longer needed. See docs/decisions/helm-releases.md.
     token: ClassVar[str] = "kumulus:index:ReleasePreparation"
     inputs: ClassVar = (
         *OfRelease.inputs,
@@ -151,14 +142,13 @@ class ReleasePreparation(OfRelease):
             raise ProviderError(await self._refusal(inputs, last))
         if found and not op.preview and (marked := found[-1].owner) and marked.identity != owner.identity:
             # The stack has been given another identity.
-            client = await self.client(inputs, WORK_PATIENCE)
-            await history.mark_recorded(client, str(inputs["namespace"]), found[-1], owner)
+            await history.mark_recorded(await self.client(inputs, WORK_PATIENCE), found[-1], owner)
         outputs = _outputs(inputs, old or {})
-        if old is None and _forgotten(found, _mine(inputs)):
-            # The state may have lost this resource alone, and the release changes only by another number of repairs.
+        if old is None and _mine(inputs).identity and any(each.recorded for each in found):
+            # It was once in the stack's state, as after a refused destroy. The state may have lost this resource alone,
+            # and the release changes only by another number of repairs.
             client = await self.client(inputs, WORK_PATIENCE)
-            said = await history.description(client, str(inputs["namespace"]), found[-1], LOOK_PATIENCE)
-            outputs["repairs"] = repairs(said)
+            outputs["repairs"] = repairs(await history.description(client, found[-1], LOOK_PATIENCE))
             ending = "is taken up again" if op.preview else "was taken up again"
             op.report.info(f"{self.title(inputs)} is this stack's and has left its state; it {ending}")
         elif old is not None and (left := history.leftover(found, outputs["foreign"])):
@@ -167,8 +157,7 @@ class ReleasePreparation(OfRelease):
         else:
             return outputs
         if not op.preview:
-            client = await self.client(inputs, WORK_PATIENCE)
-            await history.mark_failed(client, str(inputs["namespace"]), found[-1])
+            await history.mark_failed(await self.client(inputs, WORK_PATIENCE), found[-1])
         # The release depends on this output, and on no other.
         return {**outputs, "repairs": outputs["repairs"] + 1}
 
@@ -190,7 +179,7 @@ class ReleasePreparation(OfRelease):
         except SILENT as error:
             op.report.warn(f"whether the namespace {outputs['namespace']} can go is not known: {error}")
 
-    async def _refusal(self, inputs: Properties, last: history.Revision) -> str:
+    async def _refusal(self, inputs: Properties, last: Revision) -> str:
         """Why nothing is done with a release, and the possible remedies."""
         namespace, name, mine = inputs["namespace"], inputs["name"], _mine(inputs)
         there = f"the release {namespace}/{name} is there already (revision {last.number}, {last.status})"
@@ -205,7 +194,7 @@ class ReleasePreparation(OfRelease):
             f"{namespace}/{name}"
         )
 
-    async def _owner_text(self, properties: Properties, last: history.Revision) -> str:
+    async def _owner_text(self, properties: Properties, last: Revision) -> str:
         if last.owner is not None:
             client = await self.client(properties, LOOK_PATIENCE)
             return f"belongs to {await ownership.named(client, last.owner)}"
@@ -238,11 +227,6 @@ class ReleasePreparation(OfRelease):
 
 def _outputs(inputs: Properties, old: Properties) -> Properties:
     return {**inputs, "repairs": int(old.get("repairs") or 0), "foreign": str(old.get("foreign") or "")}
-
-
-def _forgotten(found: Sequence[history.Revision], mine: Owner) -> bool:
-    """Whether a release of this stack was once in its state, as after a refused destroy."""
-    return bool(mine.identity) and any(each.recorded for each in found)
 
 
 def _mine(properties: Properties) -> Owner:

@@ -9,7 +9,7 @@ from typing import Any
 
 import grpc
 from google.protobuf import empty_pb2, json_format, struct_pb2
-from pulumi.runtime.proto import resource_pb2, resource_pb2_grpc
+from pulumi.runtime.proto import provider_pb2, resource_pb2, resource_pb2_grpc
 
 _FEATURES = {"secrets", "resourceReferences", "outputValues", "deletedWith", "aliasSpecs"}
 
@@ -61,19 +61,13 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             context.abort(grpc.StatusCode.UNKNOWN, f"unknown resource {urn}")
         asked = self.registered[urn]
         state = {**json_format.MessageToDict(asked.object), **self.outputs.get(asked.type, {})}
-        answer = resource_pb2.InvokeResponse() if hasattr(resource_pb2, "InvokeResponse") else _invoke_response()
+        answer = provider_pb2.InvokeResponse()
         getattr(answer, "return").update({"urn": urn, "state": {**state, **self.declared.get(urn, {})}})
         return answer
 
     def of(self, kind: str) -> dict[str, Any]:
         """The requests for resources of a type, by name."""
         return {each.name: each for each in self.registered.values() if each.type == f"kumulus:index:{kind}"}
-
-
-def _invoke_response() -> Any:
-    from pulumi.runtime.proto import provider_pb2
-
-    return provider_pb2.InvokeResponse()
 
 
 @contextmanager

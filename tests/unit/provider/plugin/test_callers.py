@@ -12,11 +12,11 @@ from pathlib import Path
 
 import grpc
 from google.protobuf import struct_pb2
-from pulumi.runtime.proto import engine_pb2_grpc, provider_pb2, provider_pb2_grpc
+from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 
 from kumulus.provider.plugin import serving
 from tests.support import sandbox, stranger
-from tests.unit.provider.test_rpc import Log
+from tests.unit.provider.test_rpc import listening
 
 SERVICE = "/pulumirpc.ResourceProvider"
 PLUGIN = "import runpy; runpy.run_module('kumulus.provider.plugin', run_name='__main__')"
@@ -126,13 +126,9 @@ def answered(port: int, source: str, request: bytes) -> bool:
 
 
 async def test_where_the_system_does_not_tell_who_calls_the_plugin_works_and_says_so() -> None:
-    log, listener = Log(), grpc.aio.server()
-    engine_pb2_grpc.add_EngineServicer_to_server(log, listener)
-    engine = f"127.0.0.1:{listener.add_insecure_port('127.0.0.1:0')}"
-    await listener.start()
-    with plugin(sandbox.WITHOUT_NETLINK, engine) as port:
-        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-            ready = provider_pb2.InvokeRequest(tok="kumulus:index:ready")
-            await provider_pb2_grpc.ResourceProviderStub(channel).Invoke(ready)
-    await listener.stop(0)
+    async with listening() as (log, engine):
+        with plugin(sandbox.WITHOUT_NETLINK, engine) as port:
+            async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+                ready = provider_pb2.InvokeRequest(tok="kumulus:index:ready")
+                await provider_pb2_grpc.ResourceProviderStub(channel).Invoke(ready)
     assert [each.message for each in log.told] == [serving.UNKNOWN]

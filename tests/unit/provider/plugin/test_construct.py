@@ -20,6 +20,8 @@ from kumulus.provider.engine import PulumiEngine
 from kumulus.provider.plugin.serving import Constructor
 from kumulus.provider.rpc import Servicer
 from tests.unit.provider.plugin.monitor import Monitor, listening
+from tests.unit.provider.test_rpc import refusal as fails
+from tests.unit.provider.test_rpc import secret, stub_of
 
 ROOT = Path(__file__).resolve().parents[4]
 STACK = "urn:pulumi:dev::p::pulumi:pulumi:Stack::p-dev"
@@ -37,14 +39,8 @@ def monitor() -> Iterator[Monitor]:
 
 @pytest.fixture
 async def plugin() -> AsyncIterator[Any]:
-    server = grpc.aio.server()
-    servicer = Servicer(PulumiEngine(None), {}, "/program", construct=Constructor(None))
-    provider_pb2_grpc.add_ResourceProviderServicer_to_server(servicer, server)
-    port = server.add_insecure_port("127.0.0.1:0")
-    await server.start()
-    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-        yield provider_pb2_grpc.ResourceProviderStub(channel)
-    await server.stop(0)
+    async with stub_of(Servicer(PulumiEngine(None), {}, "/program", construct=Constructor(None))) as stub:
+        yield stub
 
 
 def asked(monitor: Monitor, kind: str, name: str, inputs: dict[str, Any] | None = None, **options: Any) -> Any:
@@ -59,10 +55,6 @@ def asked(monitor: Monitor, kind: str, name: str, inputs: dict[str, Any] | None 
         inputs=json_format.ParseDict(inputs or {}, struct_pb2.Struct()),
         **options,
     )
-
-
-def secret(value: Any) -> dict[str, Any]:
-    return {SIGNATURE: rpc._special_secret_sig, "value": value}
 
 
 def output(value: Any = None, *, known: bool = True, is_secret: bool = False) -> dict[str, Any]:
@@ -88,12 +80,6 @@ async def invalid(call: Any) -> dict[str, str]:
     found = errors_pb2.InputPropertiesError()
     assert status_pb2.Status.FromString(details).details[0].Unpack(found)
     return {each.property_path: each.reason for each in found.errors}
-
-
-async def fails(call: Any) -> str:
-    with pytest.raises(grpc.aio.AioRpcError) as raised:
-        await call
-    return str(raised.value.details())
 
 
 async def test_a_cluster_and_a_group_in_it_are_what_a_python_program_declares(plugin: Any, monitor: Monitor) -> None:
