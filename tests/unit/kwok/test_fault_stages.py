@@ -17,7 +17,8 @@ import yaml
 from kumulus.kwok import base_stages
 from kumulus.kwok.fault_stages import pod_stages
 from kumulus.kwok.pod_statuses import fault
-from kumulus.model.fault_effects import ACTIONS, PodEffects, pod_effects_from
+from kumulus.model.fault_effects import ACTIONS, PodEffects
+from kumulus.model.plain import made_from
 
 COUNT = 10_000
 SINCE = "2026-01-01T00:00:00Z"
@@ -202,5 +203,5 @@ def test_a_fault_of_images_hits_the_pods_that_have_one_and_the_containers(image:
     assert (str(jq.compile(match["key"]).input_value(found).first()) in match["values"]) is hit
     assert bool(re.search(effects.image_pattern, image)) is hit
     assert f"regexMatch {json.dumps(effects.image_pattern)} .image" in fault.unpulled(effects, "ErrImagePull")
-    assert pod_effects_from(effects.to_plain()) == effects
+    assert made_from(PodEffects, effects.to_plain()) == effects
     assert "images" not in PodEffects("imagePull").to_plain()

@@ -114,7 +114,7 @@ def test_a_pool_goes_to_the_plugin_and_back_unchanged() -> None:
 
 def test_a_nodes_labels_are_the_pools_and_its_host_name() -> None:
     pool = expand()
-    metadata: Any = node_manifest(pool, 1, "2026-01-31T12:00:00Z", "dev")["metadata"]
+    metadata: Any = node_manifest(pool, 1, "2026-01-31T12:00:00Z")["metadata"]
     assert metadata["labels"] == {**pool.labels, "kubernetes.io/hostname": "a100-use1-1"}
 
 
