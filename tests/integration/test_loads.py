@@ -56,7 +56,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
         pytest.skip(str(error))
     with plane_at(tmp_path_factory.mktemp("home"), **cluster_options(spec())) as made:
         (pool,) = pools(spec(), "test")
-        made.api.create(NODES, node_manifest(pool, 0, "2026-01-01T00:00:00Z", "test"))
+        made.api.create(NODES, node_manifest(pool, 0, "2026-01-01T00:00:00Z"))
         body = {"apiVersion": API_VERSION, "kind": "ClusterResourceUsage", "metadata": {"name": NAME}}
         made.api.create(USAGES, {**body, "spec": usage()})
         yield made

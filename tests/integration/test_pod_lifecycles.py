@@ -118,7 +118,7 @@ def living(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Living]:
         runtime, api = made.runtime, made.api
         (pool,) = pools(ClusterSpec.checked({"nodeGroups": [GROUP]}), "test")
         for ordinal in range(2):
-            api.create(NODES, node_manifest(pool, ordinal, "2026-01-01T00:00:00Z", "test"))
+            api.create(NODES, node_manifest(pool, ordinal, "2026-01-01T00:00:00Z"))
         # KWOK leaves a pod alone that is bound before it has seen that the node's lease is its own.
         api.until(NODES, lambda found: all(ready(node) for node in found.values()))
         api.create(PODS, pod("old", "steps"))

@@ -62,7 +62,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
         spec = ClusterSpec.checked({"nodeGroups": [GROUP], "podUsage": USAGE})
         (pool,) = pools(spec, "test")
         for ordinal in range(2):
-            api.create(NODES, node_manifest(pool, ordinal, "2026-01-01T00:00:00Z", "test"))
+            api.create(NODES, node_manifest(pool, ordinal, "2026-01-01T00:00:00Z"))
         for name, app, gpus in (("trains", "training", "4"), ("serves", "web", "0")):
             requests = {"cpu": "8", "memory": "64Gi", **({"nvidia.com/gpu": gpus} if gpus != "0" else {})}
             container = {"name": "main", "image": "none", "resources": {"requests": requests, "limits": requests}}

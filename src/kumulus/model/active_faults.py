@@ -1,8 +1,4 @@
-"""Active faults, and the wanted state of a pool's nodes while they are active.
-
-A node's wanted state is its pool's, overridden by the faults: a pure function, so that an update of the pool, the start
-or end of a fault, and a repair all arrive at the same state. The provider plugin imports this file.
-"""
+"""Active faults, and the wanted state of a pool's nodes while they are active: the pool's, overridden by the faults."""
 
 from __future__ import annotations
 
@@ -19,7 +15,6 @@ from kumulus.model.node_sets import NodeSet
 
 if TYPE_CHECKING:
     from kumulus.model.nodes import OwnedFields
-    from kumulus.model.pools import Taint
 
 FAULTS_ANNOTATION = "kumulus.io/faults"
 """Names the faults active on a node; KWOK does not change the status of a node that has this annotation."""
@@ -61,15 +56,11 @@ class ActiveFault:
         return timestamp(datetime.fromisoformat(self.since) + timedelta(seconds=self.effects.down))
 
     def conditions(self, now: str) -> dict[str, Condition]:
-        """The conditions it sets on a node.
-
-        Args:
-            now: the current time, RFC 3339 in UTC; once the reboot has ended, the node is left to KWOK.
-        """
-        kubelet = self.effects.kubelet
-        if kubelet == "notReady":
+        """The conditions it sets on a node; `now` is RFC 3339 in UTC."""
+        if self.effects.kubelet == "notReady":
             return {"Ready": _NOT_READY, **self.effects.conditions}
-        if kubelet == "reboot" and now < self.up_again():
+        # Once the reboot has ended, the node is left to KWOK.
+        if self.effects.kubelet == "reboot" and now < self.up_again():
             return {"Ready": _REBOOTING, **self.effects.conditions}
         return dict(self.effects.conditions)
 
@@ -103,20 +94,16 @@ def faults_of(pool: str, faults: Iterable[ActiveFault]) -> PoolFaults | None:
 
 
 def with_faults(ours: OwnedFields, pool: str, ordinal: int, faults: PoolFaults) -> OwnedFields:
-    """The wanted state of a node while faults are active.
-
-    Args:
-        ours: the state that its pool wants.
-    """
+    """The wanted state of a node while faults are active; `ours` is the one that its pool wants."""
     now = timestamp()
     for fault in faults.of(ordinal):
         effects = fault.effects
-        tainted = {_place(taint) for taint in effects.taints}
+        tainted = {taint.place for taint in effects.taints}
         ours = replace(
             ours,
             labels={**ours.labels, **effects.labels},
             annotations={**ours.annotations, **fault.annotations(node_name(pool, ordinal))},
-            taints=(*(taint for taint in ours.taints if _place(taint) not in tainted), *effects.taints),
+            taints=(*(taint for taint in ours.taints if taint.place not in tainted), *effects.taints),
             allocatable=reduced(ours.allocatable, ours.capacity, effects.capacity),
             capacity=reduced(ours.capacity, ours.capacity, effects.capacity),
             conditions={**ours.conditions, **fault.conditions(now)},
@@ -125,7 +112,3 @@ def with_faults(ours: OwnedFields, pool: str, ordinal: int, faults: PoolFaults) 
         ours = replace(ours, labels={**ours.labels, WITHOUT_KWOK: "true"})
     names = ",".join(fault.name for fault in faults.of(ordinal))
     return replace(ours, annotations={**ours.annotations, FAULTS_ANNOTATION: names}) if names else ours
-
-
-def _place(taint: Taint) -> tuple[str, str]:
-    return taint.key, taint.effect

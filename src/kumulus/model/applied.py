@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any
 
 from kumulus.model.nodes import CONDITIONS, OwnedFields, node_manifest, owned_fields
-from kumulus.model.pools import ARCH_LABEL, CLUSTER_LABEL, OS_LABEL, Pool
+from kumulus.model.pools import ARCH_LABEL, OS_LABEL, Pool
 
 APPLIED = "kumulus.io/applied"
 """The annotation that carries the record."""
@@ -29,14 +29,7 @@ class Applied:
 
     def joined(self, other: Applied) -> Applied:
         """The record of a node in transition from one to the other, which may have the keys of either."""
-        return Applied(
-            labels=self.labels | other.labels,
-            annotations=self.annotations | other.annotations,
-            taints=self.taints | other.taints,
-            resources=self.resources | other.resources,
-            conditions=self.conditions | other.conditions,
-            features=self.features or other.features,
-        )
+        return Applied(*(getattr(self, each.name) | getattr(other, each.name) for each in fields(self)))
 
 
 def applied_of(ours: OwnedFields) -> Applied:
@@ -44,7 +37,7 @@ def applied_of(ours: OwnedFields) -> Applied:
     return Applied(
         labels=frozenset(ours.labels),
         annotations=frozenset(ours.annotations),
-        taints=frozenset((taint.key, taint.effect) for taint in ours.taints),
+        taints=frozenset(taint.place for taint in ours.taints),
         resources=frozenset(ours.capacity) | frozenset(ours.allocatable),
         # A healthy node has these too, so they never have to be removed.
         conditions=frozenset(ours.conditions) - frozenset(CONDITIONS),
@@ -59,7 +52,7 @@ def encode_applied(applied: Applied) -> str:
     record: dict[str, object] = {
         "labels": sorted(applied.labels),
         "annotations": sorted(applied.annotations),
-        "taints": sorted(list(taint) for taint in applied.taints),
+        "taints": sorted(applied.taints),
         "resources": sorted(applied.resources),
     }
     if applied.conditions:
@@ -94,7 +87,7 @@ def _decoded(value: str) -> Applied:
 
 def record_of(pool: Pool, ordinal: int) -> str:
     """The record of a node, the annotation's value; the same on every node without an active fault."""
-    return encode_applied(applied_of(owned_fields(pool, ordinal, pool.labels.get(CLUSTER_LABEL, ""))))
+    return encode_applied(applied_of(owned_fields(pool, ordinal)))
 
 
 def posted_node(pool: Pool, ordinal: int, now: str, record: str) -> dict[str, Any]:
@@ -104,11 +97,11 @@ def posted_node(pool: Pool, ordinal: int, now: str, record: str) -> dict[str, An
         now: the time of the conditions, RFC 3339 in UTC.
         record: its `record_of`.
     """
-    manifest: Any = node_manifest(pool, ordinal, now, pool.labels.get(CLUSTER_LABEL, ""))
+    manifest = node_manifest(pool, ordinal, now)
     manifest["metadata"]["annotations"][APPLIED] = record
     # The controller manager adds these copies to every node that lacks them, with two requests per node.
     labels = manifest["metadata"]["labels"]
     for stable in (ARCH_LABEL, OS_LABEL):
         if stable in labels:
             labels.setdefault(f"beta.{stable}", labels[stable])
-    return dict(manifest)
+    return manifest

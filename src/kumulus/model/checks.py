@@ -1,7 +1,6 @@
-"""Checks of the parts of a node template: labels, annotations, taints, resources, node information, counts.
+"""Checks of the parts of a node template, shared by the stack file's models and the plugin's wire form.
 
-Pure functions over plain values, shared by the stack file's models and the plugin's wire form, so that both report the
-same mistake in the same words. Each takes the place it checks, and returns every problem it finds.
+Each takes a place and the plain value there, and returns every problem that it finds.
 """
 
 import math
@@ -13,7 +12,6 @@ from typing import Any, Concatenate, ParamSpec, TypeAlias, cast
 from kumulus.model.errors import Problem, Where, path_text, shown
 from kumulus.model.names import (
     ValueMistake,
-    annotation_key_mistake,
     instead,
     is_own,
     label_key_mistake,
@@ -34,7 +32,7 @@ _TAINT_KEYS = ("key", "value", "effect")
 
 P = ParamSpec("P")
 Check: TypeAlias = Callable[Concatenate[Where, object, P], list[Problem]]
-_MistakeOf = Callable[[str], ValueMistake | None]
+MistakeOf = Callable[[str], ValueMistake | None]
 
 
 def problem(where: Where, message: str, remedy: str = "") -> Problem:
@@ -43,14 +41,29 @@ def problem(where: Where, message: str, remedy: str = "") -> Problem:
 
 
 def no_text(where: Where, value: object) -> Problem:
-    """The problem of a value that has to be a text.
-
-    Of a number or a switch, nobody knows any more how the file writes it: `1.10` is 1.1, `0777` is 511, `yes` is true.
-    """
+    """The problem of a value that has to be a text."""
     remedy = 'write "", or a text'
+    # Nobody knows any more how the file writes it: `1.10` is 1.1, `0777` is 511, `yes` is true.
     if isinstance(value, bool | int | float):
         remedy = f'write it in quotes: "{shown(value)}", or as the file has it'
     return problem(where, f"is {shown(value)}, not a text", remedy)
+
+
+def text_problems(where: Where, raw: object, mistake_of: MistakeOf, instead_of: str = "") -> list[Problem]:
+    """Whether a value is a text without a mistake.
+
+    Args:
+        instead_of: what to write instead of what is no text; without it, as for :func:`no_text`.
+    """
+    if not isinstance(raw, str):
+        return [problem(where, f"is {shown(raw)}", instead_of) if instead_of else no_text(where, raw)]
+    mistake = mistake_of(raw)
+    return [problem(where, f"{shown(raw)} {mistake.message}", mistake.remedy)] if mistake else []
+
+
+def switch_problems(where: Where, raw: object) -> list[Problem]:
+    """Whether a value is true or false."""
+    return [] if isinstance(raw, bool) else [problem(where, f"is {shown(raw)}", "write true or false")]
 
 
 def mapping_problems(where: Where, raw: object) -> list[Problem]:
@@ -126,18 +139,15 @@ def replicas_problems(where: Where, raw: object) -> list[Problem]:
 
 
 def label_problems(where: Where, raw: object, ours_too: bool = False) -> list[Problem]:
-    """Problems of a mapping of labels.
-
-    Args:
-        ours_too: whether keys under kumulus.io/, which Kumulus sets itself, are allowed.
-    """
+    """Problems of a mapping of labels; `ours_too`: whether keys under kumulus.io/, which Kumulus sets, are allowed."""
     found = _text_map_problems(where, raw, label_key_mistake, label_value_mistake)
     return found + ([] if ours_too else _own_key_problems(where, raw, "label"))
 
 
 def annotation_problems(where: Where, raw: object, ours_too: bool = False) -> list[Problem]:
     """Problems of a mapping of annotations; the arguments are those of `label_problems`."""
-    found = _text_map_problems(where, raw, annotation_key_mistake, lambda _: None)
+    # The prefix of an annotation's key may have capitals, which apimachinery lowers first.
+    found = _text_map_problems(where, raw, lambda key: label_key_mistake(key.lower()), lambda _: None)
     if not found and isinstance(raw, Mapping):
         size = sum(len(text.encode("utf-8", "replace")) for item in raw.items() for text in item)
         if size > _ANNOTATION_BYTES:
@@ -151,17 +161,15 @@ def taint_problems(where: Where, raw: object) -> list[Problem]:
         remedy = "write a list of {key, value, effect}, or [] for no taint at all"
         return [problem(where, f"is {shown(raw)}", remedy)]
     found: list[Problem] = []
-    seen: set[tuple[str, str]] = set()
+    seen: set[str] = set()
     for index, taint in enumerate(raw):
         here = (*where, index)
-        wrong = mapping_problems(here, taint) or _one_taint_problems(here, taint)
+        wrong = _one_taint_problems(here, taint)
+        name = "" if wrong else f"{taint['key']}:{taint['effect']}"
+        if name in seen:
+            wrong = [problem(here, f"repeats the taint {name}", "keep one of the two")]
+        seen |= {name} - {""}
         found += wrong
-        if wrong:
-            continue
-        pair = (taint["key"], taint["effect"])
-        if pair in seen:
-            found.append(problem(here, f"repeats the taint {pair[0]}:{pair[1]}", "keep one of the two"))
-        seen.add(pair)
     return found
 
 
@@ -170,15 +178,9 @@ def node_info_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem]:
     """Problems of `{architecture, operatingSystem, kubeletVersion}`, each an optional string."""
     found = unknown_key_problems(where, raw, _NODE_INFO_KEYS)
     for key in _NODE_INFO_KEYS:
-        value = raw.get(key)
-        if value is None:
-            continue
-        here = (*where, key)
-        if not isinstance(value, str):
-            found.append(no_text(here, value))
-        # The first two are also the values of the labels kubernetes.io/arch and kubernetes.io/os.
-        elif mistake := label_value_mistake(value):
-            found.append(problem(here, f"{shown(value)} {mistake.message}", mistake.remedy))
+        if raw.get(key) is not None:
+            # The first two are also the values of the labels kubernetes.io/arch and kubernetes.io/os.
+            found += text_problems((*where, key), raw[key], label_value_mistake)
     return found
 
 
@@ -187,13 +189,16 @@ def feature_problems(where: Where, raw: object) -> list[Problem]:
     remedy = "write a list of names such as [RestartAllContainersOnContainerExits], or [] for none"
     if not isinstance(raw, list | tuple):
         return [problem(where, f"is {shown(raw)}", remedy)]
-    names = list(enumerate(raw))
-    wrong = [(index, name) for index, name in names if not (isinstance(name, str) and _FEATURE.fullmatch(name))]
-    found = [problem((*where, index), f"{shown(name)} is not the name of a feature", remedy) for index, name in wrong]
-    if not found:
-        again = [(index, name) for index, name in names if name in raw[:index]]
-        found = [problem((*where, index), f"repeats {name}", "leave it out") for index, name in again]
-    return found
+    found = [
+        problem((*where, index), f"{shown(name)} is not the name of a feature", remedy)
+        for index, name in enumerate(raw)
+        if not (isinstance(name, str) and _FEATURE.fullmatch(name))
+    ]
+    return found or [
+        problem((*where, index), f"repeats {name}", "leave it out")
+        for index, name in enumerate(raw)
+        if name in raw[:index]
+    ]
 
 
 @of_mapping
@@ -239,15 +244,13 @@ def quantity_problems(where: Where, written: object, whole: bool = False, exampl
 
 def resource_name_problems(where: Where, raw: Mapping[str, object]) -> list[Problem]:
     """Names that no pod could ever request: without a domain and not one of Kubernetes' own."""
-    found = []
-    for name in raw:
-        if is_requestable(name):
-            continue
-        near = meant_resource(name)
-        others = f"{', '.join(NATIVE_RESOURCES)} or a name such as example.com/{name}"
-        remedy = f"write {near or others}"
-        found.append(problem((*where, name), "is not a resource of Kubernetes and has no domain", remedy))
-    return found
+    others = f"{', '.join(NATIVE_RESOURCES)} or a name such as example.com/"
+    message = "is not a resource of Kubernetes and has no domain"
+    return [
+        problem((*where, name), message, f"write {meant_resource(name) or others + name}")
+        for name in raw
+        if not is_requestable(name)
+    ]
 
 
 def is_requestable(resource: str) -> bool:
@@ -274,17 +277,14 @@ _EXAMPLES = {"cpu": '"96"', "memory": "1360Gi", "ephemeral-storage": "3Ti", "pod
 
 @of_mapping
 def _text_map_problems(
-    where: Where, raw: Mapping[str, Any], key_mistake: _MistakeOf, value_mistake: _MistakeOf
+    where: Where, raw: Mapping[str, Any], key_mistake: MistakeOf, value_mistake: MistakeOf
 ) -> list[Problem]:
     found: list[Problem] = []
     for key, value in raw.items():
         here = (*where, key)
         if mistake := key_mistake(key):
             found.append(problem(here, f"the key {mistake.message}", mistake.remedy))
-        if not isinstance(value, str):
-            found.append(no_text(here, value))
-        elif mistake := value_mistake(value):
-            found.append(problem(here, f"{shown(value)} {mistake.message}", mistake.remedy))
+        found += text_problems(here, value, value_mistake)
     return found
 
 
@@ -295,17 +295,14 @@ def _own_key_problems(where: Where, raw: object, what: str) -> list[Problem]:
     return [problem((*where, key), message, remedy) for key in raw if isinstance(key, str) and is_own(key)]
 
 
-def _one_taint_problems(where: Where, taint: Mapping[str, object]) -> list[Problem]:
+@of_mapping
+def _one_taint_problems(where: Where, taint: Mapping[str, Any]) -> list[Problem]:
     found = unknown_key_problems(where, taint, _TAINT_KEYS)
-    key, value, effect = taint.get("key"), taint.get("value"), taint.get("effect")
-    if not isinstance(key, str):
-        found.append(problem((*where, "key"), f"is {shown(key)}", "write a key such as example.com/dedicated"))
-    elif mistake := label_key_mistake(key):
-        found.append(problem((*where, "key"), f"{shown(key)} {mistake.message}", mistake.remedy))
-    if value is not None and not isinstance(value, str):
-        found.append(no_text((*where, "value"), value))
-    elif value is not None and (mistake := label_value_mistake(value)):
-        found.append(problem((*where, "value"), f"{shown(value)} {mistake.message}", mistake.remedy))
+    example = "write a key such as example.com/dedicated"
+    found += text_problems((*where, "key"), taint.get("key"), label_key_mistake, example)
+    if taint.get("value") is not None:
+        found += text_problems((*where, "value"), taint["value"], label_value_mistake)
+    effect = taint.get("effect")
     if effect not in EFFECTS:
         found.append(problem((*where, "effect"), f"is {shown(effect)}", instead(effect, EFFECTS)))
     return found

@@ -1,4 +1,4 @@
-"""What a change of a pool means, in one line: nodes, GPUs, CPUs and memory gained or lost. Pure functions."""
+"""What a change of a pool means, in one line: nodes, GPUs, CPUs and memory gained or lost."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -27,58 +27,20 @@ _NAMED = 6
 class Consequence:
     """What applying a change to one pool does."""
 
-    group: str
-    """The node group's name, or else the pool's."""
-    zone: str
-    """Empty when the pool has none."""
-    before: int
-    """Number of nodes now."""
-    after: int
-    """Number of nodes afterwards."""
-    changed: int = 0
-    """How many of the remaining nodes are changed in place."""
-    fields: tuple[str, ...] = ()
-    """What is changed on those, such as `labels team` or `taints`; resources are in `resources`."""
-    resources: Mapping[str, Quantity] | None = None
-    """Gains and losses of the whole pool, extended resources first; none is zero."""
-    pods: int = 0
+    place: str
+    """The group and zone."""
+    what: str
+    """Empty if nothing changes at all."""
+    pods: int
     """Running pods on the nodes that are deleted."""
-    product: str = ""
-    """Of the GPUs gained or lost; empty when not known."""
-    devices: Mapping[str, int] | None = None
-    """The same for the devices in ResourceSlices, by driver."""
-    cost: float | None = None
-    """The change in US dollars per hour; NaN or None when a price is not known, as :data:`Hourly` has it."""
 
     def __bool__(self) -> bool:
-        """Whether anything changes at all."""
-        return self.before != self.after or self.changed > 0 or any((self.fields, self.resources, self.devices))
+        return bool(self.what)
 
     def describe(self) -> str:
         """One line: `group a100, zone use1: +3 nodes (5 → 8): +24 nvidia.com/gpu, +288 cpu, +3.98 TiB memory`."""
-        place = f"group {self.group}" + (f", zone {self.zone}" if self.zone else "")
-        return f"{place}: {self._what()}{self._pods()}"
-
-    def _what(self) -> str:
-        if not self:
-            return "no change"
-        parts = []
-        if step := self.after - self.before:
-            sign = "+" if step > 0 else MINUS
-            parts.append(f"{sign}{counted(abs(step), 'node')} ({self.before:,} {ARROW} {self.after:,})")
-        if self.changed or not parts:
-            parts.append(f"{counted(self.changed, 'node')} changed")
-        amounts = [self._amount(name, amount) for name, amount in (self.resources or {}).items()]
-        devices = [_devices(driver, amount) for driver, amount in (self.devices or {}).items()]
-        details = [*devices, *amounts, *([_money(self.cost)] if self.cost else []), *self.fields]
-        return ", ".join(parts) + (f": {', '.join(details)}" if details else "")
-
-    def _amount(self, name: str, amount: Quantity) -> str:
-        product = f" ({self.product})" if self.product and name == GPU_RESOURCE else ""
-        return _amount(name, amount) + product
-
-    def _pods(self) -> str:
-        return f"; {counted(self.pods, 'running pod')} would go" if self.pods else ""
+        pods = f"; {counted(self.pods, 'running pod')} would go" if self.pods else ""
+        return f"{self.place}: {self.what or 'no change'}{pods}"
 
 
 def consequences(old: Pool | None, new: Pool | None, pods: int = 0, hourly: Hourly = lambda _: None) -> Consequence:
@@ -88,55 +50,54 @@ def consequences(old: Pool | None, new: Pool | None, pods: int = 0, hourly: Hour
         old: the current pool; None when it is created.
         new: the wanted pool; None when it is deleted.
         pods: how many pods run on the nodes that would be deleted.
-        hourly: what a pool's nodes cost.
     """
     named = new or old
     if named is None:
         raise ValueError("a change needs the pool before it or the pool after it")
-    before, after = (old.count if old else 0), (new.count if new else 0)
-    fields = _fields(old, new) if old and new else ()
-    altered = bool(old and new and (fields or _per_node(old, new) or old.devices != new.devices))
-    relabelled = moved(new.name, old.topology, new.topology, min(before, after)) if old and new else 0
-    return Consequence(
-        group=named.group or named.name,
-        zone=named.zone,
-        before=before,
-        after=after,
-        changed=min(before, after) if altered else relabelled,
-        fields=(*fields, *_topology(old, new)) if relabelled else fields,
-        resources=_resources(old, new),
-        pods=pods,
-        product=named.gpu_product,
-        devices=_gained_devices(old, new),
-        cost=_gained_cost(old, new, hourly),
-    )
+    before, after = (each.count if each else 0 for each in (old, new))
+    fields = _fields(old, new) if old and new else []
+    changed = 0
+    if old and new:
+        if fields or _altered(old.capacity, new.capacity) or old.devices != new.devices:
+            changed = min(before, after)
+        if moving := moved(new.name, old.topology, new.topology, min(before, after)):
+            changed = changed or moving
+            fields.append(_topology(old, new))
+    details = [*_devices(old, new), *_resources(old, new, named.gpu_product), *_cost(old, new, hourly), *fields]
+    parts = [f"{_sign(after - before)}{counted(abs(after - before), 'node')} ({before:,} {ARROW} {after:,})"]
+    if before == after:
+        parts = [f"{counted(changed, 'node')} changed"]
+    elif changed:
+        parts.append(f"{counted(changed, 'node')} changed")
+    what = ", ".join(parts) + (f": {', '.join(details)}" if details else "")
+    place = f"group {named.group or named.name}" + (f", zone {named.zone}" if named.zone else "")
+    return Consequence(place, what if before != after or changed or details else "", pods)
 
 
-def _resources(old: Pool | None, new: Pool | None) -> dict[str, Quantity]:
+def _resources(old: Pool | None, new: Pool | None, product: str) -> list[str]:
+    """Gains and losses of the whole pool, extended resources first: such clusters are about those."""
     had, has = (pool_resources(pool) if pool else {} for pool in (old, new))
-    mentioned = set(_per_node(old, new)) if old and new else set()
-    differences = {name: has.get(name, ZERO) - had.get(name, ZERO) for name in {**had, **has}}
-    names = [name for name, amount in differences.items() if amount.nanos and (name in mentioned or name not in _QUIET)]
-    # Extended resources are what such clusters are about, so they come first.
-    names.sort(key=lambda name: ("/" not in name, resource_order(name)))
-    return {name: differences[name] for name in names}
-
-
-def _per_node(old: Pool, new: Pool) -> list[str]:
-    return _altered(old.capacity, new.capacity)
+    mentioned = set(_altered(old.capacity, new.capacity)) if old and new else set()
+    found = []
+    for name in sorted({**had, **has}, key=lambda name: ("/" not in name, resource_order(name))):
+        amount = has.get(name, ZERO) - had.get(name, ZERO)
+        if amount.nanos and (name in mentioned or name not in _QUIET):
+            size = human(name, Quantity(abs(amount.nanos), amount.format))
+            of_product = f" ({product})" if product and name == GPU_RESOURCE else ""
+            found.append(f"{_sign(amount.nanos)}{size} {name}{of_product}")
+    return found
 
 
 def _altered(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
-    amounts = ({name: parse(written).nanos for name, written in resources.items()} for resources in (old, new))
-    had, has = amounts
+    had, has = ({name: parse(written).nanos for name, written in resources.items()} for resources in (old, new))
     return [name for name in {**had, **has} if had.get(name) != has.get(name)]
 
 
-def _fields(old: Pool, new: Pool) -> tuple[str, ...]:
+def _fields(old: Pool, new: Pool) -> list[str]:
     found = [_keys("labels", old.labels, new.labels), _keys("annotations", old.annotations, new.annotations)]
     found.append("taints" if set(old.taints) != set(new.taints) else "")
     # An allocatable that follows the capacity is mentioned with it.
-    own = [name for name in _altered(old.allocatable, new.allocatable) if name not in _per_node(old, new)]
+    own = {*_altered(old.allocatable, new.allocatable)} - {*_altered(old.capacity, new.capacity)}
     found.append(f"allocatable {', '.join(sorted(own, key=resource_order))}" if own else "")
     found.append("shard" if old.shards != new.shards else "")
     found.append("named nodes" if old.nodes[: new.replicas] != new.nodes[: old.replicas] else "")
@@ -149,41 +110,37 @@ def _fields(old: Pool, new: Pool) -> tuple[str, ...]:
         found.append(_keys("devices' node resources", took, takes))
         spread = [(each.pcie_roots, each.numa_nodes) for each in (old.devices, new.devices)]
         found.append("device topology" if spread[0] != spread[1] else "")
-    return tuple(field for field in found if field)
+    return [field for field in found if field]
 
 
-def _topology(old: Pool | None, new: Pool | None) -> tuple[str, ...]:
-    """The topology levels that change: `topology rack, block`."""
-    had, has = (pool.topology.to_plain() if pool and pool.topology else {} for pool in (old, new))
-    levels = [level for level in LEVELS if had.get(level) != has.get(level)]
-    return (f"topology {', '.join(levels)}",)
+def _topology(old: Pool, new: Pool) -> str:
+    had, has = (pool.topology.to_plain() if pool.topology else {} for pool in (old, new))
+    return f"topology {', '.join(level for level in LEVELS if had.get(level) != has.get(level))}"
 
 
-def _gained_devices(old: Pool | None, new: Pool | None) -> dict[str, int]:
-    had, has = _published(old), _published(new)
-    return {driver: amount for driver in {**had, **has} if (amount := has.get(driver, 0) - had.get(driver, 0))}
+def _devices(old: Pool | None, new: Pool | None) -> list[str]:
+    """The devices in ResourceSlices gained and lost, by driver."""
+    had, has = (
+        {pool.devices.driver: pool.devices.count * pool.count} if pool and pool.devices else {} for pool in (old, new)
+    )
+    gained = {driver: has.get(driver, 0) - had.get(driver, 0) for driver in {**had, **has}}
+    return [f"{_sign(n)}{counted(abs(n), f'{driver} device')}" for driver, n in gained.items() if n]
 
 
-def _gained_cost(old: Pool | None, new: Pool | None, hourly: Hourly) -> float | None:
+def _cost(old: Pool | None, new: Pool | None, hourly: Hourly) -> list[str]:
     """How much more the pool costs per hour; a pool without nodes costs nothing, whatever its price."""
     total = 0.0
     for pool, sign in ((old, -1), (new, +1)):
         if pool and pool.count:
             price = hourly(pool)
             if price is None:
-                return None
+                return []
             total += sign * pool.count * price
-    if math.isnan(total) and old and new and (old.count, _machine(old)) == (new.count, _machine(new)):
-        return 0.0
-    return round(total, 6)
-
-
-def _machine(pool: Pool) -> str | None:
-    return pool.labels.get(INSTANCE_TYPE_LABEL)
-
-
-def _published(pool: Pool | None) -> dict[str, int]:
-    return {pool.devices.driver: pool.devices.count * pool.count} if pool and pool.devices else {}
+    if math.isnan(total):
+        counts = [each and (each.count, each.labels.get(INSTANCE_TYPE_LABEL)) for each in (old, new)]
+        return [] if counts[0] == counts[1] else ["price not known"]
+    total = round(total, 6)
+    return [f"{_sign(total)}${abs(total):,.2f}/h"] if total else []
 
 
 def _keys(what: str, old: Mapping[str, object], new: Mapping[str, object]) -> str:
@@ -191,17 +148,5 @@ def _keys(what: str, old: Mapping[str, object], new: Mapping[str, object]) -> st
     return f"{what} {listed(keys, _NAMED)}" if keys else ""
 
 
-def _amount(name: str, amount: Quantity) -> str:
-    sign = MINUS if amount.nanos < 0 else "+"
-    size = human(name, Quantity(abs(amount.nanos), amount.format))
-    return f"{sign}{size} {name}"
-
-
-def _money(hourly: float) -> str:
-    if math.isnan(hourly):
-        return "price not known"
-    return f"{MINUS if hourly < 0 else '+'}${abs(hourly):,.2f}/h"
-
-
-def _devices(driver: str, amount: int) -> str:
-    return f"{MINUS if amount < 0 else '+'}{counted(abs(amount), f'{driver} device')}"
+def _sign(amount: float) -> str:
+    return MINUS if amount < 0 else "+"

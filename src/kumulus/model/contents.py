@@ -2,10 +2,11 @@
 
 Pulumi asks the plugin about every declared resource but, in a preview, not about removed ones. So the cluster keeps the
 names of its faults and pools among its inputs, and the next preview reports those that are missing. The number of nodes
-is needed to create the cluster. The provider plugin imports this file.
+is needed to create the cluster.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeGuard
 
 from kumulus.model.names import pool_name
 
@@ -13,23 +14,14 @@ FAULTS, POOLS, NODES, PREVIEW = "faults", "pools", "nodes", "preview"
 
 
 def contents(
-    faults: Iterable[str],
-    pools: Iterable[str],
-    *,
-    nodes: int | None = None,
-    preview: bool,
+    faults: Iterable[str], pools: Iterable[str], *, nodes: int | None = None, preview: bool
 ) -> dict[str, object]:
-    """The plain form.
-
-    Args:
-        nodes: how many nodes they have together, for which a new cluster is sized; None when not known.
-    """
-    names: dict[str, object] = {FAULTS: ",".join(sorted(faults)), POOLS: ",".join(sorted(pools))}
-    known = {} if nodes is None else {NODES: nodes}
-    return {**names, **known, **({PREVIEW: True} if preview else {})}
+    """The plain form; `nodes`: how many they have together, for which a new cluster is sized; None when not known."""
+    found = {FAULTS: ",".join(sorted(faults)), POOLS: ",".join(sorted(pools)), NODES: nodes, PREVIEW: preview or None}
+    return {key: value for key, value in found.items() if value is not None}
 
 
-def is_contents(raw: object) -> bool:
+def is_contents(raw: object) -> TypeGuard[Mapping[str, object]]:
     """Whether a value is what :func:`contents` makes."""
     if not isinstance(raw, Mapping) or not set(raw) <= {FAULTS, POOLS, NODES, PREVIEW}:
         return False
@@ -47,32 +39,20 @@ def expected_nodes(raw: object) -> int | None:
 
 
 def removed(before: object, after: object, key: str) -> list[str]:
-    """Names that are in the recorded contents and no longer in the current ones; none when either is not known.
-
-    Args:
-        before: the plain form that was recorded.
-        key: `FAULTS` or `POOLS`.
-    """
+    """Names that are in the recorded contents and no longer in the current ones; none when either is not known."""
     if not (is_contents(before) and is_contents(after)):
         return []
-    assert isinstance(before, Mapping)
-    assert isinstance(after, Mapping)
     had, has = (set(str(raw.get(key, "")).split(",")) for raw in (before, after))
     return sorted(had - has - {""})
 
 
 def is_preview(raw: object) -> bool | None:
     """Whether this is a preview; None when a program does not say."""
-    return raw.get(PREVIEW) is True if is_contents(raw) and isinstance(raw, Mapping) else None
+    return raw.get(PREVIEW) is True if is_contents(raw) else None
 
 
 def renamed(zones: Iterable[str], added: Sequence[str]) -> str | None:
-    """What a removed node group may have been renamed to: the added group in the same zones.
-
-    Args:
-        zones: those of the removed group.
-        added: names of all added pools; the result is None when they belong to more than one group.
-    """
+    """The added group in the same zones as a removed one; None if the added pools belong to more than one group."""
     places = list(zones)
     for zone in places[:1]:
         for group in (name.removesuffix(f"-{zone}") for name in added if name.endswith(f"-{zone}")):

@@ -5,9 +5,19 @@ Source: k8s.io/kubernetes pkg/apis/resource/validation, and the limits in k8s.io
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
-from kumulus.model.checks import of_mapping, problem, quantity_problems, unknown_key_problems, whole_problems
+from kumulus.model.checks import (
+    Check,
+    of_mapping,
+    problem,
+    quantity_problems,
+    switch_problems,
+    text_problems,
+    unknown_key_problems,
+    whole_problems,
+)
 from kumulus.model.devices import MILLI, PER_DEVICE, PROFILES, SLICES_KEYS, WHOLE
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.names import dns_subdomain_mistake, is_dns_subdomain, label_key_mistake, suggest
@@ -36,39 +46,19 @@ _LEADING_ZEROS = re.compile(r"(^|\.)0+(?=[0-9])")
 
 @of_mapping
 def devices_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem]:
-    """Every problem of devices in their plain form; empty when `devices_from` accepts it.
-
-    Args:
-        raw: the keys `SLICES_KEYS`; driver and count are required; None counts as absent.
-    """
+    """Every problem of devices in their plain form; empty when `devices_from` accepts it; None counts as absent."""
     found = unknown_key_problems(where, raw, SLICES_KEYS)
-    found += driver_problems((*where, "driver"), raw.get("driver"))
-    found += count_problems((*where, "count"), raw.get("count"))
-    names = 0
-    if raw.get("attributes") is not None:
-        found += attribute_problems((*where, "attributes"), raw["attributes"])
-        names += len(raw["attributes"]) if isinstance(raw["attributes"], Mapping) else 0
-    if raw.get("capacity") is not None:
-        found += device_capacity_problems((*where, "capacity"), raw["capacity"])
-        names += len(raw["capacity"]) if isinstance(raw["capacity"], Mapping) else 0
-    for key in ("pcieRoots", "numaNodes"):
-        if raw.get(key) is not None:
-            found += whole_problems((*where, key), raw[key], 1, MOST_DEVICES)
-    shared = raw.get("allowMultipleAllocations")
-    if shared is not None and not isinstance(shared, bool):
-        found.append(problem((*where, "allowMultipleAllocations"), f"is {shown(shared)}", "write true or false"))
-    elif shared and isinstance(raw.get("capacity"), Mapping):
-        found += milli_problems((*where, "capacity"), raw["capacity"])
-    if raw.get("bindsToNode") is not None and not isinstance(raw["bindsToNode"], bool):
-        found.append(problem((*where, "bindsToNode"), f"is {shown(raw['bindsToNode'])}", "write true or false"))
-    for key in _CONDITIONS:
-        if raw.get(key) is not None:
-            found += condition_problems((*where, key), raw[key])
+    for key, check in _CHECKS.items():
+        if raw.get(key) is not None or key in _REQUIRED:
+            found += check((*where, key), raw.get(key))
+    capacity = raw.get("capacity")
+    if raw.get("allowMultipleAllocations") is True and isinstance(capacity, Mapping):
+        found += milli_problems((*where, "capacity"), capacity)
     found += binding_problems(where, raw)
-    found += node_resource_problems((*where, "nodeAllocatableResources"), raw.get("nodeAllocatableResources") or {})
     found += capacity_key_problems(where, raw)
     if raw.get("migProfiles"):
         found += profile_problems((*where, "migProfiles"), raw)
+    names = sum(len(each) for each in (raw.get("attributes"), capacity) if isinstance(each, Mapping))
     if names > _MOST_NAMES - len(PER_DEVICE):
         message = f"has {names} attributes and capacities, a device has at most {_MOST_NAMES - len(PER_DEVICE)} given"
         found.append(problem(where, message, "write fewer"))
@@ -77,10 +67,8 @@ def devices_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem]:
 
 def driver_problems(where: Where, raw: object) -> list[Problem]:
     """Whether a value is the name of a DRA driver: a DNS-1123 subdomain of at most 63 characters."""
-    if not isinstance(raw, str):
-        return [problem(where, f"is {shown(raw)}", "write a driver's name such as gpu.nvidia.com")]
-    mistake = dns_subdomain_mistake(raw, DRIVER_LENGTH)
-    return [problem(where, f"{shown(raw)} {mistake.message}", mistake.remedy)] if mistake else []
+    mistake_of = partial(dns_subdomain_mistake, longest=DRIVER_LENGTH)
+    return text_problems(where, raw, mistake_of, "write a driver's name such as gpu.nvidia.com")
 
 
 def count_problems(where: Where, raw: object) -> list[Problem]:
@@ -116,10 +104,8 @@ def device_capacity_problems(where: Where, raw: Mapping[str, Any]) -> list[Probl
 
 def milli_problems(where: Where, capacity: Mapping[str, object]) -> list[Problem]:
     """Whether the capacities of a shared device leave out the name reserved for requesting parts of it."""
-    if MILLI not in capacity:
-        return []
     message = f"is {WHOLE} on every device with allowMultipleAllocations, so Kumulus sets it itself"
-    return [problem((*where, MILLI), message, "leave it out")]
+    return [problem((*where, MILLI), message, "leave it out")] if MILLI in capacity else []
 
 
 def profile_problems(where: Where, devices: Mapping[str, object]) -> list[Problem]:
@@ -294,3 +280,20 @@ def _plain_value_problems(where: Where, value: object) -> list[Problem]:
     if size > VALUE_LENGTH:
         return [problem(where, f"is {size} bytes long, at most {VALUE_LENGTH} are allowed", "write less")]
     return []
+
+
+_REQUIRED = ("driver", "count")
+_SPREAD: Check[[]] = partial(whole_problems, least=1, most=MOST_DEVICES)
+_CHECKS: Mapping[str, Check[[]]] = {
+    "driver": driver_problems,
+    "count": count_problems,
+    "attributes": attribute_problems,
+    "capacity": device_capacity_problems,
+    "pcieRoots": _SPREAD,
+    "numaNodes": _SPREAD,
+    "allowMultipleAllocations": switch_problems,
+    "bindsToNode": switch_problems,
+    **dict.fromkeys(_CONDITIONS, condition_problems),
+    "nodeAllocatableResources": node_resource_problems,
+}
+"""The checks of single keys."""

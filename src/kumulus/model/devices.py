@@ -1,7 +1,5 @@
 """The devices, MIG's among them, that a pool's nodes publish for Dynamic Resource Allocation, and their plain form.
 
-Frozen dataclasses, as in `pools`: the provider plugin imports this file. `slices` makes ResourceSlices of them.
-
 Sources for MIG: docs.nvidia.com/datacenter/tesla/mig-user-guide (supported profiles, with their placements: each takes
 adjacent eighths of the GPU's memory, and a profile of one slice never has the last one);
 github.com/kubernetes-sigs/dra-driver-nvidia-gpu, cmd/gpu-kubelet-plugin (mig.go and partitions.go: names, attributes,
@@ -11,21 +9,13 @@ devices can coexist.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, NamedTuple, cast
 
-from kumulus.model.plain import plain
-from kumulus.model.quantity import canonical
+from kumulus.model.plain import camel, made_from, plain
+from kumulus.model.quantity import canonical, canonical_resources
 
 NVIDIA_DRIVER = "gpu.nvidia.com"
-SLICES_KEYS = (
-    *("driver", "count", "attributes", "capacity", "pcieRoots", "numaNodes"),
-    *("allowMultipleAllocations", "migProfiles"),
-    *("bindsToNode", "bindingConditions", "bindingFailureConditions"),
-    "nodeAllocatableResources",
-)
-"""The keys of the plain form, in its order."""
-
 PCIE_ROOT = "resource.kubernetes.io/pcieRoot"
 PCI_BUS_ID = "resource.kubernetes.io/pciBusID"
 NUMA_NODE = "resource.kubernetes.io/numaNode"
@@ -91,20 +81,16 @@ class Devices:
         return dict(plain(self, optional={each.name for each in fields(self) if each.name not in _ALWAYS}))
 
 
+SLICES_KEYS = tuple(camel(each.name) for each in fields(Devices))
+"""The keys of the plain form, in its order."""
+
+
 def devices_from(raw: Mapping[str, Any]) -> Devices:
     """The devices from their checked plain form; numbers may be floats, as in JSON and protobuf."""
-    return Devices(
-        driver=raw["driver"],
-        count=int(raw["count"]),
+    return replace(
+        made_from(Devices, {**raw, "attributes": None}),
         attributes={name: attribute(value) for name, value in (raw.get("attributes") or {}).items()},
-        capacity={name: canonical(written) for name, written in (raw.get("capacity") or {}).items()},
-        pcie_roots=int(raw.get("pcieRoots") or 0),
-        numa_nodes=int(raw.get("numaNodes") or 0),
-        allow_multiple_allocations=bool(raw.get("allowMultipleAllocations")),
-        mig_profiles=tuple(raw.get("migProfiles") or ()),
-        binds_to_node=bool(raw.get("bindsToNode")),
-        binding_conditions=tuple(raw.get("bindingConditions") or ()),
-        binding_failure_conditions=tuple(raw.get("bindingFailureConditions") or ()),
+        capacity=canonical_resources(raw.get("capacity")),
         node_allocatable_resources=node_resources(raw.get("nodeAllocatableResources") or {}),
     )
 
@@ -185,7 +171,7 @@ def partitioned(gpu: Mapping[str, Any], names: tuple[str, ...], memory: int) -> 
         names: the profiles' names in the order of `PROFILES`: 1g.10gb, 1g.20gb, …
         memory: memory of the whole GPU, in MiB.
     """
-    yield {**gpu, "consumesCounters": [counter_set_use(gpu["name"], 0, EIGHTHS)]}
+    yield {**gpu, "consumesCounters": _use(gpu["name"], 0, EIGHTHS)}
     shared = {key: gpu[key] for key in _OF_ITS_GPU if key in gpu}
     common = {name: value for name, value in gpu["attributes"].items() if name != "uuid"}
     for profile, name in zip(PROFILES, names, strict=True):
@@ -195,14 +181,14 @@ def partitioned(gpu: Mapping[str, Any], names: tuple[str, ...], memory: int) -> 
                 "name": f"{gpu['name']}-mig-{name.replace('.', '')}-{profile.number}-{start}",
                 "attributes": {**common, **own},
                 "capacity": {"memory": {"value": canonical(f"{memory * profile.size // EIGHTHS}Mi")}},
-                "consumesCounters": [counter_set_use(gpu["name"], start, profile.size)],
+                "consumesCounters": _use(gpu["name"], start, profile.size),
                 **shared,
             }
 
 
-def counter_set_use(gpu: str, start: int, size: int) -> dict[str, Any]:
-    """The `consumesCounters` entry of a device that takes some adjacent eighths of a GPU."""
-    return {"counterSet": _counters_of(gpu), "counters": _eighths(start, size)}
+def _use(gpu: str, start: int, size: int) -> list[dict[str, Any]]:
+    """The `consumesCounters` of a device that takes some adjacent eighths of a GPU."""
+    return [{"counterSet": _counters_of(gpu), "counters": _eighths(start, size)}]
 
 
 def gpu_of(device: str) -> str:

@@ -38,29 +38,19 @@ class Distribution:
 
     def __str__(self) -> str:
         """A short, readable description."""
-        names = list(PARAMETERS[self.kind])
-        units = list(PARAMETERS[self.kind].values())
-        values = [
-            f"{value:g}{'s' if unit == _DURATION else ''}" for value, unit in zip(self._values, units, strict=True)
-        ]
-        return (
-            values[0]
-            if self.kind == "fixed"
-            else f"{self.kind} " + ", ".join(map(" ".join, zip(names, values, strict=True)))
-        )
-
-    @property
-    def _values(self) -> tuple[float, ...]:
-        return (self.first, self.second)[: len(PARAMETERS[self.kind])]
+        if self.kind == "fixed":
+            return f"{self.first:g}s"
+        parameters = zip(PARAMETERS[self.kind].items(), (self.first, self.second), strict=False)
+        texts = (f"{name} {value:g}{'s' if unit == _DURATION else ''}" for (name, unit), value in parameters)
+        return f"{self.kind} {', '.join(texts)}"
 
 
 def distribution_problems(where: Where, raw: object) -> list[Problem]:
     """Problems of a duration, or of a mapping from one distribution's name to its parameters."""
     if not isinstance(raw, Mapping):
-        wrong = durations.duration_problems(where, raw)
-        return (
-            [problem(where, f"is {shown(raw)}", _REMEDY)] if wrong and not isinstance(raw, str | int | float) else wrong
-        )
+        if isinstance(raw, str | int | float):
+            return durations.duration_problems(where, raw)
+        return [problem(where, f"is {shown(raw)}", _REMEDY)]
     if wrong := mapping_problems(where, raw):
         return wrong
     unknown = [key for key in raw if key not in PARAMETERS]
@@ -96,9 +86,8 @@ def _parameter_problems(where: Where, raw: Mapping[str, Any], kind: str) -> list
             example = "0.5" if unit == _NUMBER else _EXAMPLES[name]
             wrong.append(problem(here, "is missing", f"write {name}: {example}"))
         else:
-            wrong += (
-                _number_problems(here, raw[name]) if unit == _NUMBER else durations.duration_problems(here, raw[name])
-            )
+            check = _number_problems if unit == _NUMBER else durations.duration_problems
+            wrong += check(here, raw[name])
     if not wrong and kind == "uniform" and durations.of(raw["from"]) > durations.of(raw["to"]):
         wrong.append(problem(where, "begins after its end", f"write from: {raw['to']} and to: {raw['from']}"))
     return wrong

@@ -16,11 +16,7 @@ _REMEDY = "write a duration such as 90s, 5m or 1h30m"
 
 
 def seconds(text: str) -> float:
-    """A duration in seconds.
-
-    Raises:
-        ValueError: the text is not a duration.
-    """
+    """A duration in seconds; ValueError if the text is none."""
     parts = _PART.findall(text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
         raise ValueError(f"{text!r} is not a duration")
@@ -71,11 +67,7 @@ def moment(written: str) -> float | None:
 
 
 def timestamp(when: datetime | None = None) -> str:
-    """A point in time as Kubernetes' API has it: RFC 3339, in UTC, to the second.
-
-    Args:
-        when: with its time zone; None for now.
-    """
+    """A point in time, or now, as Kubernetes' API has it: RFC 3339, in UTC, to the second."""
     return (when or datetime.now(UTC)).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

@@ -60,20 +60,14 @@ class SpecError(Exception):
         super().__init__(self.problems, source)
 
     def __str__(self) -> str:
-        summary = counted(len(self.problems), "problem")
-        if self.source:
-            summary += f" in {self.source}"
-        elif len(self.problems) == 1:
+        if len(self.problems) == 1 and not self.source:
             return str(self.problems[0])
+        summary = counted(len(self.problems), "problem") + (f" in {self.source}" if self.source else "")
         return "\n".join([summary, *(f"  {problem}" for problem in self.problems)])
 
 
 def path_text(where: Sequence[str | int]) -> str:
-    """Write a place as a user would type it: `nodeGroups[0].metadata.labels["example.com/team"]`.
-
-    Args:
-        where: mapping keys and list indices, outermost first.
-    """
+    """Write a place as a user would type it: `nodeGroups[0].metadata.labels["example.com/team"]`."""
     text = ""
     for part in where:
         if not isinstance(part, str):
@@ -121,10 +115,8 @@ def _printable(text: str) -> str:
 
 
 def _words(value: object) -> str:
-    if value is None:
-        return "nothing"
-    if isinstance(value, bool):
-        return "true" if value else "false"
+    if value is None or isinstance(value, bool):
+        return {None: "nothing", True: "true", False: "false"}[value]
     if isinstance(value, Mapping):
         return "a mapping"
     if isinstance(value, list | tuple):

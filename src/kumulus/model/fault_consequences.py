@@ -1,4 +1,4 @@
-"""What a fault does, in one line for previews. The provider plugin imports this file."""
+"""What a fault does, in one line for previews."""
 
 from __future__ import annotations
 
@@ -41,13 +41,11 @@ def described_fault(
 
     Args:
         kind: the catalog's entry; empty for a fault that is described in full.
-        node: what it does to each node.
-        pods: what it does to pods.
         before: the nodes it affected until now.
         nodes: the nodes that it will affect.
         inputs: the fault's, of which `lost` is shown.
         running: how many pods run there; None when not known.
-        offers: what it does to an autoscaler's offerings; if given, nodes are not mentioned.
+        offers: what it does to an autoscaler's offerings; if there is any, nodes are not mentioned.
     """
     if offers is not None:
         return f"{kind}: {offers.described()}"
@@ -59,7 +57,7 @@ def described_fault(
         text = f"{kind or 'fault'} {moves}on {size(before):,} {ARROW} {_nodes(nodes)}"
         if moves and size(left) == size(before) and size(new) == size(nodes):
             text = f"{kind or 'fault'} {moves[:-2]}"
-    details = [*_amounts(MINUS, inputs.get("lost")), *_details(node), *([_ACTIONS[pods.action]] if pods else [])]
+    details = [*_amounts(MINUS, inputs.get("lost")), *_details(node, pods)]
     text += f": {', '.join(details)}" if details else ""
     return text + _running(running, pods)
 
@@ -73,16 +71,12 @@ def ended(
     running: int | None,
     offers: OfferEffects | None = None,
 ) -> str:
-    """One line: `gpu-fell-off-bus ends on 8 nodes (a100-use1-[24-31]): +8 nvidia.com/gpu; over: taint …`.
-
-    Args:
-        pools: all pools that have these nodes.
-    """
+    """One line: `gpu-fell-off-bus ends on 8 nodes (a100-use1-[24-31]): +8 nvidia.com/gpu; over: taint …`."""
     if offers is not None:
         return f"{kind} ends; over: {offers.described()}"
     place = f"on {_nodes(nodes)}" if nodes else "on every node"
     parts = [", ".join(_amounts("+", loss(node, nodes, pools)))]
-    if gone := [*_details(node), *([_ACTIONS[pods.action]] if pods else [])]:
+    if gone := _details(node, pods):
         parts.append(f"over: {', '.join(gone)}")
     return f"{kind or 'fault'} ends {place}: {'; '.join(filter(None, parts))}{_running(running, pods)}"
 
@@ -135,11 +129,12 @@ def _amounts(sign: str, resources: object) -> list[str]:
     return [f"{sign}{human(name, parse(str(resources[name])))} {name}" for name in names]
 
 
-def _details(node: NodeEffects) -> list[str]:
+def _details(node: NodeEffects, pods: PodEffects | None) -> list[str]:
     found = [_KUBELETS[node.kubelet]] if node.kubelet else []
     found += [f"{kind}={each.status}" for kind, each in node.conditions.items()]
     found += [f"taint {taint.key}:{taint.effect}" for taint in node.taints]
     found += [f"label {key}" for key in node.labels]
-    return found + [
+    found += [
         f"XID {value}" if key == XID_ANNOTATION else f"annotation {key}" for key, value in node.annotations.items()
     ]
+    return [*found, _ACTIONS[pods.action]] if pods else found

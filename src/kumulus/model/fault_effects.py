@@ -93,24 +93,14 @@ def node_effects_from(raw: Mapping[str, object]) -> NodeEffects:
 
 
 def lost(capacity: str, change: str) -> Quantity:
-    """How much of a resource a fault takes from a node: never more than the node has, and never less than 0.
-
-    Args:
-        change: what is left, "7", or what is lost, "-1".
-    """
+    """How much of a resource a fault takes from a node; `change`: what is left, "7", or what is lost, "-1"."""
     has, written = parse(capacity), parse(change)
     gone = ZERO - written if written.nanos < 0 else has - written
     return Quantity(min(max(gone.nanos, 0), has.nanos), has.format)
 
 
 def reduced(resources: Mapping[str, str], capacity: Mapping[str, str], changes: Mapping[str, str]) -> dict[str, str]:
-    """Resources of a node after the loss; a resource that the node does not have is not added.
-
-    Args:
-        resources: the node's capacity or allocatable.
-        capacity: the node's capacity, from which the loss is computed.
-        changes: the fault's changes of capacity.
-    """
+    """A node's capacity or allocatable after a fault's changes; a resource that the node does not have is not added."""
     left = dict(resources)
     for name, change in changes.items():
         if name in resources and name in capacity:
@@ -175,11 +165,6 @@ class PodEffects:
         return dict(plain(self, optional=("images",)))
 
 
-def pod_effects_from(raw: Mapping[str, object]) -> PodEffects:
-    """Effects from the plain form that `PodEffects.to_plain` writes; numbers may be floats, as in protobuf."""
-    return made_from(PodEffects, raw)
-
-
 NOTICE = 120.0
 """Default notice in seconds; AWS gives two minutes before it interrupts a spot instance."""
 
@@ -204,10 +189,6 @@ class Interruption:
     count: int = 0
     percent: float = 100.0
     seed: str = ""
-
-    def to_plain(self) -> dict[str, object]:
-        """The plain form, JSON-able."""
-        return dict(plain(self))
 
     def drawn(self, among: Sequence[str]) -> tuple[str, ...]:
         """The machines that are taken back, drawn by the seed; at least one if there are any.

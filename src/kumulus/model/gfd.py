@@ -73,7 +73,6 @@ def gfd_labels(product: GpuProduct, count: int, machine: str) -> dict[str, str]:
     """The labels that GPU Feature Discovery and the GPU operator set on a node.
 
     Args:
-        product: the node's GPUs, all alike.
         machine: the type that the machine itself reports; empty if unknown.
     """
     major, minor = product.compute
@@ -124,10 +123,8 @@ def compacted(labels: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]
     A stack's state has every pool twice, and the 26 labels of a GPU would be most of it.
     """
     gpu = {name: labels[label] for name, label in _COMPACT.items() if label in labels}
-    if gpu_problems((), gpu):
-        return dict(labels), {}
-    standard = expanded(gpu)
-    if not standard.keys() <= labels.keys():
+    standard = {} if gpu_problems((), gpu) else expanded(gpu)
+    if not standard or not standard.keys() <= labels.keys():
         return dict(labels), {}
     return {key: value for key, value in labels.items() if standard.get(key) != value}, gpu
 

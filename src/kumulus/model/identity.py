@@ -29,11 +29,7 @@ _IDENTITY = re.compile(rf"[0-9a-f]{{{_LENGTH}}}\Z")
 
 
 def drawn(seed: bytes = b"") -> str:
-    """A new identity: 128 bits in hexadecimal digits.
-
-    Args:
-        seed: random; the same seed gives the same identity. Drawn here when empty.
-    """
+    """A new identity, 128 bits in hexadecimal digits, from a random seed; the same seed gives the same one."""
     return hashlib.sha256(b"kumulus stack identity" + (seed or secrets.token_bytes(32))).hexdigest()[:_LENGTH]
 
 

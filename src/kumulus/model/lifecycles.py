@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from kumulus.model.distributions import Distribution
+from kumulus.model.plain import plain
 
 DELAY_ANNOTATION = "pod-complete.stage.kwok.x-k8s.io/delay"
 """On a Job's pod without a lifecycle: how long it runs, a Go duration; see docs/pods.md."""
@@ -29,13 +30,12 @@ class PodSelection:
 
     def plain(self) -> dict[str, Any]:
         """It as JSON."""
-        kinds = {"namespaces": list(self.namespaces), "ownerKinds": list(self.owner_kinds)}
-        return {"labels": dict(self.labels), **kinds}
+        return dict(plain(self))
 
     def covers(self, other: PodSelection) -> bool:
         """Whether every pod that the other selects is certainly selected by this one too."""
         return (
-            _within(self.labels, other.labels)
+            self.labels.items() <= other.labels.items()
             and _narrower(other.namespaces, self.namespaces)
             and _narrower(other.owner_kinds, self.owner_kinds)
         )
@@ -103,10 +103,6 @@ class Lifecycle:
     must_run: Literal["", "fail", "pending"] = ""
     """What becomes of them where only a real container would do: they ``fail``, or stay ``pending``; empty for pods
     that may pretend."""
-
-
-def _within(some: Mapping[str, str], more: Mapping[str, str]) -> bool:
-    return all(more.get(key) == value for key, value in some.items())
 
 
 def _narrower(inner: tuple[str, ...], outer: tuple[str, ...]) -> bool:

@@ -79,17 +79,11 @@ def label_key_mistake(key: str) -> ValueMistake | None:
     if slash and not is_dns_subdomain(prefix):
         return ValueMistake("has a prefix that is not a DNS-1123 name", remedy)
     if len(name) > LABEL_LENGTH:
-        return ValueMistake(
-            f"is {len(name)} characters long after its prefix, at most {LABEL_LENGTH} are allowed", remedy
-        )
+        message = f"is {len(name)} characters long after its prefix, at most {LABEL_LENGTH} are allowed"
+        return ValueMistake(message, remedy)
     if not _NAME.fullmatch(name):
         return ValueMistake("is not a qualified name", remedy)
     return None
-
-
-def annotation_key_mistake(key: str) -> ValueMistake | None:
-    """As `label_key_mistake`, for annotations, whose prefix may have capitals (apimachinery lowers it first)."""
-    return label_key_mistake(key.lower())
 
 
 def label_value_mistake(value: str) -> ValueMistake | None:
@@ -123,11 +117,6 @@ def node_name(pool: str, ordinal: int) -> str:
     return f"{pool}-{ordinal}"
 
 
-def longest_node_name(pool: str, replicas: int) -> str:
-    """The longest name among a pool's nodes, which is that of the last node."""
-    return node_name(pool, max(replicas - 1, 0))
-
-
 def collisions(pools: Iterable[str]) -> list[tuple[int, int]]:
     """Pools that share a node name, at any replica counts: each as (first index, later index).
 
@@ -136,21 +125,11 @@ def collisions(pools: Iterable[str]) -> list[tuple[int, int]]:
     of pool `x-1` and never a node of `x`, whose nodes are named `x-1`, `x-2`.
     """
     first: dict[str, int] = {}
-    found = []
-    for index, pool in enumerate(pools):
-        if pool in first:
-            found.append((first[pool], index))
-        else:
-            first[pool] = index
-    return found
+    return [(first[pool], index) for index, pool in enumerate(pools) if first.setdefault(pool, index) != index]
 
 
 def suggest(key: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
-    """The known key that a misspelt one most likely means, ignoring case; None when none is similar.
-
-    Args:
-        likeness: how similar the two have to be, from 0 to 1.
-    """
+    """The known key that a misspelt one most likely means, ignoring case; None if none has the likeness, of 0 to 1."""
     return next(iter(nearest(key, known, 1, likeness)), None)
 
 

@@ -1,7 +1,9 @@
 """How a node differs from its wanted state, as a list of changes that callers show as drift or write as patches."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from kumulus.model.active_faults import BOOT_ID_ANNOTATION
 from kumulus.model.applied import APPLIED, Applied, applied_of, encode_applied
@@ -11,50 +13,46 @@ from kumulus.model.nodes import CONDITIONS, OwnedFields, declared_features, post
 from kumulus.model.pools import Taint
 from kumulus.model.quantity import QuantityError, equal
 
-TaintKey = tuple[str, str]
-"""A taint's key and effect; a node has at most one taint with both."""
-
 
 @dataclass(frozen=True, slots=True)
 class NodeFields:
-    """What a node has, of the fields that a pool can own.
-
-    Args:
-        labels, annotations: by key.
-        taints: their values.
-        capacity, allocatable: quantities by resource.
-        node_info: ``status.nodeInfo``.
-        conditions: by type, in the form in which they are compared with the wanted ones.
-        features: names of those that it declares.
-    """
+    """What a node has, of the fields that a pool can own."""
 
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
-    taints: Mapping[TaintKey, str]
+    taints: Sequence[Mapping[str, Any]]
+    """In their JSON form: those of others have to be written back as they are."""
     capacity: Mapping[str, str]
     allocatable: Mapping[str, str]
     node_info: Mapping[str, str]
     conditions: Mapping[str, str]
+    """By type, in the form in which they are compared with the wanted ones."""
     features: Sequence[str]
+    """Names of those that it declares."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """One field of a node that has to change."""
+    """One field of a node or a slice that is not as wanted."""
 
     section: str
-    """The field of :class:`NodeFields` that it is in, as Kubernetes writes it."""
+    """The field that it is in, as Kubernetes writes it."""
     key: str
-    """The key in that section; ``key:effect`` for a taint."""
+    """The key in that section; ``key:effect`` for a taint, empty for the section itself."""
     have: str | None
-    """The node's value; None when the field is missing."""
+    """What is there; None when the field is missing."""
     want: str | None
-    """The wanted value; None when the field has to be removed."""
+    """What is wanted; None when the field has to go."""
 
     @property
     def path(self) -> str:
         """The field, such as ``labels["team"]`` or ``capacity["nvidia.com/gpu"]``."""
-        return f'{self.section}["{self.key}"]'
+        return f'{self.section}["{self.key}"]' if self.key else self.section
+
+    def __str__(self) -> str:
+        have = "missing" if self.have is None else f'"{self.have}"'
+        want = "none" if self.want is None else f'"{self.want}"'
+        return f"{self.path}: {have} instead of {want}"
 
 
 def changes(
@@ -73,7 +71,12 @@ def changes(
     found = [
         *_of("labels", have.labels, want.labels, before.labels),
         *_of("annotations", have.annotations, want.annotations, before.annotations),
-        *_of_taints(have.taints, want.taints, before.taints),
+        *_of(
+            "taints",
+            {f"{taint['key']}:{taint['effect']}": str(taint.get("value") or "") for taint in have.taints},
+            {":".join(taint.place): taint.value for taint in want.taints},
+            map(":".join, before.taints),
+        ),
     ]
     for section, has, wants in (
         ("capacity", have.capacity, want.capacity),
@@ -94,7 +97,7 @@ def changes_between(before: OwnedFields, after: OwnedFields) -> list[FieldChange
     have = NodeFields(
         before.labels,
         before.annotations,
-        {(taint.key, taint.effect): taint.value for taint in before.taints},
+        [taint.to_plain() for taint in before.taints],
         before.capacity,
         before.allocatable,
         before.node_info,
@@ -112,12 +115,7 @@ def mapping_patch(found: Iterable[FieldChange], section: str) -> dict[str, str |
 
 
 def condition_patch(found: Iterable[FieldChange], want: OwnedFields, now: str) -> list[dict[str, str]]:
-    """The changes of conditions, as a strategic merge patch.
-
-    Args:
-        found: changes of any section.
-        now: the time of the change, RFC 3339 in UTC.
-    """
+    """The changes of conditions, as a strategic merge patch; `now`, their time, is RFC 3339 in UTC."""
     patch = []
     for kind in (each.key for each in found if each.section == "conditions"):
         wanted = want.conditions.get(kind) or CONDITIONS.get(kind)
@@ -125,14 +123,13 @@ def condition_patch(found: Iterable[FieldChange], want: OwnedFields, now: str) -
     return patch
 
 
-def status_patch(found: Iterable[FieldChange], want: OwnedFields, now: str) -> dict[str, object]:
+def status_patch(found: Sequence[FieldChange], want: OwnedFields, now: str) -> dict[str, Any]:
     """The changes of a node's status, as a strategic merge patch without empty sections."""
-    found = list(found)
     sections = {
         **{section: mapping_patch(found, section) for section in ("capacity", "allocatable", "nodeInfo")},
         "conditions": condition_patch(found, want, now),
     }
-    status: dict[str, object] = {section: patch for section, patch in sections.items() if patch}
+    status = _filled(sections)
     if any(each.section == "declaredFeatures" for each in found):
         # One list, which None removes.
         status["declaredFeatures"] = declared_features(want) or None
@@ -158,18 +155,6 @@ def _emptied(have: NodeFields, want: OwnedFields) -> bool:
     return SIMULATED_POOL_LABEL in want.labels and not any(have.node_info.get(key) for key in want.node_info)
 
 
-def _of_taints(
-    have: Mapping[TaintKey, str], want: Iterable[Taint], before: frozenset[TaintKey]
-) -> Iterator[FieldChange]:
-    named = {_taint_name(key): value for key, value in have.items()}
-    wanted = {_taint_name((taint.key, taint.effect)): taint.value for taint in want}
-    return _of("taints", named, wanted, map(_taint_name, before))
-
-
-def _taint_name(key: TaintKey) -> str:
-    return ":".join(key)
-
-
 def _same_amount(change: FieldChange) -> bool:
     """Whether both are the same quantity; the API server accepts some spellings that we reject."""
     try:
@@ -178,24 +163,22 @@ def _same_amount(change: FieldChange) -> bool:
         return False
 
 
-# The patch that takes a node from one wanted state to the next, without reading the node first.
-#
-# The start or end of a fault changes many nodes, whose states are known from the records. Labels, annotations,
-# resources and conditions go in one request to the node's status, which accepts them all; only taints need a second
-# request, since taints set by others have to be kept.
-
-
 @dataclass(frozen=True)
-class Delta:
-    """What changes on a node."""
+class NodePatch:
+    """What to request from the API server for a node that goes from one wanted state to the next.
 
-    status: dict[str, object] | None
-    """A strategic merge patch for the node's status; None when nothing changes there."""
+    It is made without reading the node: the states are known from the records.
+    """
+
+    status: bytes | None
+    """A strategic merge patch for its status, encoded, which takes all but taints; None when nothing changes there."""
     taints: bool
-    """Whether the taints change too."""
+    """Whether its taints change too: a second request, since those set by others have to be kept."""
+    befores: Sequence[OwnedFields]
+    after: OwnedFields
 
 
-def delta(befores: Sequence[OwnedFields], after: OwnedFields, boot_id: str, now: str) -> Delta:
+def delta(befores: Sequence[OwnedFields], after: OwnedFields, boot_id: str, now: str) -> NodePatch:
     """What changes on a node from one wanted state to another.
 
     Args:
@@ -211,21 +194,26 @@ def delta(befores: Sequence[OwnedFields], after: OwnedFields, boot_id: str, now:
     if any(applied_of(before) != becomes for before in befores):
         annotations[APPLIED] = encode_applied(becomes)
     metadata = {"labels": mapping_patch(found, "labels"), "annotations": annotations}
-    metadata = {key: value for key, value in metadata.items() if value}
     status = status_patch(found, after, now)
     if any(BOOT_ID_ANNOTATION in before.annotations.keys() - after.annotations for before in befores):
         status["nodeInfo"] = {"bootID": boot_id}
-    body = {**({"metadata": metadata} if metadata else {}), **({"status": status} if status else {})}
-    return Delta(body or None, any(each.section == "taints" for each in found))
+    body = _filled({"metadata": _filled(metadata), "status": status})
+    encoded = json.dumps(body, separators=(",", ":")).encode() if body else None
+    return NodePatch(encoded, any(each.section == "taints" for each in found), befores, after)
 
 
 def taints_after(
-    live: list[Mapping[str, object]], befores: Sequence[OwnedFields], after: OwnedFields
-) -> list[dict[str, object]]:
-    """A node's taints after the change; taints set by others are kept as they are. Arguments as of :func:`delta`."""
-    ours = {(taint.key, taint.effect) for each in (*befores, after) for taint in each.taints}
-    others: list[dict[str, object]] = [
-        dict(taint) for taint in live if (taint.get("key"), taint.get("effect")) not in ours
-    ]
-    mine: list[dict[str, object]] = [{**taint.to_plain()} for taint in after.taints]
-    return mine + others
+    live: Iterable[Mapping[str, Any]], had: Iterable[tuple[str, str]], wanted: Sequence[Taint]
+) -> list[dict[str, Any]]:
+    """A node's taints after a change; those set by others are kept as they are.
+
+    Args:
+        had: the key and effect of each that may be ours.
+    """
+    ours = {*had, *(taint.place for taint in wanted)}
+    others = [dict(taint) for taint in live if (taint.get("key"), taint.get("effect")) not in ours]
+    return [*(dict[str, Any](taint.to_plain()) for taint in wanted), *others]
+
+
+def _filled(raw: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in raw.items() if value}

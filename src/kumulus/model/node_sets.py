@@ -25,11 +25,7 @@ def ranges(ordinals: Iterable[int]) -> str:
 
 
 def ordinals(text: str) -> frozenset[int]:
-    """Read what `ranges` writes.
-
-    Raises:
-        ValueError: the text is malformed.
-    """
+    """Read what `ranges` writes; ValueError if it is malformed."""
     if not _RANGES.fullmatch(text):
         raise ValueError(f"{text!r} are no ranges of ordinals")
     found: set[int] = set()
@@ -45,11 +41,7 @@ def to_plain(nodes: NodeSet) -> dict[str, str]:
 
 
 def from_plain(raw: Mapping[str, str]) -> dict[str, frozenset[int]]:
-    """Read the plain form.
-
-    Raises:
-        ValueError: it is malformed.
-    """
+    """Read the plain form; ValueError if it is malformed."""
     return {pool: ordinals(text) for pool, text in raw.items()}
 
 
@@ -83,19 +75,10 @@ _NAMED = 3
 
 
 def clashes(one: NodeEffects, ones: NodeSet, other: NodeEffects, others: NodeSet) -> str:
-    """What two faults set differently, and on which nodes; empty if both can be active at once.
-
-    Args:
-        one: what the first does to each of its nodes.
-        ones: the nodes of the first.
-        other: what the second does to each of its nodes.
-        others: the nodes of the second.
-    """
+    """What two faults set differently, and on which of their nodes; empty if both can be active at once."""
     mine, theirs = one.claims(), other.claims()
     both = [what for what, how in mine.items() if what in theirs and (how is None or how != theirs[what])]
-    if not both:
-        return ""
-    shared = common(ones, others)
+    shared = common(ones, others) if both else {}
     if not shared:
         return ""
     named = [node_name(pool, ordinal) for pool, members in sorted(shared.items()) for ordinal in sorted(members)]

@@ -83,17 +83,14 @@ class OwnedFields:
     """Those that a fault sets, by type; KWOK maintains all others."""
 
 
-def owned_fields(pool: Pool, ordinal: int, cluster: str) -> OwnedFields:
+def owned_fields(pool: Pool, ordinal: int) -> OwnedFields:
     """What Kumulus owns on one node of a pool.
 
     A template's labels and annotations override the defaults, except those by which the node is found: its cluster and
     pool, and the annotation that makes KWOK act as its kubelet.
-
-    Args:
-        cluster: the cluster's name, the value of the label kumulus.io/cluster; if empty, the pool's own label is kept.
     """
     name = pool.node_name(ordinal)
-    identity = {CLUSTER_LABEL: cluster} if cluster else {}
+    identity = {CLUSTER_LABEL: pool.cluster} if pool.cluster else {}
     ours = OwnedFields(
         labels={HOSTNAME_LABEL: name, **pool.labels, **pool.labels_of(ordinal), **identity, POOL_LABEL: pool.name},
         annotations={
@@ -110,7 +107,7 @@ def owned_fields(pool: Pool, ordinal: int, cluster: str) -> OwnedFields:
     return with_faults(ours, pool.name, ordinal, pool.faults) if pool.faults else ours
 
 
-def node_manifest(pool: Pool, ordinal: int, now: str, cluster: str) -> dict[str, object]:
+def node_manifest(pool: Pool, ordinal: int, now: str) -> dict[str, Any]:
     """A complete v1 Node to post, already Ready, so that nothing has to wait for KWOK to initialise it.
 
     It has no providerID: cloud controllers would look for the machine (see KWOK's and NVSentinel's issues about it).
@@ -119,7 +116,7 @@ def node_manifest(pool: Pool, ordinal: int, now: str, cluster: str) -> dict[str,
         now: the time of the conditions, RFC 3339 in UTC, such as 2026-01-31T12:00:00Z.
     """
     name = pool.node_name(ordinal)
-    owned = owned_fields(pool, ordinal, cluster)
+    owned = owned_fields(pool, ordinal)
     named = pool.named(ordinal)
     spec: dict[str, object] = {"unschedulable": True} if named and named.unschedulable else {}
     if owned.taints:
@@ -144,7 +141,7 @@ def node_manifest(pool: Pool, ordinal: int, now: str, cluster: str) -> dict[str,
                 {"type": "Hostname", "address": name},
                 dict(LOCALHOST),
             ],
-            "nodeInfo": _node_info(name, cluster, owned.node_info),
+            "nodeInfo": _node_info(name, pool.cluster, owned.node_info),
             **({"declaredFeatures": features} if (features := declared_features(owned)) else {}),
             "phase": "Running",
         },
@@ -176,7 +173,7 @@ def internal_ip(pool: str, ordinal: int) -> str:
     """A node's address inside 240.0.0.0/8: deterministic, and different for every node of a pool.
 
     The pool's name is hashed to the first address and the ordinal counts up from there: hashing every node's name
-    would almost certainly give two of 10,000 nodes the same address (three pairs expected among 15 million).
+    would almost certainly give two of 10,000 nodes the same address.
     """
     first = int.from_bytes(hashlib.sha256(pool.encode()).digest()[:8], "big")
     rest, last = divmod((first + ordinal) % _ADDRESSES, _LAST_OCTETS)
@@ -185,11 +182,7 @@ def internal_ip(pool: str, ordinal: int) -> str:
 
 
 def posted_condition(kind: str, condition: Condition, now: str) -> dict[str, str]:
-    """A condition in the form that a node has it.
-
-    Args:
-        now: the time of its last change, RFC 3339 in UTC.
-    """
+    """A condition in the form that a node has it; `now`: when it last changed, RFC 3339 in UTC."""
     return {"type": kind, **condition.to_plain(), "lastHeartbeatTime": now, "lastTransitionTime": now}
 
 

@@ -1,7 +1,4 @@
-"""Which pods belong to a workload of a kind: as jq for KWOK's stages, and as a Python check of a pod.
-
-The provider plugin imports this file.
-"""
+"""Which pods belong to a workload of a kind: as jq for KWOK's stages, and as a Python check of a pod."""
 
 import json
 from collections.abc import Mapping
@@ -30,7 +27,6 @@ class _Workload:
     """Labels that mark pods of another workload."""
 
     def jq(self) -> str:
-        """An expression that is true for its pods and false for all others."""
         same = f".kind == {json.dumps(self.kind)}"
         if self.group:
             same += f" and (.apiVersion | startswith({json.dumps(self.group + '/')}))"
@@ -45,7 +41,6 @@ class _Workload:
         return owned
 
     def has(self, pod: Mapping[str, Any]) -> bool:
-        """Whether a pod belongs to it: the same check in Python."""
         labels = pod["metadata"].get("labels") or {}
         if self.label in labels and str(labels[self.label]).startswith(self.begins):
             return True
@@ -95,11 +90,7 @@ def belongs_to(kind: str) -> str:
 
 
 def is_of(pod: Mapping[str, Any], kind: str) -> bool:
-    """Whether a pod belongs to a workload of a kind.
-
-    Args:
-        pod: the pod as returned by the API server.
-    """
+    """Whether a pod, as the API server returns it, belongs to a workload of a kind."""
     return _workload(kind).has(pod)
 
 

@@ -5,18 +5,19 @@ What the form has follows from the fields of :class:`kumulus.model.pools.Pool`; 
 
 from collections.abc import Mapping
 from dataclasses import fields
+from functools import partial
 from typing import Any, cast
 
-from kumulus.model.bounds import bounds_from, bounds_problems
-from kumulus.model.checks import problem, replicas_problems, unknown_key_problems
+from kumulus.model.checks import problem, replicas_problems, text_problems, unknown_key_problems
 from kumulus.model.errors import Problem, SpecError, Where, shown
 from kumulus.model.gfd import expanded
-from kumulus.model.names import NODE_NAME_LENGTH, dns_subdomain_mistake, longest_node_name
+from kumulus.model.names import NODE_NAME_LENGTH, dns_subdomain_mistake, node_name
 from kumulus.model.pools import (
     GROUP_LABEL,
     INSTANCE_TYPE_LABEL,
     REGION_LABEL,
     ZONE_LABEL,
+    Bounds,
     Key,
     Pool,
     allocatable_of,
@@ -32,12 +33,7 @@ POOL_KEYS = tuple(key.name for _, key in _KEYS)
 
 
 def allocatable_problems(raw: object, capacity: object) -> list[Problem]:
-    """Problems of an `allocatable` beyond those of its quantities: resources that the capacity lacks or has less of.
-
-    Args:
-        raw: the allocatable; may be malformed, which is reported elsewhere.
-        capacity: the same template's capacity, likewise.
-    """
+    """Problems of an `allocatable`, unless either is malformed: resources that the capacity lacks or has less of."""
     if not isinstance(raw, Mapping) or not isinstance(capacity, Mapping):
         return []
     found = []
@@ -92,6 +88,7 @@ def checked_pool(raw: Mapping[str, Any]) -> Pool:
         field: key.read(raw[key.name]) for field, key in _KEYS if key.read and raw.get(key.name) is not None
     }
     labels = {**(expanded(raw["gpu"]) if raw.get("gpu") else {}), **read.get("labels", {})}
+    most = raw.get("maxReplicas")
     following: dict[str, Any] = {
         "labels": labels,
         "group": labels.get(GROUP_LABEL) or labels.get(INSTANCE_TYPE_LABEL, ""),
@@ -99,45 +96,58 @@ def checked_pool(raw: Mapping[str, Any]) -> Pool:
         "region": labels.get(REGION_LABEL, ""),
         "allocatable": allocatable_of(read.get("capacity", {}), read.get("allocatable")),
         "node_info": node_info_from(raw.get("nodeInfo"), labels),
-        "bounds": bounds_from(raw),
+        "bounds": None if most is None else Bounds(int(raw.get("minReplicas") or 0), int(most)),
     }
     return Pool(**{**read, **following})
 
 
 def pool_within(properties: Mapping[str, Any]) -> Pool:
-    """A pool from properties that contain its plain form, such as those of the plugin's NodePool.
-
-    Raises:
-        SpecError: as of :func:`pool_from_properties`.
-    """
+    """A pool from properties that contain its plain form, such as the plugin's; SpecError if it is malformed."""
     return pool_from_properties({key: properties[key] for key in POOL_KEYS if key in properties})
 
 
 def pool_to_properties(pool: Pool) -> dict[str, object]:
-    """The plain form of a pool, JSON-able, with the keys `POOL_KEYS`; `pool_from_properties` reads it back.
-
-    A pool without GPU labels, a topology, devices, shards, named nodes or bounds has no such key, so that its form is
-    the same as in states written before these keys existed.
-    """
+    """The plain form of a pool, JSON-able, with the keys `POOL_KEYS`; `pool_from_properties` reads it back."""
     written = {key.name: key.write(getattr(pool, field)) for field, key in _KEYS}
     return {name: value for name, value in written.items() if value is not None}
 
 
 def _name_problems(name: object, replicas: object) -> list[Problem]:
-    if not isinstance(name, str):
-        return [problem(("name",), f"is {shown(name)}", "write the pool's name")]
-    if mistake := dns_subdomain_mistake(name, NODE_NAME_LENGTH):
-        return [problem(("name",), f"{shown(name)} {mistake.message}", mistake.remedy)]
+    mistake_of = partial(dns_subdomain_mistake, longest=NODE_NAME_LENGTH)
+    if wrong := text_problems(("name",), name, mistake_of, "write the pool's name"):
+        return wrong
     if replicas_problems((), replicas):
         return []
-    return length_problems(("name",), name, int(cast(float, replicas)), "write a shorter name")
+    return length_problems(("name",), str(name), int(cast(float, replicas)), "write a shorter name")
 
 
 def length_problems(where: Where, pool: str, replicas: int, remedy: str) -> list[Problem]:
     """Whether the names of a pool's nodes, made of the pool's and their ordinals, are too long."""
-    longest = longest_node_name(pool, replicas)
+    longest = node_name(pool, max(replicas - 1, 0))
     if len(longest) <= NODE_NAME_LENGTH:
         return []
     name = longest if len(longest) <= 100 else f"{longest[:97]}..."
     message = f"makes the node name {name} of {len(longest)} characters, at most {NODE_NAME_LENGTH} are allowed"
     return [problem(where, message, remedy)]
+
+
+def bounds_problems(where: Where, raw: Mapping[str, object], replicas: object) -> list[Problem]:
+    """Problems of `minReplicas` and `maxReplicas`, between which replicas are, if these are not malformed."""
+    least, most = raw.get("minReplicas"), raw.get("maxReplicas")
+    found = [
+        each
+        for key, value in (("minReplicas", least), ("maxReplicas", most))
+        if value is not None
+        for each in replicas_problems((*where, key), value)
+    ]
+    if found or (least is None and most is None):
+        return found
+    if most is None:
+        return [problem((*where, "minReplicas"), "has no effect without maxReplicas", "write maxReplicas as well")]
+    low, high = int(cast(float, least or 0)), int(cast(float, most))
+    if low > high:
+        return [problem((*where, "minReplicas"), f"is {low}, more than maxReplicas, {high}", f"write {high} or less")]
+    if not isinstance(replicas, int | float) or replicas_problems((), replicas) or low <= replicas <= high:
+        return []
+    message = f"are {int(replicas)} replicas, and the group's bounds are {low} and {high}"
+    return [problem((*where, "replicas"), message, f"write a number from {low} to {high}")]

@@ -3,17 +3,18 @@
 :class:`Pool` is the table of a pool's fields. Its plain form (`pool_form`), the checks, and the inputs of the plugin's
 NodePool with their types and descriptions (`provider.object_types`) follow from it.
 
-Frozen dataclasses rather than models: the provider plugin imports this file, and every command waits for its start.
+Frozen dataclasses rather than pydantic's models: every command waits for the start of the plugin.
 """
+
+# ruff: noqa: RUF009 - `keyed` makes a field of a dataclass.
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from kumulus.model.bounds import Bounds
 from kumulus.model.checks import (
     annotation_problems,
     feature_problems,
@@ -63,6 +64,11 @@ class Taint:
     value: str
     effect: str
 
+    @property
+    def place(self) -> tuple[str, str]:
+        """What identifies it on a node."""
+        return self.key, self.effect
+
     def to_plain(self) -> dict[str, str]:
         """The taint as Kubernetes writes it, without an empty value."""
         return {"key": self.key, **({"value": self.value} if self.value else {}), "effect": self.effect}
@@ -85,6 +91,20 @@ class NodeInfo:
     def to_plain(self) -> dict[str, str]:
         """The plain form, under the names Kubernetes gives these fields."""
         return dict(plain(self))
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The bounds between which an autoscaler chooses a pool's number of nodes."""
+
+    least: int
+    """The minimum number of nodes."""
+    most: int
+    """The maximum number of nodes."""
+
+    def nearest(self, count: int) -> int:
+        """The number of nodes within the bounds that is nearest to `count`."""
+        return max(self.least, min(count, self.most))
 
 
 def taints_from(raw: object) -> tuple[Taint, ...]:
@@ -127,9 +147,11 @@ class Key:
     """What it is, if that is not the field's description."""
 
 
-def keys(*found: Key) -> dict[str, tuple[Key, ...]]:
-    """The metadata of a field with these keys."""
-    return {"keys": found}
+def keyed(*found: Key, default: Any = MISSING) -> Any:
+    """A field with these keys; without a default, of an empty mapping."""
+    if default is MISSING:
+        return field(default_factory=dict, metadata={"keys": found})
+    return field(default=default, metadata={"keys": found})
 
 
 def _plain(value: Any) -> object:
@@ -162,82 +184,66 @@ class Pool:
         absent: ordinals that an autoscaler currently leaves out; likewise.
     """
 
-    name: str = field(metadata=keys(Key("name", read=str)))
+    name: str = field(metadata={"keys": (Key("name", read=str),)})
     group: str
     zone: str
     region: str
-    replicas: int = field(metadata=keys(Key("replicas", replicas_problems, int)))
-    labels: Mapping[str, str] = field(
-        default_factory=dict,
-        metadata=keys(
-            Key("labels", partial(label_problems, ours_too=True), dict, lambda labels: compacted(labels)[0]),
-            Key(
-                "gpu",
-                gpu_problems,
-                write=lambda labels: compacted(labels)[1] or None,
-                doc="What the labels of GPU Feature Discovery follow from, in their place.",
-            ),
+    replicas: int = field(metadata={"keys": (Key("replicas", replicas_problems, int),)})
+    labels: Mapping[str, str] = keyed(
+        Key("labels", partial(label_problems, ours_too=True), dict, lambda labels: compacted(labels)[0]),
+        Key(
+            "gpu",
+            gpu_problems,
+            write=lambda labels: compacted(labels)[1] or None,
+            doc="What the labels of GPU Feature Discovery follow from, in their place.",
         ),
     )
-    annotations: Mapping[str, str] = field(
-        default_factory=dict, metadata=keys(Key("annotations", partial(annotation_problems, ours_too=True), dict, dict))
-    )
-    taints: tuple[Taint, ...] = field(default=(), metadata=keys(Key("taints", taint_problems, taints_from, plain)))
-    capacity: Mapping[str, str] = field(
-        default_factory=dict, metadata=keys(Key("capacity", resource_problems, canonical_resources, dict))
-    )
-    allocatable: Mapping[str, str] = field(
-        default_factory=dict, metadata=keys(Key("allocatable", resource_problems, canonical_resources, dict))
-    )
-    node_info: NodeInfo = field(default=NodeInfo(), metadata=keys(Key("nodeInfo", node_info_problems, write=_plain)))
-    declared_features: tuple[str, ...] | None = field(
+    annotations: Mapping[str, str] = keyed(Key("annotations", partial(annotation_problems, ours_too=True), dict, dict))
+    taints: tuple[Taint, ...] = keyed(Key("taints", taint_problems, taints_from, plain), default=())
+    capacity: Mapping[str, str] = keyed(Key("capacity", resource_problems, canonical_resources, dict))
+    allocatable: Mapping[str, str] = keyed(Key("allocatable", resource_problems, canonical_resources, dict))
+    node_info: NodeInfo = keyed(Key("nodeInfo", node_info_problems, write=_plain), default=NodeInfo())
+    declared_features: tuple[str, ...] | None = keyed(
+        Key("declaredFeatures", feature_problems, features_from, lambda names: None if names is None else [*names]),
         default=None,
-        metadata=keys(
-            Key("declaredFeatures", feature_problems, features_from, lambda names: None if names is None else [*names])
-        ),
     )
-    topology: Topology | None = field(
-        default=None, metadata=keys(Key("topology", topology_problems, topology_from, _plain))
-    )
-    devices: Devices | None = field(
-        default=None, metadata=keys(Key("resourceSlices", devices_problems, devices_from, _plain))
-    )
-    shards: int = field(
+    topology: Topology | None = keyed(Key("topology", topology_problems, topology_from, _plain), default=None)
+    devices: Devices | None = keyed(Key("resourceSlices", devices_problems, devices_from, _plain), default=None)
+    shards: int = keyed(
+        Key("shards", partial(whole_problems, least=1, most=MOST_SHARDS), int, lambda n: n if n > 1 else None),
         default=1,
-        metadata=keys(
-            Key("shards", partial(whole_problems, least=1, most=MOST_SHARDS), int, lambda n: n if n > 1 else None)
-        ),
     )
-    nodes: tuple[NamedNode, ...] = field(
+    nodes: tuple[NamedNode, ...] = keyed(
+        Key(
+            "nodes",
+            partial(named_nodes_problems, ours_too=True),
+            named_nodes_from,
+            lambda nodes: [node.to_plain() for node in nodes] or None,
+        ),
         default=(),
-        metadata=keys(
-            Key(
-                "nodes",
-                partial(named_nodes_problems, ours_too=True),
-                named_nodes_from,
-                lambda nodes: [node.to_plain() for node in nodes] or None,
-            )
-        ),
     )
-    bounds: Bounds | None = field(
-        default=None,
-        metadata=keys(
-            Key(
-                "minReplicas",
-                write=lambda bounds: bounds and bounds.least,
-                type=int,
-                doc="The fewest nodes that an autoscaler leaves; 0 without.",
-            ),
-            Key(
-                "maxReplicas",
-                write=lambda bounds: bounds and bounds.most,
-                type=int,
-                doc="The most nodes that an autoscaler makes; with it, `replicas` is for the start.",
-            ),
+    bounds: Bounds | None = keyed(
+        Key(
+            "minReplicas",
+            write=lambda bounds: bounds and bounds.least,
+            type=int,
+            doc="The fewest nodes that an autoscaler leaves; 0 without.",
         ),
+        Key(
+            "maxReplicas",
+            write=lambda bounds: bounds and bounds.most,
+            type=int,
+            doc="The most nodes that an autoscaler makes; with it, `replicas` is for the start.",
+        ),
+        default=None,
     )
     faults: PoolFaults | None = field(default=None, compare=False)
     absent: frozenset[int] = field(default=frozenset(), compare=False)
+
+    @property
+    def cluster(self) -> str:
+        """The cluster's name; empty when no label names it."""
+        return self.labels.get(CLUSTER_LABEL, "")
 
     @property
     def count(self) -> int:
@@ -273,12 +279,7 @@ class Pool:
 
 
 def names_of(nodes: NodeSet, pools: Mapping[str, Pool]) -> set[str]:
-    """The names of a set of nodes.
-
-    Args:
-        nodes: ordinals by pool.
-        pools: by name; nodes of a pool that is not among them are assumed to be named after their ordinals.
-    """
+    """The names of a set of nodes; those of a pool that is not among the pools by name have it with their ordinals."""
     return {
         pools[pool].node_name(ordinal) if pool in pools else node_name(pool, ordinal)
         for pool, members in nodes.items()

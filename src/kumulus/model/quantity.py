@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Context, Decimal
 from functools import lru_cache
 from typing import Literal
 
@@ -27,7 +26,6 @@ _BINARY_SUFFIXES = ("", *_BINARY)
 _BYTES = frozenset({"memory", "ephemeral-storage", "storage"})
 _MOST_CHARACTERS = 100
 _MOST_EXPONENT = 100
-_WIDE = Context(prec=400)
 
 
 class QuantityError(ValueError):
@@ -42,11 +40,6 @@ class Quantity:
     """The amount in billionths of the resource's unit (cores, bytes, pieces)."""
     format: Format = "decimal"
     """How it is written: with decimal suffixes, with binary ones, or with an exponent."""
-
-    @property
-    def value(self) -> Decimal:
-        """The amount in whole units."""
-        return _WIDE.divide(Decimal(self.nanos), Decimal(NANO))
 
     def is_whole(self) -> bool:
         """Whether the amount has no fraction."""
@@ -140,12 +133,7 @@ def is_bytes(resource: str) -> bool:
 
 
 def human(resource: str, amount: Quantity) -> str:
-    """A readable amount: bytes in the largest binary unit of which there is one, all else with thousands separators.
-
-    Args:
-        resource: the resource's name, which decides between bytes and counts.
-        amount: how much; negative amounts keep their sign.
-    """
+    """A readable amount: bytes in the largest binary unit of which there is one, all else with thousands separators."""
     if not is_bytes(resource):
         return f"{amount.nanos // NANO:,}" if amount.is_whole() else f"{amount.number():,.6g}"
     sign, size, unit = ("-" if amount.nanos < 0 else ""), abs(amount.nanos) / NANO, 0

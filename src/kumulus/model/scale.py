@@ -4,8 +4,7 @@ The figures were measured on two CPUs; tests/unit/model/test_scale.py compares t
 with the curves.
 
 A shard is what one of several kwok-controllers has of a fleet. A node's depends only on its name and the number of
-shards: a resize moves no node, and neither does adding or removing a pool. The provider plugin imports this file, so
-it must not import anything slow.
+shards: a resize moves no node, and neither does adding or removing a pool.
 """
 
 import ipaddress
@@ -146,11 +145,7 @@ class FleetFootprint:
 
 
 def default_heartbeat_factor(nodes: int) -> int:
-    """The factor of the lease duration if the stack file does not set one.
-
-    Args:
-        nodes: the number of nodes the cluster is sized for.
-    """
+    """The factor of the lease duration if the stack file does not set one."""
     return next(factor for most, factor in HEARTBEAT_FACTORS if nodes <= most)
 
 
@@ -160,11 +155,7 @@ def inotify_instances(*, kueue: bool = False) -> int:
 
 
 def cost(nodes: int, machine: MachineSize, heartbeat_factor: int | None = None) -> FleetFootprint:
-    """What a fleet costs, according to the model.
-
-    Args:
-        heartbeat_factor: as ``kwok.heartbeatFactor``; 1 as in a real cluster, None for the default.
-    """
+    """What a fleet costs; the factor is as ``kwok.heartbeatFactor``, 1 as in a real cluster, None for the default."""
     heartbeat_factor = heartbeat_factor or default_heartbeat_factor(nodes)
     renewals = nodes / (LEASE_SECONDS * heartbeat_factor / 4)
     lines = MEMORY_OF_SMALL_MB if nodes <= SMALL_FLEET else MEMORY_MB
@@ -186,17 +177,12 @@ def cost(nodes: int, machine: MachineSize, heartbeat_factor: int | None = None) 
 
 def together(costs: Sequence[FleetFootprint]) -> FleetFootprint:
     """What several clusters on one machine cost: sums, or the maximum where each cluster has its own limit."""
+    sums = ("nodes", "creation_s", "leases_per_s", "standing_cores", "clusters")
+    most = ("heartbeat_factor", "etcd_mb", "controllers", "lease_traffic")
     return FleetFootprint(
-        nodes=sum(each.nodes for each in costs),
-        heartbeat_factor=max(each.heartbeat_factor for each in costs),
         memory_mb={name: sum(each.memory_mb[name] for each in costs) for name in costs[0].memory_mb},
-        etcd_mb=max(each.etcd_mb for each in costs),
-        creation_s=sum(each.creation_s for each in costs),
-        leases_per_s=sum(each.leases_per_s for each in costs),
-        standing_cores=sum(each.standing_cores for each in costs),
-        controllers=max(each.controllers for each in costs),
-        lease_traffic=max(each.lease_traffic for each in costs),
-        clusters=sum(each.clusters for each in costs),
+        **{name: sum(getattr(each, name) for each in costs) for name in sums},
+        **{name: max(getattr(each, name) for each in costs) for name in most},
     )
 
 
@@ -286,11 +272,9 @@ def shards_for(nodes: int, asked: int | None) -> int:
 
 
 def lease_seconds(nodes: int, asked: int | None) -> int:
-    """The duration of leases in seconds.
+    """The duration of leases in seconds; each is renewed after a quarter of it.
 
-    Each is renewed after a quarter of it. A real cluster's controller manager considers a node lost after 40 s without
-    a renewal (``--node-monitor-grace-period``), so renewing after 25 s is enough; 10,000 nodes then cause 400 writes
-    per second, and would cause 1,000 with the kubelets' own 40 s.
+    A real cluster's controller manager considers a node lost after 40 s without a renewal, so 25 s are early enough.
     """
     return asked or (_LEASE if nodes <= _SMALL_FLEET else _LONG_LEASE)
 

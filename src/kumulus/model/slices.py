@@ -110,16 +110,11 @@ def device_class_spec(expression: Any, extended: str = "") -> dict[str, Any]:
 def slice_labels(pool: Pool) -> dict[str, str]:
     """The labels by which a pool's slices are found."""
     marked = {STACK_ID: pool.labels[STACK_ID]} if STACK_ID in pool.labels else {}
-    return {CLUSTER_LABEL: pool.labels.get(CLUSTER_LABEL, ""), POOL_LABEL: pool.name, **marked}
+    return {CLUSTER_LABEL: pool.cluster, POOL_LABEL: pool.name, **marked}
 
 
 def slice_spec(pool: Pool, devices: Devices, part: SlicePart) -> dict[str, Any]:
-    """The `spec` of one slice of a node, exactly as the API server returns it.
-
-    Args:
-        pool: the node's pool, with the active faults of its nodes.
-        part: the node and which of its slices.
-    """
+    """The `spec` of one slice of a node with its active faults, exactly as the API server returns it."""
     node = pool.node_name(part.ordinal)
     content = _devices_of(pool, devices, part) if part.number < _device_slices(devices) else _counters_of(devices, part)
     return {
@@ -133,12 +128,12 @@ def slice_spec(pool: Pool, devices: Devices, part: SlicePart) -> dict[str, Any]:
 
 
 def _devices_of(pool: Pool, devices: Devices, part: SlicePart) -> dict[str, Any]:
-    node, cluster = pool.node_name(part.ordinal), pool.labels.get(CLUSTER_LABEL, "")
+    node = pool.node_name(part.ordinal)
     left, well, taint = published(pool, devices, part.ordinal)
     tainted = {"taints": [taint]} if taint else {}
 
     def gpu(index: int) -> dict[str, Any]:
-        return _device(devices, cluster, node, index) | (tainted if index >= well else {})
+        return _device(devices, pool.cluster, node, index) | (tainted if index >= well else {})
 
     if not devices.mig_profiles:
         return {"devices": [gpu(index) for index in range(left)]}

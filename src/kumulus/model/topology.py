@@ -2,8 +2,6 @@
 
 A level is a size in nodes, and a node's place depends only on its ordinal: with racks of 16, node 35 is in rack 2. So
 a resize never moves a node, and a pool of any size needs a few numbers instead of a table of nodes.
-
-Frozen dataclasses and pure functions: the provider plugin imports this file, and every command waits for its start.
 """
 
 from __future__ import annotations
@@ -12,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from kumulus.model.checks import mapping_problems, of_mapping, problem, unknown_key_problems, whole_problems
-from kumulus.model.errors import Problem, Where, shown
+from kumulus.model.checks import of_mapping, text_problems, unknown_key_problems, whole_problems
+from kumulus.model.errors import Problem, Where
 from kumulus.model.names import label_key_mistake
 
 LEVELS = ("nvlinkDomain", "rack", "leaf", "block", "spine")
@@ -43,11 +41,7 @@ class Level:
         return f"{_SHORT[self.name]}{ordinal // self.nodes}"
 
     def ordinals(self, index: int, replicas: int) -> range:
-        """The ordinals of the nodes in one rack, block, switch or domain.
-
-        Args:
-            index: which of them, from 0; r3 is 3.
-        """
+        """The ordinals of the nodes in one rack, block, switch or domain, counted from 0."""
         first = index * self.nodes
         return range(min(first, replicas), min(first + self.nodes, replicas))
 
@@ -68,11 +62,7 @@ class Topology:
         return cls(tuple(sorted(levels, key=lambda level: (level.nodes, LEVELS.index(level.name)))))
 
     def labels(self, pool: str, ordinal: int) -> dict[str, str]:
-        """The labels of one node.
-
-        Args:
-            pool: the pool's name, with which the values begin, so that no two pools share a rack.
-        """
+        """The labels of one node; the values begin with the pool's name, so that no two pools share a rack."""
         return {level.label: place_name(pool, level.place(ordinal)) for level in self.levels}
 
     def level(self, name: str) -> Level | None:
@@ -90,11 +80,7 @@ def place_name(pool: str, place: str) -> str:
 
 
 def moved(pool: str, old: Topology | None, new: Topology | None, replicas: int) -> int:
-    """How many of a pool's first nodes have other topology labels under another topology.
-
-    Args:
-        replicas: how many nodes to compare.
-    """
+    """How many of a pool's first nodes have other topology labels under another topology."""
     if old == new:
         return 0
     before, after = (each or Topology(()) for each in (old, new))
@@ -106,27 +92,21 @@ def topology_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem]:
     """Problems of a topology's plain form: a mapping from level names to `{label, nodes}`."""
     found = unknown_key_problems(where, raw, LEVELS)
     for name, level in raw.items():
-        here = (*where, str(name))
-        if wrong := mapping_problems(here, level):
-            found += wrong
-            continue
-        found += unknown_key_problems(here, level, _LEVEL_KEYS)
-        found += whole_problems((*here, "nodes"), level.get("nodes"), 1, MOST_NODES, "a number of nodes")
-        label = level.get("label")
-        if not isinstance(label, str):
-            found.append(problem((*here, "label"), f"is {shown(label)}", "write the key of a label"))
-        elif mistake := label_key_mistake(label):
-            found.append(problem((*here, "label"), f"{shown(label)} {mistake.message}", mistake.remedy))
+        found += _level_problems((*where, name), level)
     return found
+
+
+@of_mapping
+def _level_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem]:
+    return [
+        *unknown_key_problems(where, raw, _LEVEL_KEYS),
+        *whole_problems((*where, "nodes"), raw.get("nodes"), 1, MOST_NODES, "a number of nodes"),
+        *text_problems((*where, "label"), raw.get("label"), label_key_mistake, "write the key of a label"),
+    ]
 
 
 def topology_from(raw: object) -> Topology | None:
     """A topology from its checked plain form; None for none."""
-    levels = cast(Mapping[str, Mapping[str, object]], raw or {})
-    return (
-        Topology.of(
-            Level(name, str(level["label"]), int(cast(float, level["nodes"]))) for name, level in levels.items()
-        )
-        if levels
-        else None
-    )
+    levels = cast(Mapping[str, Mapping[str, Any]], raw or {})
+    found = [Level(name, level["label"], int(level["nodes"])) for name, level in levels.items()]
+    return Topology.of(found) if found else None

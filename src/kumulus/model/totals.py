@@ -1,6 +1,6 @@
 """Totals of pools: nodes, GPUs, CPUs, memory and every other resource, by group and by zone. Pure functions."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from kumulus.model.pools import Pool
@@ -68,15 +68,11 @@ def is_gpu(resource: str) -> bool:
 
 
 def pool_resources(pool: Pool) -> dict[str, Quantity]:
-    """The capacity of all nodes of a pool together, exact.
-
-    Raises:
-        QuantityError: a capacity is not a quantity, which pools made by this package never have.
-    """
+    """The capacity of all nodes of a pool together, exact."""
     return {name: parse(written) * pool.count for name, written in pool.capacity.items()}
 
 
-def claimed_gpus(pool: Pool) -> int:
+def _claimed_gpus(pool: Pool) -> int:
     """The GPUs of a pool that its nodes publish only as devices, not as an extended resource too."""
     devices = pool.devices
     if devices is None or devices.attributes.get("type") != {"string": "gpu"} or any(map(is_gpu, pool.capacity)):
@@ -85,25 +81,21 @@ def claimed_gpus(pool: Pool) -> int:
 
 
 def totals(pools: Iterable[Pool]) -> PoolTotals:
-    """Sum up the capacities of the pools' nodes: in total, by group and by zone.
+    """Sum up the capacities of the pools' nodes: in total, and by group and zone in the order of the pools."""
+    found = list(pools)
 
-    Args:
-        pools: in the order in which to list groups and zones.
-    """
-    counted = [(pool, pool_resources(pool)) for pool in pools]
-    groups = dict.fromkeys(pool.group for pool, _ in counted)
-    zones = dict.fromkeys(pool.zone for pool, _ in counted)
-    products = dict.fromkeys(pool.gpu_product for pool, _ in counted if pool.gpu_product)
-    overall = _tally(counted)
+    def by(key: Callable[[Pool], str]) -> dict[str, Tally]:
+        names = dict.fromkeys(map(key, found))
+        return {name: _tally(pool for pool in found if key(pool) == name) for name in names}
+
+    overall, products = _tally(found), by(lambda pool: pool.gpu_product)
     return PoolTotals(
         nodes=overall.nodes,
         resources=overall.resources,
         claimed_gpus=overall.claimed_gpus,
-        by_group={group: _tally(item for item in counted if item[0].group == group) for group in groups},
-        by_zone={zone or NO_ZONE: _tally(item for item in counted if item[0].zone == zone) for zone in zones},
-        gpu_products={
-            product: _tally(item for item in counted if item[0].gpu_product == product).gpus for product in products
-        },
+        by_group=by(lambda pool: pool.group),
+        by_zone=by(lambda pool: pool.zone or NO_ZONE),
+        gpu_products={name: tally.gpus for name, tally in products.items() if name},
     )
 
 
@@ -112,12 +104,12 @@ def resource_order(name: str) -> tuple[int, str]:
     return _FIRST.get(name, len(_FIRST)), name
 
 
-def _tally(counted: Iterable[tuple[Pool, Mapping[str, Quantity]]]) -> Tally:
+def _tally(pools: Iterable[Pool]) -> Tally:
     nodes = claimed = 0
     sums: dict[str, Quantity] = {}
-    for pool, resources in counted:
+    for pool in pools:
         nodes += pool.replicas
-        claimed += claimed_gpus(pool)
-        for name, amount in resources.items():
-            sums[name] = sums[name] + amount if name in sums else amount
+        claimed += _claimed_gpus(pool)
+        for name, amount in pool_resources(pool).items():
+            sums[name] = sums.get(name, ZERO) + amount
     return Tally(nodes, {name: sums[name] for name in sorted(sums, key=resource_order)}, claimed)

@@ -8,11 +8,7 @@ NAMED = 5
 
 
 def counted(number: int, what: str) -> str:
-    """A number of things: `1 node`, `2,550 nodes`.
-
-    Args:
-        what: one of them, in the singular.
-    """
+    """A number of things, named in the singular: `1 node`, `2,550 nodes`."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
@@ -31,11 +27,7 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
 
 
 def with_part(page: str, name: str, part: str) -> str:
-    """A page with another text between the comments `<!-- NAME: begin -->` and `<!-- NAME: end -->`.
-
-    Raises:
-        ValueError: the page does not have both of them, once.
-    """
+    """A page with another text between the comments `<!-- NAME: begin -->` and `<!-- NAME: end -->`."""
     begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->\n"
     head, rest = page.split(begin)
     _, tail = rest.split(end)

@@ -24,12 +24,7 @@ class InvalidInputs(Exception):
 
 
 class PartialFailure(Exception):
-    """The operation got part of the way; what exists is recorded in the stack's state, and the next ``up`` continues.
-
-    Args:
-        message: one line: what was done and what was not.
-        reasons: further lines for the user.
-    """
+    """The operation got part of the way: the stack's state records what exists, and the next ``up`` continues."""
 
     def __init__(
         self, message: str, resource_id: str, outputs: dict[str, Any], reasons: list[str] | None = None

@@ -48,14 +48,10 @@ class WantedNamespace:
 
 
 async def look(client: Client, wanted: WantedNamespace, recorded: str = "") -> dict[str, Any] | None:
-    """The metadata of a namespace; None if there is none.
+    """The metadata of a namespace; None if there is none. Raises NotOurs if it is not the stack's.
 
     Args:
-        recorded: the name of the stack that has it in its state; empty if none has. The name then decides for a
-            namespace without an identity.
-
-    Raises:
-        NotOurs: it is not the stack's.
+        recorded: the name of the stack that has it in its state; empty if none has.
     """
     found = await objects.find(client, wanted.path)
     if found is None:
@@ -103,9 +99,6 @@ async def remove(client: Client, wanted: WantedNamespace, recorded: str, stop: a
 
     Returns:
         What is left of it, in the cluster's own words, when it was not gone in time; else "".
-
-    Raises:
-        NotOurs: it is somebody else's; it is left alone.
     """
     there = await look(client, wanted, recorded)
     if there is None:

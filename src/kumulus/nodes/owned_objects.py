@@ -90,11 +90,7 @@ async def path_of(client: Client, wanted: Owned) -> str | None:
 
 
 async def look(client: Client, wanted: Owned, path: str | None) -> Object | None:
-    """The object; None if there is none.
-
-    Raises:
-        NotOurs: it is not the stack's.
-    """
+    """The object; None if there is none. Raises NotOurs if it is not the stack's."""
     there = await objects.find(client, path) if path else None
     if there is not None and not is_ours(there["metadata"], wanted.owner, proven=wanted.recorded):
         raise NotOurs(f"{wanted.address} is there already and {await owner_text(client, there['metadata'])}")
@@ -105,9 +101,6 @@ async def make(client: Client, wanted: Owned, stop: asyncio.Event, seconds: floa
     """Create an object, or change the stack's own one to what is wanted; returns its path.
 
     Where that cannot be changed, it is deleted and made again.
-
-    Args:
-        stop, seconds: as for :func:`remove`.
 
     Raises:
         NotOurs: another owner's object has the name.
@@ -130,15 +123,7 @@ async def make(client: Client, wanted: Owned, stop: asyncio.Event, seconds: floa
 
 
 async def remove(client: Client, wanted: Owned, stop: asyncio.Event, seconds: float) -> None:
-    """Delete an object and wait until it is gone.
-
-    Args:
-        stop: set when nobody waits any more.
-        seconds: how long to wait.
-
-    Raises:
-        NotOurs: it is somebody else's; it is left alone.
-    """
+    """Delete an object and wait until it is gone, or nobody waits any more; NotOurs if it is somebody else's."""
     path = await path_of(client, wanted)
     there = await look(client, wanted, path)
     if path is not None and there is not None:
@@ -153,14 +138,9 @@ async def differences(client: Client, wanted: Owned, path: str, there: Object) -
 
 
 async def _applied(client: Client, path: str, wanted: Owned, there: Object | None, **params: str) -> Object:
-    """The object with what is wanted, applied.
-
-    A new one is not forced: if another stack has made one of that name just now, its marks are a conflict.
-
-    Args:
-        there: the object that is there; no later one of its name is changed.
-    """
+    """The object with what is wanted, applied to the one that is there; no later one of its name is changed."""
     body = wanted.body()
+    # A new one is not forced: if another stack has made one of that name just now, its marks are a conflict.
     if there is not None:
         body["metadata"]["uid"] = there["metadata"]["uid"]
         params["force"] = "true"

@@ -29,25 +29,14 @@ class NotOurs(Exception):
 
 
 def already_there(what: str, named: str, instead: str) -> ProviderError:
-    """The error where somebody else has made an object that a component of a cluster of the stack's needs.
-
-    Args:
-        what: the component, such as ``metrics API``.
-        named: the object, by its kind and name.
-        instead: what to do if that object stays.
-    """
+    """The error where somebody else has made an object that a component, `what`, needs; `instead`: if that stays."""
     return ProviderError(
         f"the cluster has a {what} already: {named} was made by somebody else; remove that one, or {instead}"
     )
 
 
 def is_ours(metadata: Mapping[str, Any], mine: Owner, *, proven: bool = False) -> bool:
-    """Whether an object is a stack's own.
-
-    Args:
-        proven: whether it is the stack's own if it carries no identity, because the stack's state has it or the stack
-            has no identity itself.
-    """
+    """Whether an object is a stack's own; `proven`: whether it is if it carries no identity, as the state has it."""
     owner = Owner.of(metadata)
     return proven if owner is None else mine.is_known_by(owner.identity)
 
@@ -75,11 +64,7 @@ async def make(client: Client, manifest: Mapping[str, Any], mark: Mapping[str, s
 
 
 async def owner_text(client: Client, metadata: Mapping[str, Any]) -> str:
-    """The owner of an object that is not ours, after its name: ``belongs to the stack kumulus/dev (identity …)``.
-
-    Args:
-        client: of the cluster; the owner's name may have to be looked for.
-    """
+    """The owner of an object that is not ours, after its name: ``belongs to the stack kumulus/dev (identity …)``."""
     owner = Owner.of(metadata)
     if owner is not None:
         return f"belongs to {await named(client, owner)}"

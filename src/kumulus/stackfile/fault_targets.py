@@ -16,7 +16,7 @@ from kumulus.model.fault_effects import TAINT, Condition, NodeEffects, OfferEffe
 from kumulus.model.names import instead, nearest
 from kumulus.model.node_sets import NodeSet, clashes
 from kumulus.model.nodes import owned_fields
-from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Pool
+from kumulus.model.pools import POOL_LABEL, Pool
 from kumulus.model.topology import place_name
 from kumulus.nodes.catalog.faults import fault_kinds
 from kumulus.stackfile.fault_checks import split_node_name
@@ -172,14 +172,13 @@ def _members(target: Target, pool: Pool) -> list[int]:
             return []
         among = [n for n in among if place in (level.place(n), place_name(pool.name, level.place(n)))]
     if target.labels:
-        cluster = pool.labels.get(CLUSTER_LABEL, "")
         # Labels that all nodes of the pool share are not checked again on each node.
         of_nodes = pool.topology is not None or any(node.labels for node in pool.nodes)
         varying = of_nodes or "kubernetes.io/hostname" in target.labels or POOL_LABEL in target.labels
         if not varying and any(pool.labels.get(key) != value for key, value in target.labels.items()):
             return []
         if varying:
-            among = [n for n in among if target.labels.items() <= owned_fields(pool, n, cluster).labels.items()]
+            among = [n for n in among if target.labels.items() <= owned_fields(pool, n).labels.items()]
     return list(among)
 
 

@@ -5,7 +5,6 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from kumulus.model.bounds import Bounds
 from kumulus.model.fields import (
     COMPLETED,
     FORM,
@@ -34,6 +33,7 @@ from kumulus.model.pools import (
     POOL_LABEL,
     REGION_LABEL,
     ZONE_LABEL,
+    Bounds,
     Pool,
     Taint,
     allocatable_of,

@@ -46,11 +46,11 @@ def test_large_fleets_have_several_controllers(nodes: int, asked: int | None, fo
 
 def test_nodes_carry_their_shard_where_there_are_several() -> None:
     (pool,) = pools(spec(runtime="kind", kwokCharts={"shards": 3}), "dev")
-    found = [owned_fields(pool, ordinal, "dev").labels[SHARD_LABEL] for ordinal in range(5)]
+    found = [owned_fields(pool, ordinal).labels[SHARD_LABEL] for ordinal in range(5)]
     assert found == [str(shard_of("a-z", ordinal, 3)) for ordinal in range(5)]
     for cluster in (spec(runtime="kind"), spec()):
         (pool,) = pools(cluster, "dev")
-        assert SHARD_LABEL not in owned_fields(pool, 0, "dev").labels
+        assert SHARD_LABEL not in owned_fields(pool, 0).labels
 
 
 def test_the_selectors_of_all_shards_cover_each_node_once() -> None:

@@ -17,7 +17,8 @@ import yaml
 from kumulus.kwok import base_stages
 from kumulus.kwok.fault_stages import pod_stages
 from kumulus.kwok.pod_statuses import fault
-from kumulus.model.fault_effects import ACTIONS, PodEffects, pod_effects_from
+from kumulus.model.fault_effects import ACTIONS, PodEffects
+from kumulus.model.plain import made_from
 from tests.support.draws import fits
 
 COUNT = 10_000
@@ -197,5 +198,5 @@ def test_a_fault_of_images_hits_the_pods_that_have_one_and_the_containers(image:
     assert fits(match, found) is hit
     assert bool(re.search(effects.image_pattern, image)) is hit
     assert f"regexMatch {json.dumps(effects.image_pattern)} .image" in fault.unpulled(effects, "ErrImagePull")
-    assert pod_effects_from(effects.to_plain()) == effects
+    assert made_from(PodEffects, effects.to_plain()) == effects
     assert "images" not in PodEffects("imagePull").to_plain()

@@ -379,7 +379,7 @@ def test_what_devices_take_of_their_node_is_said_of_each_and_its_nodes_declare_t
         return made
 
     def declared(made: Pool) -> Any:
-        return node_manifest(made, 0, "", "lab")["status"].get("declaredFeatures")  # type: ignore[attr-defined]
+        return node_manifest(made, 0, "")["status"].get("declaredFeatures")
 
     for slices in (OVERHEAD, OVERHEAD | {"partitionable": True}):
         made = of_pool(slices)

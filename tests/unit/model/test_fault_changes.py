@@ -62,7 +62,7 @@ def test_each_node_has_the_change_that_is_its_own(case: str) -> None:
         change, alone = changes.of(each), NodePatches(NOW).of(each)
         assert (change.status, change.taints) == (alone.status, alone.taints)
         assert change.status is not None
-        assert json.loads(change.status) == delta(*each.owned(), boot_id(each.name, "dev"), NOW).status
+        assert change.status == delta(*each.owned(), boot_id(each.name, "dev"), NOW).status
         said.append(change.status)
     assert len(set(said)) == different
 
@@ -87,9 +87,7 @@ def test_a_share_or_a_count_is_drawn_by_the_seed() -> None:
     assert len(Interruption(count=3, seed="a").drawn(NAMES)) == 3
     assert len(Interruption(count=3, percent=5, seed="a").drawn(NAMES)) == 2
     assert Interruption().drawn(NAMES) == tuple(NAMES)
-
-
-def test_of_some_there_is_one_and_of_none_none() -> None:
+    # Of some there is one, and of none none.
     assert len(Interruption(percent=1).drawn(NAMES[:3])) == 1
     assert Interruption(count=50).drawn(NAMES) == tuple(NAMES)
     assert Interruption(percent=50).drawn([]) == ()

@@ -17,7 +17,7 @@ POOL = Pool(
     zone="use1",
     region="",
     replicas=3,
-    labels={"team": "search", "kumulus.io/pool": "a100-use1"},
+    labels={"team": "search", "kumulus.io/pool": "a100-use1", "kumulus.io/cluster": "dev"},
     annotations={"note": "x"},
     taints=(Taint("dedicated", "", "NoSchedule"),),
     capacity={"cpu": "96", "pods": "110"},
@@ -27,7 +27,7 @@ POOL = Pool(
 
 
 def manifest(pool: Pool = POOL, ordinal: int = 2) -> dict[str, Any]:
-    return node_manifest(pool, ordinal, NOW, "dev")
+    return node_manifest(pool, ordinal, NOW)
 
 
 def test_a_node_is_posted_ready_with_every_condition_of_a_kubelet() -> None:
@@ -58,9 +58,8 @@ def test_a_node_carries_its_pools_labels_its_host_name_and_its_cluster() -> None
 
 
 def test_a_templates_host_name_wins_but_its_identity_does_not() -> None:
-    pool = replace(POOL, labels={"kubernetes.io/hostname": "h", "kumulus.io/pool": "x", "kumulus.io/cluster": "y"})
-    labels = manifest(pool)["metadata"]["labels"]
-    assert labels == {"kubernetes.io/hostname": "h", "kumulus.io/pool": "a100-use1", "kumulus.io/cluster": "dev"}
+    pool = replace(POOL, labels={**POOL.labels, "kubernetes.io/hostname": "h", "kumulus.io/pool": "x"})
+    assert manifest(pool)["metadata"]["labels"] == {**POOL.labels, "kubernetes.io/hostname": "h"}
 
 
 def test_kwok_plays_the_kubelet_whatever_the_template_says() -> None:
@@ -70,12 +69,6 @@ def test_kwok_plays_the_kubelet_whatever_the_template_says() -> None:
         "node.alpha.kubernetes.io/ttl": "0",
         "metrics.k8s.io/resource-metrics-path": "/metrics/nodes/a100-use1-2/metrics/resource",
     }
-
-
-def test_capacity_and_allocatable_are_the_pools() -> None:
-    status = manifest()["status"]
-    assert status["capacity"] == {"cpu": "96", "pods": "110"}
-    assert status["allocatable"] == {"cpu": "95", "pods": "110"}
 
 
 def test_taints_are_written_without_empty_values_and_left_out_when_there_are_none() -> None:
@@ -91,7 +84,8 @@ def test_node_info_is_whole_and_always_the_same() -> None:
     assert info["kubeProxyVersion"] == ""
     assert len({info["machineID"], info["systemUUID"], info["bootID"]}) == 3
     assert info["machineID"] != manifest(ordinal=1)["status"]["nodeInfo"]["machineID"]
-    assert info["machineID"] != node_manifest(POOL, 2, NOW, "other")["status"]["nodeInfo"]["machineID"]  # type: ignore[index]
+    elsewhere = replace(POOL, labels={"kumulus.io/cluster": "other"})
+    assert info["machineID"] != manifest(elsewhere)["status"]["nodeInfo"]["machineID"]
 
 
 def test_addresses_are_nobodys() -> None:
@@ -118,10 +112,10 @@ def test_the_node_reports_its_address_and_name_and_leaves_its_kubelet_to_the_run
 
 
 def test_what_is_posted_is_what_is_owned_and_nothing_of_others() -> None:
-    node, owned = manifest(), owned_fields(POOL, 2, "dev")
+    node, owned = manifest(), owned_fields(POOL, 2)
     assert node["metadata"]["labels"] == owned.labels
-    assert node["status"]["capacity"] == owned.capacity
-    assert node["status"]["allocatable"] == owned.allocatable
+    assert node["status"]["capacity"] == owned.capacity == {"cpu": "96", "pods": "110"}
+    assert node["status"]["allocatable"] == owned.allocatable == {"cpu": "95", "pods": "110"}
     assert owned.taints == POOL.taints
     assert owned.node_info == {"architecture": "arm64", "operatingSystem": "linux", "kubeletVersion": "fake"}
     # The controller manager changes it as the cluster grows: owning it would be a drift that never ends.
@@ -145,7 +139,7 @@ def test_the_system_pool_takes_any_pod_and_is_shown_with_its_role() -> None:
 )
 def test_a_node_declares_the_features_of_its_kubelets_version(version: str, declares: bool) -> None:
     pool = replace(POOL, node_info=NodeInfo(kubelet_version=version))
-    found = declared_features(owned_fields(pool, 0, "dev"))
+    found = declared_features(owned_fields(pool, 0))
     assert ("RestartAllContainersOnContainerExits" in found) == declares
 
 

@@ -102,7 +102,7 @@ def test_the_plain_form_goes_there_and_back() -> None:
     [
         ({"name": None}, "name"),
         ({"name": "A_b"}, "name"),
-        ({"name": "p" * 62, "replicas": 11}, "name"),
+        ({"name": "p" * 61, "replicas": 11}, "name"),
         ({"replicas": None}, "replicas"),
         ({"replicas": 5.5}, "replicas"),
         ({"replicas": True}, "replicas"),

@@ -53,40 +53,11 @@ def test_canonical_form_is_the_api_servers(written: str, expected: str) -> None:
     assert canonical(written) == expected
 
 
-@pytest.mark.parametrize(
-    "written",
-    [
-        "",
-        " 1",
-        "1 ",
-        "1 Gi",
-        "1K",
-        "1i",
-        "1kk",
-        "1Gib",
-        "1GB",
-        "1e",
-        "e3",
-        ".",
-        "+",
-        "-",
-        "--1",
-        "1e1000",
-        "1,5",
-        "0x10",
-        "١",
-        "1\n",
-        "nan",
-        "9" * 101,
-    ],
-)
-def test_what_is_no_quantity_is_refused(written: str) -> None:
-    with pytest.raises(QuantityError):
-        parse(written)
+REFUSED = ["", " 1", "1 ", "1 Gi", "1K", "1i", "1kk", "1Gib", "1GB", "1e", "e3", ".", "+", "-", "--1", "1e1000", "1,5"]
 
 
-@pytest.mark.parametrize("written", [True, False, None, [], {}, float("nan"), float("inf")])
-def test_what_is_neither_text_nor_number_is_refused(written: object) -> None:
+@pytest.mark.parametrize("written", [*REFUSED, "0x10", "١", "1\n", "nan", "9" * 101, True, None, [], {}, float("nan")])
+def test_what_is_no_quantity_is_refused(written: object) -> None:
     with pytest.raises(QuantityError):
         parse(written)  # type: ignore[arg-type]
 
@@ -174,11 +145,6 @@ def test_canonical_is_equal_to_what_was_written_and_idempotent(written: str) -> 
     once = canonical(written)
     assert equal(once, written)
     assert canonical(once) == once
-
-
-@given(quantities, quantities)
-def test_equality_is_that_of_the_canonical_amounts(one: str, other: str) -> None:
-    assert equal(one, other) == (parse(one).value == parse(other).value)
 
 
 @given(st.text(max_size=12) | st.floats() | st.integers())

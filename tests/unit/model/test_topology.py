@@ -46,7 +46,7 @@ def places(made: Pool, ordinal: int) -> dict[str, str]:
     """A node's place by the last part of the label's key."""
     assert made.topology
     keys = {level.label for level in made.topology.levels}
-    labels = owned_fields(made, ordinal, "dev").labels
+    labels = owned_fields(made, ordinal).labels
     return {key.rpartition("/")[2]: labels[key] for key in keys}
 
 
@@ -75,7 +75,7 @@ def test_racks_alone_are_enough() -> None:
 def test_a_group_without_a_topology_has_no_such_labels() -> None:
     made = pool(None)
     assert made.topology is None
-    assert not [key for key in owned_fields(made, 0, "dev").labels if "topology.kumulus.io" in key]
+    assert not [key for key in owned_fields(made, 0).labels if "topology.kumulus.io" in key]
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -124,7 +124,7 @@ def topologies(draw: st.DrawFn) -> dict[str, Any]:
 def test_a_resize_never_moves_a_node(topology: dict[str, Any], before: int, after: int) -> None:
     one, other = pool(topology, before), pool(topology, after)
     for ordinal in range(min(before, after)):
-        assert owned_fields(one, ordinal, "dev") == owned_fields(other, ordinal, "dev")
+        assert owned_fields(one, ordinal) == owned_fields(other, ordinal)
 
 
 @given(topologies(), st.integers(1, 300))

@@ -19,43 +19,30 @@ POOLS = [
 ]
 
 
-def test_nodes_and_every_resource_are_summed() -> None:
+def test_nodes_and_every_resource_are_summed_by_group_and_zone_in_the_order_of_the_file() -> None:
     sums = totals(POOLS)
-    assert sums.nodes == 8
-    assert {name: str(amount) for name, amount in sums.resources.items()} == {
+    plain = sums.to_plain()
+    assert json.loads(json.dumps(plain)) == plain
+    assert {key: plain[key] for key in ("nodes", "gpus", "cpu", "memory", "pods")} == {
+        "nodes": 8,
+        # Of every vendor.
+        "gpus": 44,
+        "cpu": 1169.5,
+        "memory": "10384Gi",
+        "pods": 880,
+    }
+    assert plain["resources"] == {
         "cpu": "1169500m",
         "memory": "10384Gi",
         "pods": "880",
         "amd.com/gpu": "4",
         "nvidia.com/gpu": "40",
     }
-
-
-def test_gpus_are_all_resources_named_gpu() -> None:
-    assert totals(POOLS).gpus == 44
-
-
-def test_groups_and_zones_are_summed_in_the_order_of_the_file() -> None:
-    sums = totals(POOLS)
-    assert [(name, tally.nodes, tally.gpus) for name, tally in sums.by_group.items()] == [
-        ("h100", 5, 40),
-        ("mi300", 1, 4),
-        ("system", 2, 0),
-    ]
+    assert list(sums.resources) == list(plain["resources"])
+    groups = [(name, tally.nodes, tally.gpus) for name, tally in sums.by_group.items()]
+    assert groups == [("h100", 5, 40), ("mi300", 1, 4), ("system", 2, 0)]
     assert [(name, tally.nodes) for name, tally in sums.by_zone.items()] == [("use2", 2), ("use1", 4), ("(none)", 2)]
-
-
-def test_the_plain_form_has_numbers_for_counts_and_quantities_for_bytes() -> None:
-    plain = totals(POOLS).to_plain()
-    assert json.loads(json.dumps(plain)) == plain
-    assert {key: plain[key] for key in ("nodes", "gpus", "cpu", "memory", "pods")} == {
-        "nodes": 8,
-        "gpus": 44,
-        "cpu": 1169.5,
-        "memory": "10384Gi",
-        "pods": 880,
-    }
-    assert plain["byGroup"]["mi300"]["resources"]["amd.com/gpu"] == "4"  # type: ignore[index]
+    assert plain["byGroup"] == {name: tally.to_plain() for name, tally in sums.by_group.items()}
     assert list(plain["byZone"]) == ["use2", "use1", "(none)"]  # type: ignore[call-overload]
 
 

@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
+from kumulus.model.node_changes import FieldChange
 from kumulus.model.pools import Pool
-from kumulus.nodes.pools.compare import FieldDifference
 from kumulus.nodes.pools.live import LiveNode
 from kumulus.nodes.pools.observe import PoolObservation
 from kumulus.nodes.pools.result import describe_drift, summary_of
@@ -12,13 +12,13 @@ from kumulus.nodes.pools.result import describe_drift, summary_of
 POOL = Pool(name="a-use1", group="a", zone="use1", region="", replicas=5000, labels={})
 
 
-def altered(ordinal: int, *differences: FieldDifference) -> tuple[LiveNode, list[FieldDifference]]:
+def altered(ordinal: int, *differences: FieldChange) -> tuple[LiveNode, list[FieldChange]]:
     node: Any = None  # what is written needs only the ordinal and the differences
     return node, list(differences)
 
 
-LABEL = FieldDifference('labels["team"]', "ads", "search")
-GPU = FieldDifference('capacity["nvidia.com/gpu"]', "4", "8")
+LABEL = FieldChange("labels", "team", "ads", "search")
+GPU = FieldChange("capacity", "nvidia.com/gpu", "4", "8")
 
 
 def test_a_pool_as_wanted_has_no_drift() -> None:
@@ -58,14 +58,14 @@ def test_thousands_of_altered_nodes_stay_readable() -> None:
 
 
 def test_a_node_with_many_differences_names_the_first() -> None:
-    many = [FieldDifference(f'labels["l{n}"]', None, "x") for n in range(50)]
+    many = [FieldChange("labels", f"l{n}", None, "x") for n in range(50)]
     found = describe_drift(POOL, PoolObservation(altered={0: altered(0, *many)}))["altered"]
     assert isinstance(found, dict)
     assert found["a-use1-0"].endswith('labels["l3"]: missing instead of "x"; and 46 more')
 
 
 def test_many_fields_on_many_nodes_are_summed_up() -> None:
-    many = [FieldDifference(f'labels["l{n:02}"]', None, "x") for n in range(50)]
+    many = [FieldChange("labels", f"l{n:02}", None, "x") for n in range(50)]
     found = describe_drift(POOL, PoolObservation(altered={n: altered(n, *many) for n in range(6)}))["altered"]
     assert isinstance(found, dict)
     assert found["and 1 more nodes"].startswith('labels["l00"] on 6, ')

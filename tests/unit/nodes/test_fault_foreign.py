@@ -1,11 +1,13 @@
 """Faults and nodes that have a name of a pool and are not its own, and nodes that are made by an earlier request."""
 
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from kumulus.kube import Client
 from kumulus.model.applied import posted_node, record_of
 from kumulus.model.fault_effects import node_effects_from
 from kumulus.model.identity import NOBODY, STACK_ID, Owner
@@ -16,7 +18,7 @@ from kumulus.nodes.faults.leases import LEASES
 from kumulus.nodes.pools.slices import SLICES
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.model import ClusterSpec
-from tests.support.object_store import NODES, Object, storing
+from tests.support.object_store import NODES, Object, Store, storing
 from tests.unit.model.test_fault_changes import GPU, NOW, pool
 from tests.unit.provider.test_node_pool import WITH_SLICES
 
@@ -43,13 +45,21 @@ def fault(of: Pool, nodes: Iterable[int], effects: dict[str, Any]) -> records.Re
     return records.Record("x", "", {of.name: frozenset(nodes)}, node_effects_from(effects), owner=owner)
 
 
+@asynccontextmanager
+async def having(of: Pool, nodes: int) -> AsyncIterator[tuple[Store, Client]]:
+    """A cluster with the first nodes of a pool."""
+    async with storing() as store, store.client() as client:
+        await records.write_pool(client, of)
+        for n in range(nodes):
+            store.put(NODES, posted_node(of, n, NOW, record_of(of, n)))
+        yield store, client
+
+
 @pytest.mark.parametrize("effects", EFFECTS)
 @pytest.mark.parametrize("owner_text", STRANGE)
 async def test_a_node_that_is_not_the_pools_is_left_alone_and_named(owner_text: str, effects: dict[str, Any]) -> None:
     of, body, said = STRANGE[owner_text]
-    async with storing() as store, store.client() as client:
-        await records.write_pool(client, of)
-        store.put(NODES, posted_node(of, 0, NOW, record_of(of, 0)))
+    async with having(of, 1) as (store, client):
         name = of.node_name(1)
         strange = store.put(NODES, {**body, "metadata": {**body["metadata"], "name": name}})
         store.asked.clear()
@@ -66,9 +76,7 @@ async def test_a_node_that_is_not_the_pools_is_left_alone_and_named(owner_text: 
 
 
 async def test_a_name_that_another_stack_took_while_the_node_was_gone_is_left_to_it() -> None:
-    async with storing() as store, store.client() as client:
-        await records.write_pool(client, MARKED)
-        store.put(NODES, posted_node(MARKED, 0, NOW, record_of(MARKED, 0)))
+    async with having(MARKED, 1) as (store, client):
         await operations.begin(client, fault(MARKED, (0,), {"kubelet": "gone"}))
         body = {"metadata": {"name": MARKED.node_name(0), "labels": {STACK_ID: "bbbbbbbb"}}}
         taken: list[Object] = []
@@ -84,9 +92,8 @@ async def test_a_name_that_another_stack_took_while_the_node_was_gone_is_left_to
 
 
 async def test_a_node_that_was_made_again_before_it_is_deleted_is_deleted_in_its_turn_only_if_it_is_the_pools() -> None:
-    async with storing() as store, store.client() as client:
-        await records.write_pool(client, MARKED)
-        name = store.put(NODES, posted_node(MARKED, 0, NOW, record_of(MARKED, 0)))["metadata"]["name"]
+    async with having(MARKED, 1) as (store, client):
+        name = MARKED.node_name(0)
         made: list[Object] = []
 
         def replaced(verb: str, path: str, _: Any) -> None:
@@ -100,10 +107,7 @@ async def test_a_node_that_was_made_again_before_it_is_deleted_is_deleted_in_its
 
 
 async def test_whose_nodes_they_are_costs_one_list_of_names_and_no_request_for_each() -> None:
-    async with storing() as store, store.client() as client:
-        await records.write_pool(client, MARKED)
-        for n in range(MARKED.replicas):
-            store.put(NODES, posted_node(MARKED, n, NOW, record_of(MARKED, n)))
+    async with having(MARKED, MARKED.replicas) as (store, client):
         store.asked.clear()
         await operations.begin(client, fault(MARKED, range(12), {"capacity": {GPU: "-1"}}))
         asked = [(verb, path == NODES) for verb, path in store.asked if path.startswith(NODES)]
@@ -113,10 +117,8 @@ async def test_whose_nodes_they_are_costs_one_list_of_names_and_no_request_for_e
 async def test_a_node_whose_posts_answer_was_lost_gets_its_slices() -> None:
     (of,) = pools(ClusterSpec.checked({"nodeGroups": [WITH_SLICES]}), "dev")
     assert of.devices is not None
-    async with storing() as store, store.client() as client:
+    async with having(of, 1) as (store, client):
         store.served.add(SLICES)
-        await records.write_pool(client, of)
-        store.put(NODES, posted_node(of, 0, NOW, record_of(of, 0)))
         wanted = [slice_manifest(of, of.devices, part, "?") for part in parts_of((0,), of.devices)]
         await operations.begin(client, fault(of, (0,), {"kubelet": "gone"}))
         posted: list[Object] = []

@@ -8,9 +8,8 @@ from aiohttp import web
 
 from kumulus.kube.codecs import PROTOBUF
 from kumulus.kube.messages import message_classes
-from kumulus.model.bounds import Bounds
 from kumulus.model.consequences import consequences
-from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Pool
+from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Bounds, Pool
 from kumulus.nodes.pools.observe import PoolObservation, observe
 from kumulus.nodes.pools.scaled import free, ordinal_of, with_ordinals, within
 from tests.support.apiserver import serving

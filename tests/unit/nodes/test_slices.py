@@ -10,9 +10,10 @@ from aiohttp import web
 
 from kumulus.kube import ApiError, Client, Connection
 from kumulus.model.devices import Devices
+from kumulus.model.node_changes import FieldChange
 from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Pool
 from kumulus.model.slices import SlicePart, slice_manifest
-from kumulus.nodes.pools.compare import live_slice, slice_differences
+from kumulus.nodes.pools.compare import LiveSlice, slice_differences
 from kumulus.nodes.pools.slices import NotServed, observe_slices, publish
 from tests.support.apiserver import listening
 
@@ -27,8 +28,12 @@ def slice_of(**metadata: Any) -> dict[str, Any]:
     return made
 
 
+def compared(live: dict[str, Any]) -> tuple[LiveSlice, list[FieldChange]]:
+    return slice_differences(POOL, DEVICES, SlicePart(1, 0), "uid-1", live)
+
+
 def differences(live: dict[str, Any]) -> list[str]:
-    return [str(each) for each in slice_differences(POOL, DEVICES, SlicePart(1, 0), "uid-1", live)]
+    return [str(each) for each in compared(live)[1]]
 
 
 def test_a_slice_as_wanted_does_not_differ_whatever_others_wrote_on_it() -> None:
@@ -79,7 +84,7 @@ def test_a_slice_is_changed_in_place_where_the_api_server_lets_one(
     live["spec"] |= change
     (only,) = differences(live)
     assert only.startswith(told)
-    seen = live_slice(POOL, DEVICES, SlicePart(1, 0), "uid-1", live)
+    seen, _ = compared(live)
     assert (seen.replace, seen.surplus) == (replace, surplus)
 
 
@@ -87,7 +92,7 @@ def test_a_slice_is_changed_in_place_where_the_api_server_lets_one(
 def test_a_slice_that_another_node_owns_or_nobody_is_made_anew(owners: list[dict[str, str]]) -> None:
     live = slice_of(ownerReferences=owners)
     assert differences(live)[0].startswith("owner: ")
-    assert live_slice(POOL, DEVICES, SlicePart(1, 0), "uid-1", live).replace
+    assert compared(live)[0].replace
 
 
 @pytest.mark.parametrize("takes", [True, False])

@@ -1,5 +1,6 @@
 """Faults in a stack file: what is wrong is reported with its path; what is right always means the same nodes."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,15 +17,16 @@ from kumulus.model.fault_effects import (
     Interruption,
     NodeEffects,
     OfferEffects,
+    PodEffects,
     lost,
     node_effects_from,
     offer_effects_from,
-    pod_effects_from,
     reduced,
 )
 from kumulus.model.node_changes import delta
 from kumulus.model.node_sets import clashes, from_plain, ordinals, ranges, size, to_plain
 from kumulus.model.nodes import owned_fields
+from kumulus.model.plain import made_from
 from kumulus.model.pools import Pool
 from kumulus.model.slices import SlicePart, slice_spec
 from kumulus.nodes.catalog.faults import fault_kinds
@@ -315,15 +317,15 @@ def test_a_fault_is_laid_over_what_the_pool_wants_and_taking_it_away_is_the_way_
         "x", fault_kinds()["gpu-fell-off-bus"].node, {pool.name: frozenset({3})}, "2026-01-01T00:00:00Z"
     )
     faulted = Pool(**{**pool.__dict__, "faults": faults_of(pool.name, [fault])})
-    healthy, sick = owned_fields(pool, 3, ""), owned_fields(faulted, 3, "")
+    healthy, sick = owned_fields(pool, 3), owned_fields(faulted, 3)
     assert sick.allocatable[GPU] == "7"
     assert sick.annotations[FAULTS_ANNOTATION] == "x"
-    assert owned_fields(faulted, 4, "") == owned_fields(pool, 4, "")
+    assert owned_fields(faulted, 4) == owned_fields(pool, 4)
     there, back = delta([healthy], sick, "b", "now"), delta([sick], healthy, "b", "now")
     assert there.taints
     assert back.taints
     assert back.status is not None
-    assert back.status["status"] == {
+    assert json.loads(back.status)["status"] == {
         "capacity": {GPU: "8"},
         "allocatable": {GPU: "8"},
         "conditions": [{"type": "SysLogsGPUFallenOff", "$patch": "delete"}],
@@ -334,7 +336,7 @@ def test_a_fault_is_laid_over_what_the_pool_wants_and_taking_it_away_is_the_way_
 def test_effects_survive_their_way_to_the_plugin() -> None:
     for kind in fault_kinds().values():
         assert node_effects_from(kind.node.to_plain()) == kind.node
-        assert kind.pods is None or pod_effects_from(kind.pods.to_plain()) == kind.pods
+        assert kind.pods is None or made_from(PodEffects, kind.pods.to_plain()) == kind.pods
 
 
 # --- the catalog -----------------------------------------------------------------------------------------------------
@@ -364,7 +366,7 @@ def test_two_xids_share_a_node_and_the_last_is_shown() -> None:
     active = [ActiveFault(name, node, nodes) for name, (node, nodes) in zip("ab", found, strict=True)]
     pool = Pool("a-z", "a", "z", "", 1, {}, capacity=capacity, allocatable=capacity)
     sick = replace(pool, faults=faults_of("a-z", active))
-    assert owned_fields(sick, 0, "").annotations[XID_ANNOTATION] == "79"
+    assert owned_fields(sick, 0).annotations[XID_ANNOTATION] == "79"
 
 
 def test_a_lost_gpu_is_one_device_fewer_in_its_nodes_slice() -> None:

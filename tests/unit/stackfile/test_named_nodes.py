@@ -45,10 +45,10 @@ def told(*groups: dict[str, Any]) -> list[str]:
 def test_nodes_have_the_names_and_labels_that_they_are_given() -> None:
     (pool,) = made(group(labels={"example.com/rack": "none", "team": "search"}))
     assert pool.node_names() == ["ip-10-0-3-17", "db.rack-7"]
-    labels = owned_fields(pool, 0, "dev").labels
+    labels = owned_fields(pool, 0).labels
     assert labels["kubernetes.io/hostname"] == "ip-10-0-3-17"
     assert (labels["example.com/rack"], labels["team"]) == ("r3", "search")
-    assert owned_fields(pool, 1, "dev").labels["example.com/rack"] == "none"
+    assert owned_fields(pool, 1).labels["example.com/rack"] == "none"
 
 
 def test_a_posted_node_carries_its_own_record_and_cordon() -> None:
@@ -64,7 +64,7 @@ def test_a_posted_node_carries_its_own_record_and_cordon() -> None:
 def test_without_defaults_nodes_have_only_the_labels_that_are_given() -> None:
     (pool,) = made(group(labels={"team": "search"}, defaults=False))
     assert pool.zone == ""
-    ours = {key for key in owned_fields(pool, 1, "dev").labels if not key.startswith("kumulus.io/")}
+    ours = {key for key in owned_fields(pool, 1).labels if not key.startswith("kumulus.io/")}
     assert ours == {"team", "kubernetes.io/hostname"}
 
 

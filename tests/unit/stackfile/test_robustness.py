@@ -52,7 +52,7 @@ def check(raw: object) -> None:
     else:
         json.dumps(totals(found).to_plain())
         for pool in found:
-            json.dumps(node_manifest(pool, 0, "2026-01-31T12:00:00Z", "dev"), allow_nan=False)
+            json.dumps(node_manifest(pool, 0, "2026-01-31T12:00:00Z"), allow_nan=False)
 
 
 @settings(max_examples=300, deadline=None)

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 
 from kumulus.extras.scaling import BUILT, NAMES
-from kumulus.model.bounds import bounds_problems
 from kumulus.model.checks import problem
 from kumulus.model.errors import Where, shown
+from kumulus.model.pool_form import bounds_problems
 from kumulus.nodes.catalog.faults import fault_kinds
 from kumulus.stackfile.fault_checks import entry_of
 from kumulus.stackfile.plain import Found, duplicates, items, runtime_of

@@ -29,11 +29,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def validated(model: type[Model], raw: object, source: str) -> Model:
-    """A model from a plain mapping, as parsed from JSON or YAML.
-
-    Args:
-        source: the file or stack it is from, for the error's first line.
-    """
+    """A model from a plain mapping; `source`: the file or stack it is from, for the first line of a SpecError."""
     try:
         return model.model_validate(raw)
     except ValidationError as error:
@@ -60,9 +56,6 @@ def with_rules(model: type[Model], data: Any, handler: ModelWrapValidatorHandler
     Args:
         data: the mapping that it is made from.
         handler: makes it; from a `model_validator` of mode "wrap".
-
-    Raises:
-        PydanticCustomError: there are problems; it carries them in the order of the file.
     """
     try:
         made = handler(data)

@@ -1,7 +1,6 @@
 """The catalog of faults: what a kind does to nodes, pods or offerings, read from `faults.yaml` next to this file.
 
-Read only when a stack or a command names a kind. The file is ours and a test checks every entry, so nothing here
-reports malformed ones.
+A test checks every entry, so nothing here reports malformed ones.
 """
 
 from collections.abc import Mapping
@@ -14,8 +13,8 @@ import yaml
 
 from kumulus.kube.safe_yaml import FAST_LOADER
 from kumulus.model.durations import seconds
-from kumulus.model.fault_effects import Condition, Interruption, NodeEffects, OfferEffects, PodEffects
-from kumulus.model.pools import taints_from
+from kumulus.model.fault_effects import Interruption, NodeEffects, OfferEffects, PodEffects, node_effects_from
+from kumulus.model.plain import made_from
 
 FILE = Path(__file__).with_name("faults.yaml")
 
@@ -50,22 +49,18 @@ def fault_kinds() -> Mapping[str, FaultKind]:
     document = yaml.load(FILE.read_text(), FAST_LOADER)  # noqa: S506 - a safe loader, chosen above
     cited: dict[str, str] = document["sources"]
     found = {}
-    for name, raw in document["nodes"].items():
-        found[name] = FaultKind(
-            name, raw["summary"], _cited(raw, cited), _node(raw), None, also=tuple(raw.get("also", ()))
-        )
-    for name, raw in document["pods"].items():
-        pods = PodEffects(
-            raw["action"],
-            exit_code=raw.get("exitCode", 1),
-            reason=raw.get("reason", ""),
-            message=raw.get("message", ""),
-        )
-        found[name] = FaultKind(name, raw["summary"], _cited(raw, cited), NodeEffects(), pods)
-    for name, raw in document["offers"].items():
-        taken = Interruption() if raw.get("takenBack") else None
-        offers = OfferEffects(sold_out=raw.get("soldOut", False), interruption=taken)
-        found[name] = FaultKind(name, raw["summary"], _cited(raw, cited), NodeEffects(), None, offers)
+    for part in ("nodes", "pods", "offers"):
+        for name, raw in document[part].items():
+            taken = Interruption() if raw.get("takenBack") else None
+            found[name] = FaultKind(
+                name,
+                raw["summary"],
+                {source: cited[source] for source in raw["sources"]},
+                _node(raw) if part == "nodes" else NodeEffects(),
+                made_from(PodEffects, raw) if part == "pods" else None,
+                OfferEffects(raw.get("soldOut", False), interruption=taken) if part == "offers" else None,
+                tuple(raw.get("also", ())),
+            )
     return found
 
 
@@ -75,17 +70,6 @@ def names() -> Mapping[str, str]:
     return {name: kind.name for kind in fault_kinds().values() for name in (kind.name, *kind.also)}
 
 
-def _cited(raw: Mapping[str, Any], cited: Mapping[str, str]) -> dict[str, str]:
-    return {name: cited[name] for name in raw["sources"]}
-
-
 def _node(raw: Mapping[str, Any]) -> NodeEffects:
-    conditions = raw.get("conditions") or {}
-    return NodeEffects(
-        conditions={kind: Condition("True", each["reason"], each["message"]) for kind, each in conditions.items()},
-        taints=taints_from(raw.get("taints")),
-        annotations=raw.get("annotations") or {},
-        capacity=raw.get("capacity") or {},
-        kubelet=raw.get("kubelet", ""),
-        down=seconds(raw.get("down", "0s")),
-    )
+    conditions = {kind: {"status": "True", **each} for kind, each in (raw.get("conditions") or {}).items()}
+    return node_effects_from({**raw, "conditions": conditions, "down": seconds(raw.get("down", "0s"))})

@@ -1,7 +1,6 @@
 """The catalog of instance types and GPU products: the resources of the clouds' machines, read from YAML files.
 
-Read only when a stack names an instance type or a GPU product. The files are ours and a test checks every entry, so
-nothing here reports malformed ones.
+A test checks every entry, so nothing here reports malformed ones.
 """
 
 from collections.abc import Mapping

@@ -245,11 +245,7 @@ class FleetCost:
 
 
 def fleet_cost(pools: Iterable[Pool], prices: Prices) -> FleetCost:
-    """What the nodes of pools cost.
-
-    Args:
-        pools: in the order in which to list groups and zones; with an autoscaler's pools, their current nodes.
-    """
+    """What the nodes of pools cost, by group and zone in their order; of an autoscaler's pools, the current nodes."""
     found = FleetCost()
     for pool in pools:
         for labels, count in _alike(pool):

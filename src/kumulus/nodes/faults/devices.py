@@ -55,10 +55,10 @@ async def report(client: Client, steps: Sequence[NodeStep]) -> None:
 
 
 def _changed(step: NodeStep) -> Iterator[tuple[tuple[str, str, str], str]]:
-    devices = step.pools.after.devices
+    devices = step.after.devices
     if devices is None:
         return
-    now, *befores = (published(pool, devices, step.ordinal) for pool in (step.pools.after, *step.pools.befores))
+    now, *befores = (published(pool, devices, step.ordinal) for pool in (step.after, *step.befores))
     if any(was != now for was in befores):
         for index in range(devices.count):
             # Of a device that its driver does not see any more, a kubelet hears nothing.
@@ -81,11 +81,7 @@ def _of_claim(claim: Mapping[str, Any], health: Health) -> list[dict[str, str]]:
 
 
 def _statuses(pod: Mapping[str, Any], claims: Mapping[tuple[str, str], list[dict[str, str]]]) -> list[dict[str, Any]]:
-    """The change of a pod's container statuses: by container, what it has of each claim that it names.
-
-    Args:
-        claims: devices whose health has changed, by the namespace and name of the claim.
-    """
+    """The change of a pod's container statuses: by container, what it has of each claim that it names."""
     namespace = pod["metadata"]["namespace"]
     made = {each["name"]: each.get("resourceClaimName") for each in pod["status"].get("resourceClaimStatuses") or ()}
     named = {each["name"]: each.get("resourceClaimName") for each in pod["spec"].get("resourceClaims") or ()} | made
@@ -123,10 +119,6 @@ _SLICES = f"/apis/{RESOURCE_API}/resourceslices"
 
 async def change(client: Client, before: Pool, after: Pool, ordinal: int) -> None:
     """Publish the devices of a node as its faults leave them; if it has no slice yet, its pool will create it.
-
-    Args:
-        before: the node's pool with its faults until now.
-        after: with those from now on.
 
     Raises:
         NoTaints: the API server drops the taints of devices.

@@ -115,11 +115,7 @@ def _time(written: object) -> datetime | None:
 
 
 async def take(client: Client, node: str, seen: LeaseSnapshot) -> None:
-    """Silence a node, whether KWOK has its lease already or not.
-
-    Args:
-        seen: from :func:`look`; the holder that loses the lease is noted on it.
-    """
+    """Silence a node; the holder that loses the lease, as seen by :func:`look`, is noted on it."""
     former = seen.holder_to_record(node)
     # Renewed for the last time. Since Kubernetes 1.37, a lease that has changed without being renewed is never found to
     # have expired (kubernetes/pkg/controller/nodelifecycle, NodeControllerLeaseCircuitBreaker).

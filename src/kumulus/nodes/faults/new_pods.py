@@ -47,13 +47,8 @@ async def wait_until_managed(client: Client, nodes: Collection[str], stop: async
     """Wait until KWOK has the leases of new nodes, and have it look at the pods that are bound to them by then.
 
     Pending pods are bound to new nodes before KWOK has taken these: of 1,200 pods that waited for 300 nodes, 513 would
-    never have run. A pod that is created when this returns is not passed over. If KWOK reads its stages as objects, it
-    begins to take leases only seconds after the cluster answers. Where no pod is pending and there are no such objects,
-    the cluster may be without a KWOK, and the wait ends soon; and more than a few nodes, which are mostly written with
-    their leases, are not waited for: it would take as long again as they do.
-
-    Args:
-        stop: when set, the wait ends.
+    never have run. Where no pod is pending and there are no stages as objects, the cluster may be without a KWOK: the
+    wait ends soon, and more than a few nodes, which are mostly written with their leases, are not waited for.
 
     Returns:
         Which nodes KWOK does not manage yet, in a sentence; empty when all are.
@@ -74,7 +69,6 @@ async def wait_until_managed(client: Client, nodes: Collection[str], stop: async
 async def wait_until_all_are_managed(client: Client, stop: asyncio.Event) -> int:
     """Wait until KWOK has the leases of all nodes, before pods are created; returns how many it took during the wait.
 
-    After an update with thousands of new nodes this takes some seconds, and pods that are bound earlier may be skipped.
     If nothing takes the leases, as for nodes without a KWOK, the wait ends soon.
     """
     free = set(await objects.names(client, NODES)).difference(await objects.names(client, LEASES))
@@ -103,8 +97,7 @@ async def _leased(client: Client, nodes: Collection[str]) -> set[str]:
     """Those of the nodes that have a lease: KWOK's, or that of a fault which keeps KWOK from them."""
     if len(nodes) > _ASK_SINGLY:
         return set(await objects.names(client, LEASES)).intersection(nodes)
-    found = [node for node in nodes if await objects.find(client, f"{LEASES}/{node}")]
-    return set(found)
+    return {node for node in nodes if await objects.find(client, f"{LEASES}/{node}")}
 
 
 async def _show(client: Client, nodes: Collection[str], stop: asyncio.Event) -> None:
@@ -153,13 +146,12 @@ _FINISHED = "status.phase!=Pending,status.phase!=Running"
 async def release_leases(client: Client) -> bool:
     """Delete every node lease, before the new controller starts; False when the API server does not answer.
 
-    Clearing the holder is not enough: a new controller that does not see a lease yet tries to create it, and if it
-    exists, retries only after a quarter of its 200 s.
+    Clearing the holder is not enough: a new controller that does not see a lease yet retries only after 50 s.
     """
 
     async def delete(name: str) -> None:
         with suppress(ApiError):
-            await client.delete(f"{leases.LEASES}/{name}")
+            await client.delete(f"{LEASES}/{name}")
 
     try:
         # A node that a fault has silenced stays silent.
@@ -171,11 +163,7 @@ async def release_leases(client: Client) -> bool:
 
 
 async def resume_pods(client: Client, *, everything: bool = False) -> None:
-    """Make the new controller look at every pod that waits for one of its stages.
-
-    KWOK v0.8.0 looks at a node's pods when it has taken the node's lease, but passes over them while its own view of
-    that lease is some milliseconds behind (controller.go, podsOnNodeSyncWorker; pod_controller.go, readOnly). Until
-    such a pod changes, it neither runs, nor completes, nor is deleted. So each is changed, once the leases are held.
+    """Make the new controller look at every pod that waits for one of its stages, once it holds the leases.
 
     Args:
         everything: any pod may wait, as the stack declares stages of its own.

@@ -16,11 +16,11 @@ from kumulus.kube.objects import NODES
 from kumulus.model.active_faults import ActiveFault
 from kumulus.model.applied import posted_node, record_of
 from kumulus.model.identity import STACK_ID
-from kumulus.model.node_changes import taints_after
+from kumulus.model.node_changes import NodePatch, taints_after
 from kumulus.model.node_sets import NodeSet
 from kumulus.model.pools import POOL_LABEL, Pool
 from kumulus.nodes.faults import devices, leases, pods
-from kumulus.nodes.faults.changes import NodePatch, NodePatches, NodeStep, steps_of
+from kumulus.nodes.faults.changes import NodePatches, NodeStep, steps_of
 from kumulus.nodes.faults.new_pods import wait_until_managed
 from kumulus.nodes.pools.live import LiveNode
 from kumulus.nodes.pools.observe import get_node
@@ -44,38 +44,26 @@ async def foreign(client: Client, steps: Sequence[NodeStep]) -> dict[str, str]:
     Only names are listed, and only of nodes without the stack's mark: of 10,000 nodes that are the stack's, none.
     """
     by_name = {each.name: each for each in steps}
-    selectors = {
-        selector
-        for pool in {each.pools.bare.name: each.pools.bare for each in steps}.values()
-        for selector in _unmarked(pool)
-    }
-    strange = {
-        name
-        for selector in sorted(selectors)
-        for name in await objects.names(client, NODES, {"labelSelector": selector})
-        if name in by_name
-    }
-    found = {}
-    for name in sorted(strange):
-        try:
-            await own_node(client, by_name[name])
-        except Foreign as error:
-            found[name] = str(error)
+    pools = {each.bare.name: each.bare for each in steps}
+    found: dict[str, str] = {}
+    for selector in sorted({selector for pool in pools.values() for selector in _unmarked(pool)}):
+        for name in await objects.names(client, NODES, {"labelSelector": selector}):
+            if name in by_name:
+                try:
+                    await own_node(client, by_name[name])
+                except Foreign as error:
+                    found[name] = str(error)
     return found
 
 
 async def own_node(client: Client, each: NodeStep) -> LiveNode | None:
-    """A node of a pool; None if it does not exist.
-
-    Raises:
-        Foreign: it is not the pool's.
-    """
+    """A node of a pool; None if it does not exist. Raises Foreign if it is not the pool's."""
     node = await get_node(client, each.name)
     if node is None:
         return None
     if node.real:
         raise Foreign(f"a real node carries the name {node.name}; nothing was done to it")
-    if is_anothers(each.pools.bare, node):
+    if is_anothers(each.bare, node):
         raise Foreign(f"node {node.name} is not this stack's; nothing was done to it")
     return node
 
@@ -136,9 +124,7 @@ async def apply_steps(
     """Change nodes to what they should be under other faults.
 
     Args:
-        pools: as recorded, by name; nodes of other pools and ordinals that a pool does not have are skipped.
-        befores: the faults that they show; several lists if a node may show those of any of them.
-        after: the faults that they should show.
+        pools, nodes, befores, after: as for :func:`steps_of`.
         now: the time, RFC 3339 in UTC.
         stop: when set, nothing new is begun.
         progress: called with the number of nodes done and of all nodes.
@@ -151,7 +137,11 @@ async def apply_steps(
     silenced = [each.name for each in steps if each.becomes == "silent"]
     seen = await leases.look(client) if woken or silenced else leases.LeaseSnapshot()
     if silenced:
-        result.add(await _silence(client, silenced, seen, stop))
+        take = partial(leases.take, client, seen=seen)
+        result.add(await for_each(silenced, take, workers=client.connections, stop=stop))
+        # KWOK will lose the nodes by their label. If it lost one while it renews its lease, and got it back soon, it
+        # could stop renewing all leases (docs/decisions/kwok-leases.md).
+        await asyncio.sleep(_SEEN_AFTER)
 
     async def one(each: NodeStep) -> None:
         try:
@@ -180,19 +170,6 @@ async def apply_steps(
     return result
 
 
-async def _silence(
-    client: Client, nodes: list[str], seen: leases.LeaseSnapshot, stop: asyncio.Event | None
-) -> BulkOutcome[str]:
-    """Take the leases of nodes from KWOK, and wait until it has seen that: it will lose the nodes by their label.
-
-    If it lost a node while it renews its lease, and got it back soon, it could stop renewing all leases
-    (docs/decisions/kwok-leases.md).
-    """
-    taken = await for_each(nodes, partial(leases.take, client, seen=seen), workers=client.connections, stop=stop)
-    await asyncio.sleep(_SEEN_AFTER)
-    return taken
-
-
 def _wakes(each: NodeStep) -> bool:
     return each.may_be("silent") and each.becomes != "silent"
 
@@ -213,8 +190,8 @@ async def _apply_step(
     with tolerating(404):
         await _apply(client, each.name, changes.of(each))
         result.changed += 1
-    for before in each.pools.befores:
-        await devices.change(client, before, each.pools.after, each.ordinal)
+    for before in each.befores:
+        await devices.change(client, before, each.after, each.ordinal)
 
 
 async def _remove(client: Client, each: NodeStep) -> None:
@@ -230,7 +207,7 @@ async def _remove(client: Client, each: NodeStep) -> None:
 
 async def _bring_back(client: Client, each: NodeStep, now: str) -> bool:
     """Post a node that was gone; False if there is one, by somebody else or by a post whose answer was lost."""
-    after = each.pools.after
+    after = each.after
     body = posted_node(after, each.ordinal, now, record_of(after, each.ordinal))
     try:
         made = await client.create(NODES, body)
@@ -253,7 +230,8 @@ async def _apply(client: Client, name: str, change: NodePatch) -> None:
 
     async def taint() -> bool:
         node = await client.get(path)
-        taints = taints_after(node["spec"].get("taints") or [], change.had, change.wanted)
+        had = {taint.place for before in change.befores for taint in before.taints}
+        taints = taints_after(node["spec"].get("taints") or [], had, change.after.taints)
         body = {"metadata": {"resourceVersion": node["metadata"]["resourceVersion"]}, "spec": {"taints": taints}}
         await client.write("PATCH", path, body, content_type=STRATEGIC_MERGE_PATCH)
         return True

@@ -40,11 +40,7 @@ async def there(client: Client) -> bool:
 
 
 async def put(client: Client, record: Record) -> None:
-    """Let the autoscaler know what all active faults do to its offerings, after one of them has begun or ended.
-
-    Args:
-        record: the fault that began or ended; nothing is done if it does not affect offerings.
-    """
+    """Let the autoscaler know what all active faults do to its offerings, after one of those has begun or ended."""
     if record.offers is None or record.offers.interruption is not None:
         return
     now = timestamp()
@@ -65,11 +61,7 @@ async def _classes(client: Client) -> list[str]:
 
 
 async def reclaimable(client: Client, effects: OfferEffects) -> list[str]:
-    """The node names of the machines that a fault can reclaim now, oldest first.
-
-    Args:
-        effects: the fault's, with an interruption.
-    """
+    """The node names of the machines that a fault with an interruption can reclaim now, oldest first."""
     how = effects.interruption
     assert how is not None
     query = {"labelSelector": ",".join([_MADE, *(f"{key}={value}" for key, value in sorted(how.labels.items()))])}
@@ -79,14 +71,13 @@ async def reclaimable(client: Client, effects: OfferEffects) -> list[str]:
         for node in page
         if _is_selected(node["metadata"], effects)
     ]
-    return [metadata["name"] for metadata in sorted(found, key=_order)]
 
+    def order(metadata: dict[str, Any]) -> tuple[str, ...]:
+        # As little as possible differs between runs: the autoscaler chooses the names at random.
+        place = (metadata["labels"].get(key, "") for key in (INSTANCE_TYPE_LABEL, ZONE_LABEL))
+        return metadata["creationTimestamp"], *place, metadata["name"]
 
-def _order(metadata: dict[str, Any]) -> tuple[str, str, str, str]:
-    """A sort key that differs as little as possible between runs: the autoscaler chooses the names at random."""
-    labels = metadata["labels"]
-    place = labels.get(INSTANCE_TYPE_LABEL, ""), labels.get(ZONE_LABEL, "")
-    return metadata["creationTimestamp"], *place, metadata["name"]
+    return [metadata["name"] for metadata in sorted(found, key=order)]
 
 
 def _is_selected(metadata: dict[str, Any], effects: OfferEffects) -> bool:
@@ -98,13 +89,8 @@ def _is_selected(metadata: dict[str, Any], effects: OfferEffects) -> bool:
 
 
 async def drawn(client: Client, record: Record, before: Record | None) -> Record:
-    """The fault with the machines that it reclaims; a fault that has not changed keeps those it already has.
-
-    Args:
-        before: the fault recorded under its name until now.
-    """
-    how = record.offers.interruption if record.offers else None
-    if how is None or record.offers is None:
+    """The fault with the machines that it reclaims; one that has not changed since `before` keeps those it has."""
+    if record.offers is None or (how := record.offers.interruption) is None:
         return record
     if before is not None and before.offers == record.offers and not before.ending:
         return replace(record, machines=before.machines)
@@ -116,8 +102,7 @@ async def reclaim(client: Client, record: Record) -> None:
     how = record.offers.interruption if record.offers else None
     if how is None:
         return
-    ends = datetime.fromisoformat(record.since) + timedelta(seconds=how.notice)
-    until = timestamp(ends)
+    until = timestamp(datetime.fromisoformat(record.since) + timedelta(seconds=how.notice))
     claims = {
         name: claim["metadata"]["name"]
         async for page in client.pages(_CLAIMS)

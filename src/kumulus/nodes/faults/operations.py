@@ -48,10 +48,10 @@ async def begin(
     recorded: str | None = None,
     declared: Mapping[str, Record] | None = None,
 ) -> tuple[Record, FaultsApplied]:
-    """Begin a fault, replacing any fault of the same name.
+    """Begin a fault, replacing any fault of the same name that is not another stack's.
 
     Args:
-        record: the fault; its start time is filled in. Another stack's fault is not taken for its earlier version.
+        record: the fault; its start time is filled in.
         recorded: the identity under which the stack has the fault in its state, empty when it had none; None if the
             fault is not in the state.
         declared: the faults that its stack declares now, by name; None if that is not known. What the stack declares
@@ -61,8 +61,7 @@ async def begin(
         The fault as it is recorded now, and what was done; what the server refused from then on is among its problems.
 
     Raises:
-        Refused: another stack has a fault of that name; another fault on the same node decides something
-            differently; a pool is not known; or there is no autoscaler, or no spot machine, for the fault to affect.
+        FaultRefused: the message says why, and what to do.
         NoStages: it is a fault of pods, and the cluster takes no stages.
     """
     async with _locked(client):
@@ -101,9 +100,11 @@ async def _refuse_without_targets(client: Client, record: Record, pools: Collect
 
 async def _beginning(client: Client, record: Record, before: Record | None, now: str) -> Record:
     """A fault with its start time and the machines that it reclaims; `before` is the one of its name so far."""
-    # A reboot in progress does not start again because one more node joins it.
-    same = before is not None and (before.node, before.offers) == (record.node, record.offers) and not before.ending
-    record = replace(record, since=before.since if before is not None and same else now, ending=False)
+    since = now
+    if before and (before.node, before.offers, before.ending) == (record.node, record.offers, False):
+        # A reboot in progress does not start again because one more node joins it.
+        since = before.since
+    record = replace(record, since=since, ending=False)
     record = await offerings.drawn(client, record, before)
     if record.offers is not None and record.offers.interruption is not None and not record.machines:
         raise FaultRefused(_NOTHING_TO_TAKE)
@@ -140,11 +141,7 @@ async def _write(
 
 
 async def refuse_anothers(client: Client, record: Record, known: ClusterRecords, recorded: str | None = None) -> None:
-    """Refuse a fault whose name another stack's fault has in the cluster; arguments as for :func:`begin`.
-
-    Raises:
-        Refused: the message says whose fault it is.
-    """
+    """Refuse a fault whose name another stack's fault has in the cluster; arguments as for :func:`begin`."""
     there, mine = known.faults.get(record.name), record.owner.identity
     if there is None or there.owner.identity in (mine, recorded):
         return
@@ -220,16 +217,11 @@ def _as_declared(faults: list[Record], mine: Owner, declared: Mapping[str, Recor
 
 
 def refuse_clashes(record: Record, others: list[Record]) -> None:
-    """Refuse a fault that contradicts others.
-
-    Raises:
-        Refused: the message names the first fault that it contradicts.
-    """
+    """Refuse a fault that contradicts another, which the message names."""
     now = timestamp()
     for other in others:
-        if other.ending or other.over(now):
-            continue
-        if clash := clashes(record.node, record.nodes, other.node, other.nodes):
+        clash = clashes(record.node, record.nodes, other.node, other.nodes)
+        if clash and not other.ending and not other.over(now):
             how = "remove it from the stack file" if other.declared else f"clear it: kumulus fault clear {other.name}"
             raise FaultRefused(
                 f"the fault {other.name} is already active and decides {clash}; {how}, or choose other nodes"
@@ -273,7 +265,6 @@ def _shown(record: Record, now: str) -> tuple[ActiveFault, ...]:
 
 
 def _absent(name: str) -> ActiveFault:
-    """A fault that is not there."""
     return ActiveFault(name, NodeEffects(), {})
 
 

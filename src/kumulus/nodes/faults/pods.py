@@ -52,11 +52,7 @@ def _images(pod: Mapping[str, Any], effects: PodEffects) -> list[str]:
 
 
 async def count_affected(client: Client, nodes: NodeSet, effects: PodEffects | None, pools: Mapping[str, Pool]) -> int:
-    """How many unfinished pods a fault affects: those on its nodes, or those that a fault of pods selects.
-
-    Args:
-        effects: of a fault of pods; else None.
-    """
+    """How many unfinished pods a fault affects: those on its nodes, or those that a fault of pods selects."""
     names = names_of(nodes, pools)
     if effects is None:
         return len(await on(client, names))

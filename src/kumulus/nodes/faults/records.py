@@ -24,10 +24,10 @@ from kumulus.model.fault_effects import (
     PodEffects,
     node_effects_from,
     offer_effects_from,
-    pod_effects_from,
 )
 from kumulus.model.identity import NOBODY, STACK_ID, Owner
 from kumulus.model.node_sets import from_plain, size, to_plain
+from kumulus.model.plain import made_from
 from kumulus.model.pool_form import pool_from_properties, pool_to_properties
 from kumulus.model.pools import Pool
 from kumulus.nodes.ownership import is_ours
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 _MAPS = "/api/v1/namespaces/kube-system/configmaps"
 RECORD_LABEL = "kumulus.io/record"
 _FAULT, _POOL = "fault", "pool"
+_POOL_MAP = "kumulus-pool-"
 _KEY = "record"
 # A longer record, in bytes, is compressed: a ConfigMap takes 1 MiB, which that of 7,000 nodes by name would exceed.
 _LONG = 100_000
@@ -123,7 +124,7 @@ def record_from(raw: Mapping[str, Any], owner: Owner = NOBODY) -> Record:
         kind=str(raw.get("kind") or ""),
         nodes=from_plain(raw.get("nodes") or {}),
         node=node_effects_from(raw.get("node") or {}),
-        pods=pod_effects_from(raw["pods"]) if raw.get("pods") else None,
+        pods=made_from(PodEffects, raw["pods"]) if raw.get("pods") else None,
         since=str(raw.get("since") or ""),
         until=str(raw.get("until") or ""),
         declared=bool(raw.get("declared")),
@@ -175,11 +176,7 @@ class ClusterRecords:
 
 
 def damage(name: str) -> str:
-    """That a record cannot be read, and how to go on.
-
-    Args:
-        name: of its ConfigMap.
-    """
+    """That a record cannot be read, by the name of its ConfigMap, and how to go on."""
     remedy = "`pulumi up --refresh` writes it again"
     if name.startswith(map_of("")):
         delete = f"kubectl delete configmap -n kube-system {name}"
@@ -188,11 +185,7 @@ def damage(name: str) -> str:
 
 
 async def read(client: Client, patience: float | None = None, only_pool: str | None = None) -> ClusterRecords:
-    """Read what is recorded. The next update writes a damaged record of a declared fault or of a pool again.
-
-    Args:
-        only_pool: the only pool to read; None for all, empty for none.
-    """
+    """Read what is recorded; `only_pool`: the only pool to read; None for all, empty for none."""
     faults: dict[str, Record] = {}
     pools: dict[str, Pool] = {}
     damaged: list[str] = []
@@ -200,15 +193,14 @@ async def read(client: Client, patience: float | None = None, only_pool: str | N
     async for page in client.pages(_MAPS, {"labelSelector": selector}, patience=patience):
         for item in page:
             kind, name = item["metadata"]["labels"][RECORD_LABEL], item["metadata"]["name"]
-            if kind == _POOL and only_pool is not None and name != f"kumulus-pool-{only_pool}":
+            if kind == _POOL and only_pool is not None and name != f"{_POOL_MAP}{only_pool}":
                 continue
             try:
-                plain = _decoded(item)
                 if kind == _POOL:
-                    pool = pool_from_properties(plain)
+                    pool = pool_from_properties(_decoded(item))
                     pools[pool.name] = pool
                 else:
-                    fault = record_from(plain, Owner.of(item["metadata"]) or NOBODY)
+                    fault = record_from(_decoded(item), Owner.of(item["metadata"]) or NOBODY)
                     faults[fault.name] = fault
             except (AttributeError, KeyError, TypeError, ValueError, SpecError):
                 damaged.append(name)
@@ -227,17 +219,14 @@ async def write_fault(client: Client, record: Record) -> None:
 
 
 async def begun(client: Client, record: Record) -> Record:
-    """Record that every node shows a fault, unless another process has changed or ended it; returns it as it is then.
-
-    Args:
-        record: the fault as it was recorded before its nodes were changed.
-    """
+    """Record that every node shows a fault, unless another process has changed or ended it; returns it as it is now."""
     path = f"{_MAPS}/{map_of(record.name)}"
     there = await objects.find(client, path)
-    if there is None or any((there.get(place) or {}).get(_KEY) != text for place, text in _stored(record.to_plain())):
+    recorded = _stored(record.to_plain())
+    if there is None or any((there.get(place) or {}).get(_KEY) != each[_KEY] for place, each in recorded.items()):
         return record
     complete = replace(record, former=())
-    body = {"metadata": {"resourceVersion": there["metadata"]["resourceVersion"]}, **_change(complete.to_plain())}
+    body = {"metadata": {"resourceVersion": there["metadata"]["resourceVersion"]}, **_stored(complete.to_plain())}
     with tolerating(404, 409):
         await client.write("PATCH", path, body, content_type=MERGE_PATCH)
         return complete
@@ -246,7 +235,7 @@ async def begun(client: Client, record: Record) -> Record:
 
 async def write_pool(client: Client, pool: Pool, owner: Owner = NOBODY) -> None:
     """Record a stack's pool as it is wanted."""
-    await _write(client, f"kumulus-pool-{pool.name}", {RECORD_LABEL: _POOL}, pool_to_properties(pool), owner)
+    await _write(client, f"{_POOL_MAP}{pool.name}", {RECORD_LABEL: _POOL}, pool_to_properties(pool), owner)
 
 
 async def forget_fault(client: Client, name: str) -> None:
@@ -256,7 +245,7 @@ async def forget_fault(client: Client, name: str) -> None:
 
 async def forget_pool(client: Client, name: str, owner: Owner = NOBODY) -> None:
     """Remove the record of a stack's pool; another stack's stays."""
-    path = f"{_MAPS}/kumulus-pool-{name}"
+    path = f"{_MAPS}/{_POOL_MAP}{name}"
     there = await objects.find(client, path)
     if there is not None and is_ours(there["metadata"], owner, proven=True):
         await objects.remove(client, path)
@@ -266,30 +255,22 @@ async def _write(
     client: Client, name: str, labels: Mapping[str, str], plain: Mapping[str, object], owner: Owner
 ) -> None:
     metadata = {"name": name, "labels": {**labels, **owner.labels}, "annotations": owner.annotations}
-    change = {"metadata": metadata, **_change(plain)}
-    fresh = {"metadata": metadata, **{place: {_KEY: text} for place, text in _stored(plain) if text is not None}}
-    await objects.merge_or_create(client, f"{_MAPS}/{name}", change, fresh)
+    stored = _stored(plain)
+    fresh = {place: content for place, content in stored.items() if content[_KEY] is not None}
+    await objects.merge_or_create(
+        client, f"{_MAPS}/{name}", {"metadata": metadata, **stored}, {"metadata": metadata, **fresh}
+    )
 
 
-def _stored(plain: Mapping[str, object]) -> list[tuple[str, str | None]]:
-    """A record as its ConfigMap has it: by field, what is in it under the key; None for nothing."""
+def _stored(plain: Mapping[str, object]) -> dict[str, dict[str, str | None]]:
+    """A record as its ConfigMap has it, as a merge patch: None for what is not there."""
     text = json.dumps(plain, separators=(",", ":"), sort_keys=True)
-    if len(text) <= _LONG:
-        return [("data", text), ("binaryData", None)]
-    return [("data", None), ("binaryData", base64.b64encode(zlib.compress(text.encode())).decode())]
-
-
-def _change(plain: Mapping[str, object]) -> dict[str, dict[str, str | None]]:
-    """A merge patch that gives a ConfigMap a record's contents."""
-    return {place: {_KEY: text} for place, text in _stored(plain)}
+    packed = base64.b64encode(zlib.compress(text.encode())).decode() if len(text) > _LONG else None
+    return {"data": {_KEY: None if packed else text}, "binaryData": {_KEY: packed}}
 
 
 def _decoded(item: Mapping[str, Any]) -> Any:
-    """A record from its ConfigMap.
-
-    Raises:
-        KeyError, TypeError, ValueError: there is none in it.
-    """
+    """A record from its ConfigMap; KeyError, TypeError or ValueError if there is none in it."""
     if packed := (item.get("binaryData") or {}).get(_KEY):
         try:
             return json.loads(zlib.decompress(base64.b64decode(packed)))

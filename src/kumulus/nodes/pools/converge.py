@@ -143,13 +143,14 @@ class _Work:
         pool, slices = self.pool, self.seen.slices
         if pool.devices is None or not slices:
             return
-        show = partial(self._slices, len(slices.missing) + len(slices.altered))
+        total = len(slices.missing) + len(slices.altered)
+
+        def show(done: int) -> None:
+            self.meter.show("resource slices", done, total, done)
+
         for outcome in await converge_slices(self.client, pool, pool.devices, slices, self.seen.uids, self.stop, show):
             self.result.slices += len(outcome.done)
             self.result.add(outcome)
-
-    def _slices(self, total: int, done: int) -> None:
-        self.meter.show("resource slices", done, total, done)
 
     async def _each(
         self, ordinals: Iterable[int], one: Callable[[int], Awaitable[None]], progress: Callable[[int], None]

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.kube.objects import NODES
 from kumulus.model.durations import timestamp
-from kumulus.model.pools import POOL_LABEL, Taint
+from kumulus.model.node_changes import NodeFields
+from kumulus.model.pools import POOL_LABEL
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -21,34 +22,17 @@ _REAL_RUNTIME = re.compile(r"[a-z0-9.-]+://")
 
 
 @dataclass(frozen=True, slots=True)
-class LiveNode:
-    """What a pool looks at on a node.
-
-    Attributes:
-        version: its resourceVersion.
-        labels, annotations: as they are, ours and others'.
-        taints: as they are, with the raw objects, since others' taints must be written back unchanged.
-        capacity, allocatable: quantities by resource.
-        node_info: what it says about its machine.
-        conditions: the status of each, by type.
-        features: names of those that it declares.
-        real: whether it has a real kubelet: such a node is never ours to change.
-        provider_id: a cloud provider's ID of its machine; empty for none.
-    """
+class LiveNode(NodeFields):
+    """What a pool looks at on a node."""
 
     name: str
     uid: str
     version: str
-    labels: Mapping[str, str]
-    annotations: Mapping[str, str]
-    taints: tuple[Mapping[str, Any], ...]
-    capacity: Mapping[str, str]
-    allocatable: Mapping[str, str]
-    node_info: Mapping[str, str]
-    conditions: Mapping[str, str]
-    features: tuple[str, ...]
+    """Its resourceVersion."""
     real: bool
+    """Whether it has a real kubelet: such a node is never ours to change."""
     provider_id: str = ""
+    """A cloud provider's ID of its machine; empty for none."""
 
 
 def live_node(item: Mapping[str, Any]) -> LiveNode:
@@ -75,11 +59,7 @@ def live_node(item: Mapping[str, Any]) -> LiveNode:
 
 
 async def selected(client: Client, labels: str, patience: float | None = None) -> AsyncIterator[LiveNode]:
-    """Every node that a label selector selects, including real ones, page by page.
-
-    Args:
-        labels: the selector, such as :func:`of_pool`.
-    """
+    """Every node that a label selector, such as :func:`of_pool`, selects, including real ones, page by page."""
     # Imported here: a plugin that only compares properties does not need it.
     from kumulus.kube.messages import MessageCodec
 
@@ -120,10 +100,3 @@ def _taint(message: Any) -> dict[str, str]:
     if message.HasField("timeAdded"):
         taint["timeAdded"] = timestamp(datetime.fromtimestamp(message.timeAdded.seconds, UTC))
     return taint
-
-
-def taint_key(taint: Mapping[str, Any] | Taint) -> tuple[str, str]:
-    """What identifies a taint on a node: its key and its effect (core/v1, Taint)."""
-    if isinstance(taint, Taint):
-        return (taint.key, taint.effect)
-    return (str(taint.get("key")), str(taint.get("effect")))

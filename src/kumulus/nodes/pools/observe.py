@@ -14,8 +14,9 @@ from kumulus.kube.bulk import for_all
 from kumulus.kube.codecs import METADATA_ONLY
 from kumulus.kube.objects import NODES
 from kumulus.model.applied import APPLIED
+from kumulus.model.node_changes import FieldChange
 from kumulus.model.pools import POOL_LABEL, Pool
-from kumulus.nodes.pools.compare import FieldDifference, field_differences
+from kumulus.nodes.pools.compare import field_differences
 from kumulus.nodes.pools.live import LiveNode, live_node, of_pool, selected
 from kumulus.nodes.pools.others import is_anothers
 from kumulus.nodes.pools.scaled import ordinal_of
@@ -62,7 +63,7 @@ class PoolObservation:
 
     missing: list[int] = field(default_factory=list)
     """Ordinals whose node does not exist."""
-    altered: dict[int, tuple[LiveNode, list[FieldDifference]]] = field(default_factory=dict)
+    altered: dict[int, tuple[LiveNode, list[FieldChange]]] = field(default_factory=dict)
     """Nodes with owned fields that differ, by ordinal, each with its live state and the differences."""
     extra: list[str] = field(default_factory=list)
     """Nodes that carry the pool's label under a name the pool does not have."""
@@ -165,9 +166,6 @@ async def observe_until_still(
 
     A request may still be carried out after its client has stopped waiting, and one that was answered with an error may
     have been carried out (etcd performs the write that crosses its quota). So this reads until nothing changes.
-
-    Args:
-        recorded: as for :func:`observe`.
     """
     seen = await _within(client, pool, patience.whole, recorded)
     with suppress(TimeoutError):

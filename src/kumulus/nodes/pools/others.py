@@ -24,11 +24,7 @@ class PoolTaken(Exception):
 
 
 async def refuse_real(client: Client, pool: Pool, patience: float | None = None) -> None:
-    """Check whether real nodes have names of the pool, in a cluster that is not the stack's own.
-
-    Raises:
-        PoolTaken: some have.
-    """
+    """Check whether real nodes have names of the pool, in a cluster that is not the stack's own; raises PoolTaken."""
     wanted = set(pool.node_names())
     # Real nodes have no pool; in a fleet of emulated nodes, few others have none.
     nodes = selected(client, f"!{POOL_LABEL}", patience)
@@ -67,11 +63,7 @@ async def refuse_taken(client: Client, pool: Pool, patience: float, recorded: st
 
 
 def is_anothers(pool: Pool, node: LiveNode, recorded: str | None = None) -> bool:
-    """Whether an emulated node is not the pool's, whatever its name and labels.
-
-    Args:
-        recorded: as for :func:`refuse_taken`.
-    """
+    """Whether an emulated node is not the pool's, whatever its name and labels say; as for :func:`refuse_taken`."""
     ours, identity = _owner(pool).identity, node.labels.get(STACK_ID)
     if identity is not None:
         return identity not in (ours, recorded)
@@ -81,7 +73,7 @@ def is_anothers(pool: Pool, node: LiveNode, recorded: str | None = None) -> bool
 
 async def taken(client: Client, pool: Pool, node: LiveNode) -> str:
     """Why a node that has just appeared under one of the pool's names is not the pool's; empty if it is."""
-    other_name = node.labels.get(CLUSTER_LABEL, _cluster(pool)) != _cluster(pool)
+    other_name = node.labels.get(CLUSTER_LABEL, pool.cluster) != pool.cluster
     if is_anothers(pool, node) or (other_name and node.labels.get(STACK_ID) is None):
         return f"node {node.name} {await _owner_text(client, node)}; {_RENAME}"
     return ""
@@ -103,7 +95,7 @@ def _others(pool: Pool, recorded: str | None) -> str:
         return f"{of_pool(pool.name)},{STACK_ID}"
     if not ours:
         # Only the stack's name for its cluster can tell them apart.
-        return f"{of_pool(pool.name)},{CLUSTER_LABEL},{CLUSTER_LABEL}!={_cluster(pool)}"
+        return f"{of_pool(pool.name)},{CLUSTER_LABEL},{CLUSTER_LABEL}!={pool.cluster}"
     if recorded is None:
         return f"{of_pool(pool.name)},{STACK_ID}!={ours}"
     known = ",".join(sorted({ours, recorded} - {""}))
@@ -112,7 +104,3 @@ def _others(pool: Pool, recorded: str | None) -> str:
 
 def _owner(pool: Pool) -> Owner:
     return Owner(pool.labels.get(STACK_ID, ""))
-
-
-def _cluster(pool: Pool) -> str:
-    return pool.labels.get(CLUSTER_LABEL, "")

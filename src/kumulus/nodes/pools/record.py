@@ -48,12 +48,7 @@ class Damages:
         self._known: set[tuple[object, str]] = set()
 
     def warn(self, report: Reporter, cluster: object, names: Iterable[str]) -> None:
-        """Warn of those of a cluster.
-
-        Args:
-            cluster: its identity.
-            names: of the ConfigMaps.
-        """
+        """Warn of the ConfigMaps of a cluster, which its identity names."""
         for name in names:
             if (cluster, name) not in self._known:
                 self._known.add((cluster, name))
@@ -83,21 +78,19 @@ async def making_room(
         relieve: makes room in etcd; returns whether there is room now.
         look: compares the pool, with the nodes that its autoscaler has left, with what there is.
     """
-    try:
-        return await record()
-    except ApiError as error:
-        if not error.quota_exceeded:
-            raise
-        full = error
-    if await relieve():
+
+    async def recorded() -> Pool | None:
         try:
             return await record()
         except ApiError as error:
             if not error.quota_exceeded:
                 raise
+            return None
+
+    if (made := await recorded()) or (await relieve() and (made := await recorded())):
+        return made
     _, seen = await look()
-    if not seen.extra:
-        raise full
-    await remove_nodes(client, seen.extra, stop, report)
-    await relieve()
+    if seen.extra:
+        await remove_nodes(client, seen.extra, stop, report)
+        await relieve()
     return await record()

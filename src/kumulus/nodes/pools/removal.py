@@ -42,11 +42,7 @@ class PodsRemain(Exception):
 
 
 async def bound_to(client: Client, nodes: set[str], *, running: bool = False) -> list[Bound]:
-    """Return the pods bound to any of the nodes.
-
-    Args:
-        running: only those that have not ended; finished ones occupy nothing.
-    """
+    """Return the pods bound to any of the nodes; `running`: only those that have not ended."""
     found: list[Bound] = []
 
     def look(pod: dict[str, Any]) -> None:
@@ -59,16 +55,10 @@ async def bound_to(client: Client, nodes: set[str], *, running: bool = False) ->
 
 
 async def remove_pods(client: Client, nodes: set[str], stop: asyncio.Event, report: Reporter) -> int:
-    """Remove the pods bound to nodes that no longer exist, and wait until they are gone.
+    """Remove the pods bound to nodes that no longer exist, and wait until they are gone; returns how many went.
 
-    The scheduler may bind another pod to a node whose removal it has not seen yet, and a finalizer may keep a pod for
-    a while, so this looks again until nothing is left. A Job replaces its pods without counting them as failed.
-
-    Args:
-        stop: when set, no further round is begun.
-
-    Returns:
-        How many pods were removed.
+    The scheduler may bind another pod to a node whose removal it has not seen yet, and a finalizer may keep a pod for a
+    while, so this looks again until nothing is left, or a stop. To a Job, its pods have not failed.
 
     Raises:
         PodsRemain: some were still there after a minute.
@@ -107,8 +97,7 @@ async def remove_nodes(client: Client, names: Iterable[str], stop: asyncio.Event
 
     The nodes go first: otherwise a Job's controller would replace the pods and the scheduler put them back.
     """
-    doomed = list(names)
-    result = ConvergeResult()
+    doomed, result = list(names), ConvergeResult()
     if not doomed:
         return result
     meter = ProgressMeter(report)

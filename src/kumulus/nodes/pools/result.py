@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from kumulus.kube import ApiError, Unreachable
 from kumulus.kube.bulk import BulkOutcome, Interrupted
 from kumulus.model.devices import Devices
+from kumulus.model.node_changes import FieldChange
 from kumulus.model.pools import Pool
-from kumulus.model.slices import SlicePart, slice_name
+from kumulus.model.slices import slice_name
 from kumulus.model.words import NAMED, listed
-from kumulus.nodes.pools.compare import FieldDifference
 from kumulus.nodes.pools.observe import PoolObservation
 from kumulus.nodes.pools.slices import SliceObservation
 from kumulus.nodes.reporter import Reporter
@@ -64,12 +66,8 @@ class ConvergeResult:
 
     def add(self, outcome: BulkOutcome[Any]) -> None:
         """Add what a bulk operation failed at and what it left undone."""
-        kinds: dict[str, int] = {}
-        for _, error in outcome.failed:
-            # An interruption by a stop is not a problem to report.
-            if not isinstance(error, Interrupted):
-                text = explain(error)
-                kinds[text] = kinds.get(text, 0) + 1
+        # An interruption by a stop is not a problem to report.
+        kinds = Counter(explain(error) for _, error in outcome.failed if not isinstance(error, Interrupted))
         self.problems += [f"{text} ({count} times)" if count > 1 else text for text, count in kinds.items()]
         self.undone += len(outcome.failed) + outcome.skipped
         self.certain &= not any(_unsure(error) for _, error in outcome.failed)
@@ -88,11 +86,8 @@ class ConvergeResult:
 
     def describe(self) -> str:
         """One line: what was done and what was not."""
-        done = [
-            f"{count:,} {word}"
-            for count, word in ((self.created, "created"), (self.changed, "changed"), (self.removed, "removed"))
-            if count
-        ]
+        counts = {"created": self.created, "changed": self.changed, "removed": self.removed}
+        done = [f"{count:,} {word}" for word, count in counts.items() if count]
         text = "nodes: " + (", ".join(done) if done else "none changed")
         text += f"; resource slices: {self.slices:,} changed" if self.slices else ""
         return text + (f"; {self.undone:,} left to do" if self.undone else "")
@@ -106,13 +101,7 @@ class ProgressMeter:
         self._started = time.monotonic()
 
     def show(self, what: str, done: int, total: int, counted: int) -> None:
-        """Report the progress.
-
-        Args:
-            done: how many of them exist now.
-            total: how many there should be.
-            counted: how many this operation has done, from which the rate follows.
-        """
+        """Report that `done` of a total exist; the rate follows from those `counted`, which this operation has done."""
         last = done == total
         if counted % 20 and not last:
             return
@@ -123,29 +112,22 @@ class ProgressMeter:
 def describe_drift(pool: Pool, seen: PoolObservation) -> dict[str, object]:
     """Return the drift as properties for the stack's state; empty when the pool is as wanted.
 
-    Returns:
-        ``missing`` and ``extra`` as ``2: a-use1-3, a-use1-4``; ``altered`` with the first few nodes by name and,
-        beyond those, how many nodes differ in which fields; ``resourceSlices`` with the same of these.
+    Names are written as ``2: a-use1-3, a-use1-4``; of what is altered, the first few are named, beyond those how many
+    differ in which fields.
     """
-    drift: dict[str, object] = {}
-    if seen.missing:
-        drift["missing"] = _names([pool.node_name(part) for part in seen.missing])
-    if seen.extra:
-        drift["extra"] = _names(sorted(seen.extra))
-    if seen.foreign:
-        drift["realNodes"] = _names(sorted(seen.foreign))
-    if seen.others:
-        drift["othersNodes"] = _names(sorted(seen.others))
-    if seen.altered:
-        drift["altered"] = _altered(
-            {pool.node_name(ordinal): seen.altered[ordinal][1] for ordinal in sorted(seen.altered)}, "nodes"
-        )
-    if seen.slices and pool.devices is not None:
-        drift["resourceSlices"] = _slices(pool, pool.devices, seen.slices)
-    return drift
+    altered = {pool.node_name(ordinal): seen.altered[ordinal][1] for ordinal in sorted(seen.altered)}
+    drift = {
+        "missing": _names(map(pool.node_name, seen.missing)),
+        "extra": _names(sorted(seen.extra)),
+        "realNodes": _names(sorted(seen.foreign)),
+        "othersNodes": _names(sorted(seen.others)),
+        "altered": _altered(altered, "nodes"),
+        "resourceSlices": _slices(pool, pool.devices, seen.slices) if pool.devices else {},
+    }
+    return {kind: found for kind, found in drift.items() if found}
 
 
-def _altered(found: Mapping[str, Sequence[FieldDifference]], what: str) -> dict[str, str]:
+def _altered(found: Mapping[str, Sequence[FieldChange]], what: str) -> dict[str, str]:
     """The first few by name with their differences, and beyond those how many differ in which fields."""
     altered: dict[str, str] = {}
     for name in list(found)[:NAMED]:
@@ -158,17 +140,14 @@ def _altered(found: Mapping[str, Sequence[FieldDifference]], what: str) -> dict[
 
 
 def _slices(pool: Pool, devices: Devices, seen: SliceObservation) -> dict[str, object]:
-    def name(part: SlicePart) -> str:
-        return slice_name(pool, devices, part)
-
-    drift: dict[str, object] = {}
-    if seen.missing:
-        drift["missing"] = _names([name(ordinal) for ordinal in seen.missing])
-    if seen.extra:
-        drift["extra"] = _names(sorted(seen.extra))
-    if seen.altered:
-        drift["altered"] = _altered({name(part): seen.altered[part][1] for part in sorted(seen.altered)}, "slices")
-    return drift
+    name = partial(slice_name, pool, devices)
+    altered = {name(part): seen.altered[part][1] for part in sorted(seen.altered)}
+    drift = {
+        "missing": _names(map(name, seen.missing)),
+        "extra": _names(sorted(seen.extra)),
+        "altered": _altered(altered, "slices"),
+    }
+    return {kind: found for kind, found in drift.items() if found}
 
 
 def summary_of(drift: Mapping[str, object]) -> str:
@@ -184,15 +163,13 @@ def summary_of(drift: Mapping[str, object]) -> str:
     return "; ".join(parts)
 
 
-def _names(names: list[str]) -> str:
-    return f"{len(names):,}: {listed(names)}"
+def _names(names: Iterable[str]) -> str:
+    found = list(names)
+    return f"{len(found):,}: {listed(found)}" if found else ""
 
 
-def _fields(found: Iterable[Sequence[FieldDifference]]) -> str:
-    counts: dict[str, int] = {}
-    for differences in found:
-        for difference in differences:
-            counts[difference.path] = counts.get(difference.path, 0) + 1
+def _fields(found: Iterable[Sequence[FieldChange]]) -> str:
+    counts = Counter(difference.path for differences in found for difference in differences)
     most = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
     text = ", ".join(f"{path} on {count:,}" for path, count in most[:6])
     return text + (f", and {len(most) - 6} more fields" if len(most) > 6 else "")

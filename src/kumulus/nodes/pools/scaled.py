@@ -1,13 +1,14 @@
 """A pool whose number of nodes an autoscaler decides: which of its nodes exist is read from the cluster.
 
-Nodes are `<pool>-<number>`, as in any pool. An autoscaler removes any of them, which leaves gaps in the numbers, and
-creates those with the lowest free numbers.
+An autoscaler removes any of its nodes, which leaves gaps in the numbers, and creates those with the lowest free ones.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
+from itertools import count as count_up
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from kumulus.model.pools import Pool
@@ -57,13 +58,7 @@ def ordinal_of(pool: Pool, name: str) -> int | None:
 
 def free(taken: Collection[int], count: int) -> list[int]:
     """The lowest numbers that are not taken."""
-    found: list[int] = []
-    ordinal = 0
-    while len(found) < count:
-        if ordinal not in taken:
-            found.append(ordinal)
-        ordinal += 1
-    return found
+    return list(islice((ordinal for ordinal in count_up() if ordinal not in taken), max(0, count)))
 
 
 def within(pool: Pool, there: Iterable[int]) -> list[int]:

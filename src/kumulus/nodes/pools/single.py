@@ -27,11 +27,7 @@ MEDIA_TYPE = PROTOBUF
 
 
 class Bodies:
-    """Encodes the nodes of a pool, as :data:`MEDIA_TYPE`; what they share is computed once.
-
-    Args:
-        pool: the pool; its nodes are posted Ready as of now.
-    """
+    """Encodes the nodes of a pool, Ready as of now, as :data:`MEDIA_TYPE`; what they share is computed once."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
@@ -56,11 +52,7 @@ class NameTaken(Exception):
 
 
 async def require_declared(client: Client, pool: Pool) -> None:
-    """Check that the API server keeps the features that a pool's nodes declare, before the pool is recorded.
-
-    Raises:
-        NotServed: it drops them, as it does without the feature gate.
-    """
+    """Check, before a pool is recorded, that the API server keeps the features that nodes declare; else NotServed."""
     if not pool.declared_features:
         return
     features = list(pool.declared_features)
@@ -80,20 +72,17 @@ async def create_node(client: Client, pool: Pool, ordinal: int, body: bytes) -> 
 
     Returns:
         The node's UID, if the pool publishes devices, which the node owns; otherwise the answer is not read.
-
-    Raises:
-        NameTaken: a real node or another stack's has the name.
     """
     name, uid = pool.node_name(ordinal), ""
 
     async def attempt() -> bool:
         nonlocal uid
         with tolerating(409):
-            if pool.devices is not None:
+            if pool.devices is None:
+                await client.write("POST", NODES, body, content_type=MEDIA_TYPE)
+            else:
                 made = await client.request("POST", NODES, body=body, content_type=MEDIA_TYPE)
                 uid = str(made["metadata"]["uid"])
-            else:
-                await client.write("POST", NODES, body, content_type=MEDIA_TYPE)
             return True
         node = await get_node(client, name)
         if node is None:
@@ -109,11 +98,7 @@ async def create_node(client: Client, pool: Pool, ordinal: int, body: bytes) -> 
 
 
 async def change_node(client: Client, pool: Pool, ordinal: int, node: LiveNode) -> None:
-    """Patch a node's owned fields; if its taints change concurrently, they are read again and kept.
-
-    Raises:
-        NameTaken: a real node has the name.
-    """
+    """Patch a node's owned fields; if its taints change concurrently, they are read again and kept."""
     path = f"{NODES}/{node.name}"
     known: list[LiveNode] = [node]
 

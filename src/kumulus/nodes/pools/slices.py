@@ -10,16 +10,17 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import ApiError, objects
 from kumulus.kube.bulk import BulkOutcome, for_each
 from kumulus.kube.codecs import MERGE_PATCH
 from kumulus.kube.errors import tolerating
 from kumulus.model.devices import NODE_ALLOCATABLE, Devices
+from kumulus.model.node_changes import FieldChange
 from kumulus.model.pools import POOL_LABEL, Pool
 from kumulus.model.slices import RESOURCE_API, SlicePart, parts_of, slice_labels, slice_manifest, slice_name
-from kumulus.nodes.pools.compare import FieldDifference, LiveSlice, live_slice, slice_differences
+from kumulus.nodes.pools.compare import LiveSlice, slice_differences
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -33,32 +34,17 @@ _ASK_SINGLY = 50
 _LAGS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 
 
-class _Gated(NamedTuple):
-    """What an API server keeps of a slice only while a feature gate is on."""
-
-    attribute: str
-    """Of :class:`Devices`."""
-    field: str
-    """Of a device in the slice."""
-    gate: str
-    written: str
-    """What the stack file calls it."""
-
-
-_GATED = (
-    _Gated("mig_profiles", "consumesCounters", "DRAPartitionableDevices", "partitionable"),
-    _Gated(
-        "allow_multiple_allocations", "allowMultipleAllocations", "DRAConsumableCapacity", "allowMultipleAllocations"
-    ),
-    _Gated("binding_conditions", "bindingConditions", "DRADeviceBindingConditions", "bindingConditions"),
-    _Gated("binds_to_node", "bindsToNode", "DRADeviceBindingConditions", "bindsToNode"),
-    _Gated(
-        "node_allocatable_resources",
-        "nodeAllocatableResources",
-        f"{NODE_ALLOCATABLE} of Kubernetes 1.37",
-        "nodeAllocatableResources",
-    ),
-)
+# What an API server keeps of a slice only while a feature gate is on: by attribute of Devices, the field of a device
+# in the slice, and the gate.
+_GATED = {
+    "mig_profiles": ("consumesCounters", "DRAPartitionableDevices"),
+    "allow_multiple_allocations": ("allowMultipleAllocations", "DRAConsumableCapacity"),
+    "binding_conditions": ("bindingConditions", "DRADeviceBindingConditions"),
+    "binds_to_node": ("bindsToNode", "DRADeviceBindingConditions"),
+    "node_allocatable_resources": ("nodeAllocatableResources", f"{NODE_ALLOCATABLE} of Kubernetes 1.37"),
+}
+# What the stack file calls a field, if that is another name.
+_WRITTEN = {"consumesCounters": "partitionable"}
 
 
 class NotServed(Exception):
@@ -71,7 +57,7 @@ class SliceObservation:
 
     missing: list[SlicePart] = field(default_factory=list)
     """Slices that existing nodes lack."""
-    altered: dict[SlicePart, tuple[LiveSlice, list[FieldDifference]]] = field(default_factory=dict)
+    altered: dict[SlicePart, tuple[LiveSlice, list[FieldChange]]] = field(default_factory=dict)
     """Slices that differ, each with its differences."""
     extra: list[str] = field(default_factory=list)
     """Names of slices that carry the pool's label and belong to none of its nodes."""
@@ -106,11 +92,13 @@ async def observe_slices(
             return
         # The slice of a removed node is deleted with it; that the node is missing is recorded already.
         uid = nodes.get(part.ordinal)
-        if uid is not None and (different := slice_differences(pool, devices, part, uid, item)):
-            found.altered[part] = (live_slice(pool, devices, part, uid, item), different)
+        if uid is not None:
+            live, different = slice_differences(pool, devices, part, uid, item)
+            if different:
+                found.altered[part] = live, different
 
     try:
-        async for page in client.pages(SLICES, _selector(pool), limit=_PAGE, patience=patience):
+        async for page in client.pages(SLICES, _selector(pool.name), limit=_PAGE, patience=patience):
             for item in page:
                 look(item)
     except ApiError as error:
@@ -124,11 +112,7 @@ async def observe_slices(
 
 
 async def require_served(client: Client) -> None:
-    """Check that the cluster has ResourceSlices, before a pool that publishes some is recorded.
-
-    Raises:
-        NotServed: the cluster is too old, or has the API switched off.
-    """
+    """Check that the cluster has ResourceSlices, before a pool that publishes some is recorded; else NotServed."""
     try:
         await client.get(SLICES, {"limit": "1"})
     except ApiError as error:
@@ -153,10 +137,8 @@ async def publish(client: Client, pool: Pool, devices: Devices, part: SlicePart,
         there = await objects.find(client, path)
         if there is None:
             return False
-        if not slice_differences(pool, devices, part, node_uid, there):
-            return True
-        live = live_slice(pool, devices, part, node_uid, there)
-        return await _mend(client, pool, devices, part, node_uid, live)
+        live, different = slice_differences(pool, devices, part, node_uid, there)
+        return not different or await _mend(client, pool, devices, part, node_uid, live)
 
     await objects.persist(attempt, path, f"resource slice {name}")
 
@@ -218,32 +200,25 @@ async def withdraw(client: Client, names: Iterable[str], stop: asyncio.Event) ->
 
 async def slices_of(client: Client, pool_name: str) -> list[str]:
     """The names of all slices that carry the pool's label; none if the API is not served."""
-    selector = {"labelSelector": f"{POOL_LABEL}={pool_name}"}
     with tolerating(404):
-        return await objects.names(client, SLICES, selector)
+        return await objects.names(client, SLICES, _selector(pool_name))
     return []
 
 
-def _selector(pool: Pool) -> dict[str, str]:
-    return {"labelSelector": f"{POOL_LABEL}={pool.name}"}
+def _selector(pool_name: str) -> dict[str, str]:
+    return {"labelSelector": f"{POOL_LABEL}={pool_name}"}
 
 
 async def _require_kept(client: Client, path: str, devices: Devices) -> None:
-    """Check that the API server kept what was posted: without a feature, it silently drops the fields.
-
-    Raises:
-        NotServed: it has dropped some.
-    """
-    asked = [each for each in _GATED if getattr(devices, each.attribute)]
-    if not asked:
-        return
-    there = await objects.find(client, path)
+    """Check that the API server kept what was posted: without a feature, it silently drops the fields."""
+    asked = [gated for attribute, gated in _GATED.items() if getattr(devices, attribute)]
+    there = await objects.find(client, path) if asked else None
     published = there["spec"].get("devices") if there else None
-    for each in asked:
-        if published and not published[0].get(each.field):
+    for field_name, gate in asked:
+        if published and not published[0].get(field_name):
             raise NotServed(
-                f"the cluster's API server drops {each.field} of resourceSlices: switch the feature gate {each.gate} "
-                f"on, in the scheduler, too, or leave {each.written} out"
+                f"the cluster's API server drops {field_name} of resourceSlices: switch the feature gate {gate} on, in "
+                f"the scheduler, too, or leave {_WRITTEN.get(field_name, field_name)} out"
             )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from kumulus.kube import ApiError
@@ -46,11 +46,7 @@ class Storage(Protocol):
         """
 
     async def leases(self, client: Client, post: Post) -> StoredLeases | None:
-        """Leases of new nodes as their kwok-controller would make them; None if that cannot be found out.
-
-        Args:
-            post: posts a node, whose lease shows it, unless it is known already.
-        """
+        """Leases of new nodes as their kwok-controller would make them, found by posting a node; None if not found."""
 
 
 Post = Callable[[], Awaitable[str]]
@@ -84,7 +80,7 @@ class Writer:
     """The ordinal of a node that most others are like."""
     leases: StoredLeases | None = None
     """The leases that are written with them; None if their kwok-controller makes them."""
-    failures: int = field(default=0)
+    failures: int = 0
     """How often the storage gave no answer."""
 
     async def create(self, ordinal: int) -> str:
@@ -114,12 +110,7 @@ async def writer(
     """A writer for the missing nodes of a pool, once the API server has shown how it would store them.
 
     It is asked for two of them in a dry run: for one as the template of the others, and for another to verify that
-    both ways give the same node. All the checks that the server makes of a node, it makes of these; the nodes of
-    a pool differ only in names and numbers.
-
-    Args:
-        storage: where its API server keeps its objects.
-        ordinals: which of its nodes are missing.
+    both ways give the same node. All the checks that the server makes of a node, it makes of these.
 
     Returns:
         None if only a post can tell what is wrong, or if there is no other node to compare with.

@@ -14,9 +14,8 @@ from kumulus.extras.scaling.cluster_autoscaler.groups import ScalableGroups, gro
 from kumulus.extras.scaling.cluster_autoscaler.service import Service
 from kumulus.extras.scaling.descriptor import AutoscalerPlace
 from kumulus.kube.messages import message_classes
-from kumulus.model.bounds import Bounds
 from kumulus.model.errors import SpecError
-from kumulus.model.pools import POOL_LABEL, Pool
+from kumulus.model.pools import POOL_LABEL, Bounds, Pool
 from kumulus.runtimes.kwok import configuration
 from kumulus.stackfile.load import load
 
