@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from kumulus.kube.message_tables import Tables, classes_of
+from kumulus.kube.message_tables import classes_of, tables_of
 
 if TYPE_CHECKING:
     import grpc
@@ -28,24 +28,21 @@ _LOOK_S, _REWRITE_S = 2.0, 60.0
 _GET, _DEACTIVATE, _NO_SPACE = 0, 2, 1
 # Compare.CompareResult and Compare.CompareTarget.
 _EQUAL, _MODIFIED = 0, 2
-_MESSAGES: Tables = {
-    "Compare": {
-        "result": (1, "int32"),
-        "target": (2, "int32"),
-        "key": (3, "bytes"),
-        "mod_revision": (6, "int64"),
-    },
-    "PutRequest": {"key": (1, "bytes"), "value": (2, "bytes")},
-    "RequestOp": {"request_put": (2, "PutRequest")},
-    "TxnRequest": {"compare": (1, "*Compare"), "success": (2, "*RequestOp")},
-    "TxnResponse": {"succeeded": (2, "bool")},
-    "AlarmRequest": {"action": (1, "int32"), "memberID": (2, "int64"), "alarm": (3, "int32")},
-    "AlarmMember": {"memberID": (1, "int64"), "alarm": (2, "int32")},
-    "AlarmResponse": {"alarms": (2, "*AlarmMember")},
-    "CompactionRequest": {"revision": (1, "int64"), "physical": (2, "bool")},
-    "ResponseHeader": {"revision": (3, "int64")},
-    "StatusResponse": {"header": (1, "ResponseHeader"), "dbSize": (3, "int64")},
-}
+_MESSAGES = tables_of(
+    """
+    Compare: result 1 int32, target 2 int32, key 3 bytes, mod_revision 6 int64
+    PutRequest: key 1 bytes, value 2 bytes
+    RequestOp: request_put 2 PutRequest
+    TxnRequest: compare 1 *Compare, success 2 *RequestOp
+    TxnResponse: succeeded 2 bool
+    AlarmRequest: action 1 int32, memberID 2 int64, alarm 3 int32
+    AlarmMember: memberID 1 int64, alarm 2 int32
+    AlarmResponse: alarms 2 *AlarmMember
+    CompactionRequest: revision 1 int64, physical 2 bool
+    ResponseHeader: revision 3 int64
+    StatusResponse: header 1 ResponseHeader, dbSize 3 int64
+    """
+)
 
 
 class EtcdError(Exception):

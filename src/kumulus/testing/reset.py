@@ -19,7 +19,7 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from kumulus.kube import ApiError, Client
-from kumulus.kube.message_tables import Tables, classes_of
+from kumulus.kube.message_tables import classes_of, tables_of
 from kumulus.kube.messages import opened
 from kumulus.model.words import listed
 from kumulus.nodes.errors import ProviderError
@@ -64,10 +64,12 @@ _WITHIN_S, _LOOK_EVERY = 30.0, 0.01
 # Seconds for a controller to have made what it was about to make.
 _QUIET_S = 0.05
 Change = tuple[bytes, bytes | None]
-_META: Tables = {
-    "ObjectMeta": {"name": (1, "string"), "namespace": (3, "string"), "finalizers": (14, "*string")},
-    "Any": {"metadata": (1, "ObjectMeta")},
-}
+_META = tables_of(
+    """
+    ObjectMeta: name 1 string, namespace 3 string, finalizers 14 *string
+    Any: metadata 1 ObjectMeta
+    """
+)
 
 
 @dataclass

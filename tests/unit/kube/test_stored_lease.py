@@ -5,35 +5,25 @@ from typing import Any
 import pytest
 
 from kumulus.kube import ApiError
-from kumulus.kube.message_tables import Tables, classes_of
+from kumulus.kube.message_tables import classes_of, tables_of
 from kumulus.kube.messages import opened, sealed
 from kumulus.kube.stored import StoredLeases, lease_key
 
 UID, OTHER = "11111111-aaaa-4aaa-8aaa-111111111111", "22222222-bbbb-4bbb-8bbb-222222222222"
 # With a field that the product does not name: what it does not change, it has to keep.
-TABLES: Tables = {
-    "Time": {"seconds": (1, "int64"), "nanos": (2, "int32")},
-    "Owner": {"kind": (1, "string"), "name": (3, "string"), "uid": (4, "string"), "apiVersion": (5, "string")},
-    "Managed": {"manager": (1, "string"), "time": (4, "Time"), "fieldsV1": (7, "bytes")},
-    "Metadata": {
-        "name": (1, "string"),
-        "namespace": (3, "string"),
-        "uid": (5, "string"),
-        "resourceVersion": (6, "string"),
-        "creationTimestamp": (8, "Time"),
-        "ownerReferences": (13, "*Owner"),
-        "managedFields": (17, "*Managed"),
-    },
-    "Spec": {
-        "holderIdentity": (1, "string"),
-        "leaseDurationSeconds": (2, "int32"),
-        "renewTime": (4, "Time"),
-        "strategy": (6, "string"),
-    },
-    "Lease": {"metadata": (1, "Metadata"), "spec": (2, "Spec")},
-    "TypeMeta": {"apiVersion": (1, "string"), "kind": (2, "string")},
-    "Unknown": {"typeMeta": (1, "TypeMeta"), "raw": (2, "bytes")},
-}
+TABLES = tables_of(
+    """
+    Time: seconds 1 int64, nanos 2 int32
+    Owner: kind 1 string, name 3 string, uid 4 string, apiVersion 5 string
+    Managed: manager 1 string, time 4 Time, fieldsV1 7 bytes
+    Metadata: name 1 string, namespace 3 string, uid 5 string, resourceVersion 6 string, creationTimestamp 8 Time,
+        ownerReferences 13 *Owner, managedFields 17 *Managed
+    Spec: holderIdentity 1 string, leaseDurationSeconds 2 int32, renewTime 4 Time, strategy 6 string
+    Lease: metadata 1 Metadata, spec 2 Spec
+    TypeMeta: apiVersion 1 string, kind 2 string
+    Unknown: typeMeta 1 TypeMeta, raw 2 bytes
+    """
+)
 MADE = classes_of(TABLES)
 
 
