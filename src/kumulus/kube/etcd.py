@@ -6,7 +6,7 @@ transaction this is; https://etcd.io/docs/v3.6/op-guide/maintenance/ for what ma
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 CHANNEL = (("grpc.enable_http_proxy", 0),)
 """Options of a channel to an etcd of this machine, which gRPC would otherwise ask the user's proxy for."""
 
-_TXN = "/etcdserverpb.KV/Txn"
 # Longer than a write takes on a busy disk; after that, the API server is asked what became of it.
 _TIMEOUT_S = 10.0
 # Queries take milliseconds; rewriting the whole file takes longer.
@@ -66,7 +65,6 @@ class Etcd:
         self._failed: type[Exception] = grpc.aio.AioRpcError
         credentials = grpc.ssl_channel_credentials(authority, key, certificate)
         self._channel: grpc.aio.Channel = grpc.aio.secure_channel(address, credentials, CHANNEL)
-        self._txn: Callable[..., Awaitable[bytes]] = self._channel.unary_unary(_TXN)
 
     async def create(self, *objects: tuple[bytes, bytes]) -> bool:
         """Write keys that do not exist, all or none; False if one of them does, and nothing was written.
@@ -82,11 +80,12 @@ class Etcd:
         Raises:
             EtcdError: it is not known whether they were written.
         """
-        try:
-            answer = await self._txn(_creation(objects), timeout=_TIMEOUT_S)
-        except self._failed as error:
-            raise EtcdError(str(error)) from None
-        return bool(_classes()["TxnResponse"].FromString(answer).succeeded)
+        asked = {
+            "compare": [{"result": _EQUAL, "target": _MODIFIED, "key": key, "mod_revision": 0} for key, _ in objects],
+            "success": [{"request_put": {"key": key, "value": value}} for key, value in objects],
+        }
+        answer = await self._ask("KV/Txn", "TxnRequest", asked, "TxnResponse", _TIMEOUT_S)
+        return bool(answer.succeeded)
 
     async def full(self) -> list[int]:
         """The members that have raised the alarm that their data have reached the quota."""
@@ -133,15 +132,6 @@ class Etcd:
     async def close(self) -> None:
         """Close the connection."""
         await self._channel.close()
-
-
-def _creation(objects: Iterable[tuple[bytes, bytes]]) -> bytes:
-    classes = _classes()
-    absent, put = [], []
-    for key, value in objects:
-        absent.append(classes["Compare"](result=_EQUAL, target=_MODIFIED, key=key, mod_revision=0))
-        put.append(classes["RequestOp"](request_put=classes["PutRequest"](key=key, value=value)))
-    return bytes(classes["TxnRequest"](compare=absent, success=put).SerializeToString())
 
 
 @cache

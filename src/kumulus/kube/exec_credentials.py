@@ -62,6 +62,11 @@ class Credential:
     key: str = field(default="", repr=False)
     expires: datetime | None = None
 
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers of requests with it."""
+        return {"Authorization": f"Bearer {self.token}"} if self.token else {}
+
     def usable(self, now: datetime) -> bool:
         """Whether it can still be used."""
         return self.expires is None or now + _MARGIN < self.expires

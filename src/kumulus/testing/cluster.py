@@ -14,10 +14,11 @@ from kumulus.kube import Client
 from kumulus.kube.codecs import MERGE_PATCH
 from kumulus.testing import faults
 from kumulus.testing.asynchronous import AsyncCluster
-from kumulus.testing.clients import Clients
 from kumulus.testing.errors import NOT_UP, ClusterError
+from kumulus.testing.facts import ClusterFacts
 from kumulus.testing.loop import Loop
 from kumulus.testing.manifests import Manifests
+from kumulus.testing.plane import Plane
 from kumulus.testing.points import START
 from kumulus.testing.reset import Reset
 from kumulus.testing.views import Event, Node, Pod
@@ -26,7 +27,7 @@ from kumulus.testing.wanted import Nodes, Spec
 T = TypeVar("T")
 
 
-class Cluster:
+class Cluster(ClusterFacts):
     """An emulated cluster: etcd, the Kubernetes control plane, and nodes by KWOK, as processes on this machine.
 
     ::
@@ -77,43 +78,14 @@ class Cluster:
             finally:
                 loop.close()
 
-    def keep(self, *, guarded: bool = False) -> str:
-        """See :meth:`AsyncCluster.keep`."""
-        return self._of.keep(guarded=guarded)
-
-    def described(self) -> dict[str, Any]:
-        """See :meth:`AsyncCluster.described`."""
-        return self._of.described()
-
     @property
-    def folder(self) -> Path:
-        """See :attr:`AsyncCluster.folder`."""
-        return self._of.folder
-
-    @property
-    def kubeconfig(self) -> Path:
-        """See :attr:`AsyncCluster.kubeconfig`."""
-        return self._of.kubeconfig
-
-    @property
-    def server(self) -> str:
-        """See :attr:`AsyncCluster.server`."""
-        return self._of.server
-
-    @property
-    def env(self) -> dict[str, str]:
-        """See :attr:`AsyncCluster.env`."""
-        return self._of.env
+    def _up(self) -> Plane:
+        return self._of._up
 
     @property
     def client(self) -> Api:
         """A client of its API server."""
         return Api(self._of.client, self._run)
-
-    @property
-    def clients(self) -> Clients:
-        """See :attr:`AsyncCluster.clients`."""
-        return self._of.clients
 
     @property
     def namespace(self) -> str:
@@ -148,10 +120,6 @@ class Cluster:
     def events(self) -> list[Event]:
         """See :meth:`AsyncCluster.events`."""
         return self._run(self._of.events())
-
-    def logs(self, component: str = "", lines: int = 20) -> str:
-        """See :meth:`AsyncCluster.logs`."""
-        return self._of.logs(component, lines)
 
     @contextmanager
     def fault(self, kind: str = "", *, nodes: faults.Target = None, **fields: Any) -> Iterator[FaultHandle]:

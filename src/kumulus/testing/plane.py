@@ -99,6 +99,8 @@ class Plane:
     """Its etcd, to which many nodes are written."""
     way: CpuYield = field(default_factory=CpuYield)
     """Has its controllers yield meanwhile."""
+    kept: bool = False
+    """Whether it is left standing when it is stopped."""
 
     @property
     def layout(self) -> Layout:
@@ -140,9 +142,10 @@ class Plane:
         return began
 
     async def stop(self) -> None:
-        """Remove the cluster with everything of it."""
+        """Remove the cluster with everything of it, unless it is to be left standing."""
         await self.client.close()
-        await asyncio.to_thread(remove, self.folder)
+        if not self.kept:
+            await asyncio.to_thread(remove, self.folder)
 
 
 async def start(loaded: LoadedStack, ends_with: int | None, report: Reporter) -> Plane:

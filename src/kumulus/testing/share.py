@@ -36,8 +36,6 @@ class NamespaceShare(AsyncCluster):
         super().__init__(**asked)
         self.namespace = self._within = namespace
         self._of = folder
-        # It is not for one of its users to end it.
-        self._kept = True
 
     async def _begun(self) -> Plane:
         layout = Layout(self._of / CLUSTERS / self._loaded.cluster_name)
@@ -46,7 +44,8 @@ class NamespaceShare(AsyncCluster):
         server = f"https://127.0.0.1:{layout.ports()['kube-apiserver']}"
         client = apiserver.client(layout.kubeconfig, patience=SILENT_S)
         observed = Observed("", str(kubeconfig), server, str(layout.directory), {})
-        plane = Plane(self._of, self._loaded, observed, client, Owner("", layout.name), {}, self._report)
+        # It is not for one of its users to end it.
+        plane = Plane(self._of, self._loaded, observed, client, Owner("", layout.name), {}, self._report, kept=True)
         body = {"metadata": {"name": self.namespace}}
         if await objects.find(client, f"/api/v1/namespaces/{self.namespace}") is None:
             await self._asked(client.create("/api/v1/namespaces", body))

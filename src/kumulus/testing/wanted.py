@@ -1,6 +1,6 @@
 """What cluster a test asks for: keywords, a mapping or a stack file, read and checked as a stack file is."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -57,6 +57,17 @@ def loaded(spec: Spec | None, nodes: Nodes | None, cluster: str, sections: Mappi
         raise ClusterError(str(error)) from None
     _require(found)
     return found
+
+
+def nodes_of(words: Sequence[str]) -> Nodes:
+    """The nodes that words ask for, such as `30`, or `h100=100` and `l4=20`; three without any.
+
+    Raises:
+        ValueError: they cannot be read.
+    """
+    if len(words) <= 1 and "=" not in "".join(words):
+        return int(words[0]) if words else 3
+    return {name: int(number) for name, _, number in (word.rstrip(",").partition("=") for word in words)}
 
 
 def tools(wanted: LoadedStack) -> list[str]:
@@ -133,14 +144,9 @@ def _groups(nodes: Nodes) -> Iterator[dict[str, Any]]:
         return
     for name, number in nodes.items():
         placement = [{"availabilityZone": _ZONE, "replicas": number}]
+        group = {"name": name, "instanceType": _machine(name).name, "placement": placement}
         # Nobody else's pods are kept away in a cluster that is all the test's own.
-        template: dict[str, Any] = {"taints": []}
-        yield {
-            "name": name,
-            "instanceType": _machine(name).name,
-            "placement": placement,
-            "nodeTemplate": template,
-        }
+        yield {**group, "nodeTemplate": {"taints": []}}
 
 
 def _machine(name: str) -> InstanceType:

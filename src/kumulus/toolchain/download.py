@@ -76,23 +76,15 @@ class Downloads:
         host = urlsplit(releases.address(release.url)).netloc
         if host in self._out:
             return False
-        folder = cache.downloads()
-        folder.mkdir(parents=True, exist_ok=True)
-        # Named after its checksum, so that only a download of the same file is resumed.
-        file = folder / f"{release.sum[:12]}-{release.name}"
         step = ToolLine(title)
         try:
             self._reach(releases.address(release.url))
-            fetch.fetch(
-                releases.addresses(release.url),
-                file,
-                release.algorithm,
-                release.sum,
-                lambda have, total: step.tick(transferred(have, total, step.begun)),
-                self.limits,
-            )
+            file = fetched(release.url, release.name, release.algorithm, release.sum, step, self.limits)
             size = file.stat().st_size
-            _install(self.known, release, tools, file)
+            try:
+                _install(self.known, release, tools, file)
+            finally:
+                file.unlink(missing_ok=True)
             step.end(f"downloaded {size / 1e6:.0f} MB in {step.seconds} s")
         except NotFetched as error:
             step.end(f"not downloaded: {error}")
@@ -106,9 +98,21 @@ class Downloads:
             if isinstance(error, OSError):
                 raise ToolchainError(f"{release.name} could not be stored: {error}") from error
             raise
-        finally:
-            file.unlink(missing_ok=True)
         return True
+
+
+def fetched(url: str, name: str, algorithm: str, wanted: str, step: ToolLine, limits: Timeouts) -> Path:
+    """Fetch a file into the directory of downloads, and show how far it is; errors as of :func:`fetch.fetch`."""
+    folder = cache.downloads()
+    folder.mkdir(parents=True, exist_ok=True)
+    # Named after its checksum, so that only a download of the same file is resumed.
+    file = folder / f"{wanted[:12]}-{name}"
+
+    def tick(have: int, total: int | None) -> None:
+        step.tick(transferred(have, total, step.begun))
+
+    fetch.fetch(releases.addresses(url), file, algorithm, wanted, tick, limits)
+    return file
 
 
 def _by_file(lacking: Sequence[Tool]) -> list[tuple[Release, list[Tool]]]:

@@ -8,16 +8,17 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.message import Message
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
 from urllib.parse import urlsplit
 
 from kumulus.toolchain import registry, releases
 from kumulus.toolchain.errors import ToolchainError
 
+T = TypeVar("T")
 _CHUNK = 1 << 16
 _PARTIAL, _UNAUTHORIZED, _UNSATISFIABLE, _SERVER_ERROR = 206, 401, 416, 500
 _LARGEST_DOCUMENT = 4_000_000
@@ -86,7 +87,7 @@ def reachable(url: str, limits: Timeouts) -> None:
 
 
 def fetch(
-    url: str | Sequence[str],
+    urls: tuple[str, ...],
     to: Path,
     algorithm: str,
     wanted: str,
@@ -96,7 +97,7 @@ def fetch(
     """Fetch a file, continuing an earlier attempt; afterwards it exists only if its checksum is right.
 
     Args:
-        url: http or https; of several on one host, the first that has the file.
+        urls: http or https; of several on one host, the first that has the file.
         to: where the file goes; while it is being fetched, that name with `.part`.
         algorithm: of the checksum, as hashlib calls it.
         wanted: the checksum, in hexadecimal digits.
@@ -107,14 +108,28 @@ def fetch(
         NotFetched: it cannot be fetched; the part that arrived is kept.
         WrongSum: it is not the expected file; nothing of it is kept.
     """
-    part = to.with_name(f"{to.name}.part")
-    *others, url = (url,) if isinstance(url, str) else url
-    for other in others:
+    _first(urls, lambda url: _fetch(url, to, algorithm, wanted, tick, limits))
+
+
+def document(urls: tuple[str, ...], accept: str, limits: Timeouts) -> bytes:
+    """Read a small document of these media types, such as an image's manifest; URLs as for :func:`fetch`."""
+    return _first(urls, lambda url: _document(url, accept, limits))
+
+
+def _first(urls: tuple[str, ...], ask: Callable[[str], T]) -> T:
+    for url in urls[:-1]:
         try:
-            return fetch(other, to, algorithm, wanted, tick, limits)
+            return ask(url)
         except NotFetched as error:
             if error.host_out:
                 raise
+    return ask(urls[-1])
+
+
+def _fetch(
+    url: str, to: Path, algorithm: str, wanted: str, tick: Callable[[int, int | None], None], limits: Timeouts
+) -> None:
+    part = to.with_name(f"{to.name}.part")
     resumed = _size(part) > 0
     if not (resumed and _sum(part, algorithm) == wanted):
         _complete(url, part, tick, limits)
@@ -132,20 +147,23 @@ def fetch(
             "\n  Ask who runs that server or the network in between; KUMULUS_TOOLS=build builds the tools instead."
         )
     part.replace(to)
-    return None
 
 
-def document(url: str, accept: str, limits: Timeouts) -> bytes:
-    """Read a small document of these media types, such as an image's manifest."""
+def _document(url: str, accept: str, limits: Timeouts) -> bytes:
     reachable(url, limits)
     try:
         with _open(url, {"Accept": accept}, limits) as answer:
             return answer.read(_LARGEST_DOCUMENT)
-    except urllib.error.HTTPError as error:
-        error.close()
-        raise NotFetched(f"HTTP {error.code} {error.reason}", host_out=error.code in _NOT_HERE) from None
     except (OSError, http.client.HTTPException) as error:
-        raise NotFetched(_words(getattr(error, "reason", error)), host_out=True) from None
+        raise _not_fetched(error) from None
+
+
+def _not_fetched(error: Exception) -> NotFetched:
+    if isinstance(error, urllib.error.HTTPError):
+        error.close()
+        out = error.code in _NOT_HERE or error.code >= _SERVER_ERROR
+        return NotFetched(f"HTTP {error.code} {error.reason}", host_out=out)
+    return NotFetched(_words(getattr(error, "reason", error)), host_out=True)
 
 
 def _complete(url: str, part: Path, tick: Callable[[int, int | None], None], limits: Timeouts) -> None:
@@ -154,17 +172,16 @@ def _complete(url: str, part: Path, tick: Callable[[int, int | None], None], lim
             _append(url, part, tick, limits)
             return
         except urllib.error.HTTPError as error:
-            error.close()
             if error.code == _UNSATISFIABLE and _size(part):
                 part.unlink()
             elif error.code < _SERVER_ERROR or attempt == limits.attempts:
-                out = error.code in _NOT_HERE or error.code >= _SERVER_ERROR
-                raise NotFetched(f"HTTP {error.code} {error.reason}", host_out=out) from None
+                raise _not_fetched(error) from None
+            error.close()
         except (OSError, http.client.HTTPException) as error:
-            reason = error.reason if isinstance(error, urllib.error.URLError) else error
+            reason = getattr(error, "reason", error)
             # A server that was silent for so long will be silent next time, too.
             if isinstance(reason, (TimeoutError, ssl.SSLError)) or attempt == limits.attempts:
-                raise NotFetched(_words(reason), host_out=True) from None
+                raise _not_fetched(error) from None
         time.sleep(limits.pause * attempt)
 
 

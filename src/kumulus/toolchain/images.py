@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kumulus.toolchain import accepted, cache, fetch, registry, releases
-from kumulus.toolchain.download import paths, take
+from kumulus.toolchain import accepted, fetch, registry, releases
+from kumulus.toolchain.download import fetched, paths, take
 from kumulus.toolchain.errors import ToolchainError
 from kumulus.toolchain.fetch import NotFetched, Timeouts
 from kumulus.toolchain.pins import Tool
-from kumulus.toolchain.progress import ToolLine, say, transferred
+from kumulus.toolchain.progress import ToolLine, say
 from kumulus.toolchain.registry import DIGEST, Image
 
 _INDEXES = ("application/vnd.oci.image.index.v1+json", "application/vnd.docker.distribution.manifest.list.v2+json")
@@ -116,31 +116,17 @@ def _manifest(image: Image, platform: str, limits: Timeouts) -> tuple[str, list[
 
 
 def _document(url: str, limits: Timeouts) -> bytes:
-    addresses = releases.addresses(url)
-    for address in addresses:
-        try:
-            return fetch.document(address, ", ".join((*_INDEXES, *_MANIFESTS)), limits)
-        except NotFetched as error:
-            if error.host_out or address == addresses[-1]:
-                raise ToolchainError(f"{address} cannot be read: {error}") from None
-    raise AssertionError(url)
+    try:
+        return fetch.document(releases.addresses(url), ", ".join((*_INDEXES, *_MANIFESTS)), limits)
+    except NotFetched as error:
+        raise ToolchainError(f"{releases.address(url)} cannot be read: {error}") from None
 
 
 def _layer(image: Image, digest: str, limits: Timeouts) -> Path:
     algorithm, _, wanted = digest.partition(":")
-    folder = cache.downloads()
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{wanted[:12]}-{image.file}"
     step = ToolLine(f"{image.file} {digest[:19]}")
     try:
-        fetch.fetch(
-            releases.addresses(image.blob(digest)),
-            file,
-            algorithm,
-            wanted,
-            lambda have, total: step.tick(transferred(have, total, step.begun)),
-            limits,
-        )
+        file = fetched(image.blob(digest), image.file, algorithm, wanted, step, limits)
     except NotFetched as error:
         step.end("not downloaded")
         raise ToolchainError(f"{image.blob(digest)} cannot be downloaded: {error}") from None

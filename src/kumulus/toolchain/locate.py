@@ -5,10 +5,11 @@ import os
 import re
 import shutil
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from kumulus.host import installation
+from kumulus.host import files, installation
 from kumulus.host.installation import pulumi_home
 from kumulus.toolchain import cache, pins
 from kumulus.toolchain.errors import ToolchainError, ToolMissing
@@ -193,11 +194,7 @@ def _remembered() -> dict[str, tuple[list[int], str | None]]:
 def _remember(key: str, fingerprint: list[int], version: str | None) -> None:
     # Read again, and replaced as a whole: another process may have written it. A lost entry only costs a probe.
     document = {**_remembered(), key: (fingerprint, version)}
-    temporary = _file().with_suffix(f".{os.getpid()}")
-    try:
+    # A read-only cache is only slower.
+    with suppress(OSError):
         _file().parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(json.dumps(document))
-        temporary.replace(_file())
-    except OSError:
-        # A read-only cache is only slower.
-        temporary.unlink(missing_ok=True)
+        files.write(_file(), json.dumps(document))

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
+from kumulus.host.files import last_lines
+
 # A log that is silent for minutes looks like a hang, and some CI systems end it.
 _LOG_HEARTBEAT_SECONDS = 60
 # Nobody can read a terminal's line that changes more often than that.
@@ -134,41 +136,26 @@ def run(
             stderr=messages,
             preexec_fn=_end_with_parent,  # noqa: PLW1509 - there are no threads here
         )
-        _await(process, step)
+        try:
+            while not _ends(process, _TICK_SECONDS):
+                step.tick()
+        except BaseException:
+            # Ctrl-C reaches the program as well, but a signal to this process alone does not.
+            process.send_signal(signal.SIGINT)
+            if not _ends(process, _GRACE_SECONDS):
+                process.kill()
+                process.wait()
+            raise
     if process.returncode != 0:
-        raise Failed(process.returncode, last_lines(log))
+        raise Failed(process.returncode, last_lines(log, _LINES_OF_LOG))
 
 
-def last_lines(log: Path) -> str:
-    """The end of a log, indented, for an error message."""
-    return "\n".join(f"  {line}" for line in log.read_text(errors="replace").splitlines()[-_LINES_OF_LOG:])
-
-
-def _await(process: subprocess.Popen[bytes], step: ToolLine) -> None:
+def _ends(process: subprocess.Popen[bytes], within: float) -> bool:
     try:
-        while not _ended(process):
-            step.tick()
-    except BaseException:
-        _stop(process)
-        raise
-
-
-def _ended(process: subprocess.Popen[bytes]) -> bool:
-    try:
-        process.wait(timeout=_TICK_SECONDS)
+        process.wait(timeout=within)
     except subprocess.TimeoutExpired:
         return False
     return True
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    # Ctrl-C reaches the program as well, but a signal to this process alone does not.
-    process.send_signal(signal.SIGINT)
-    try:
-        process.wait(timeout=_GRACE_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
 
 
 def _end_with_parent() -> None:

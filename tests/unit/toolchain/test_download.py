@@ -279,7 +279,7 @@ QUICK = Timeouts(connect=5, stall=0.5, least=100_000, attempts=2, pause=0)
 def test_a_server_that_only_drips_is_given_up(tmp_path: Path, mirror: Mirror) -> None:
     mirror.files["/slow"] = Answer(BETA, drip=0.05)
     with pytest.raises(NotFetched, match=r"only [\d,]+ bytes came in 0.5 s") as raised:
-        fetch.fetch(f"{mirror.url}/slow", tmp_path / "slow", "sha256", sha256(BETA), lambda *_: None, QUICK)
+        fetch.fetch((f"{mirror.url}/slow",), tmp_path / "slow", "sha256", sha256(BETA), lambda *_: None, QUICK)
     assert raised.value.host_out
     assert 0 < (tmp_path / "slow.part").stat().st_size < len(BETA)
     assert len(mirror.asked) == 1
@@ -288,7 +288,7 @@ def test_a_server_that_only_drips_is_given_up(tmp_path: Path, mirror: Mirror) ->
 def test_a_server_that_says_nothing_is_given_up(tmp_path: Path, mirror: Mirror) -> None:
     mirror.files["/silent"] = Answer(BETA, silent=60)
     with pytest.raises(NotFetched, match="timed out"):
-        fetch.fetch(f"{mirror.url}/silent", tmp_path / "f", "sha256", sha256(BETA), lambda *_: None, QUICK)
+        fetch.fetch((f"{mirror.url}/silent",), tmp_path / "f", "sha256", sha256(BETA), lambda *_: None, QUICK)
     assert len(mirror.asked) == 1
 
 
@@ -296,7 +296,7 @@ def test_a_slow_server_that_goes_on_is_waited_for(tmp_path: Path, mirror: Mirror
     mirror.files["/slow"] = Answer(BETA, drip=0.01)
     told: list[tuple[int, int | None]] = []
     patient = Timeouts(stall=0.3, least=1)
-    fetch.fetch(f"{mirror.url}/slow", tmp_path / "f", "sha256", sha256(BETA), lambda *now: told.append(now), patient)
+    fetch.fetch((f"{mirror.url}/slow",), tmp_path / "f", "sha256", sha256(BETA), lambda *now: told.append(now), patient)
     assert (tmp_path / "f").read_bytes() == BETA
     assert told[-1] == (len(BETA), len(BETA))
 
@@ -304,7 +304,7 @@ def test_a_slow_server_that_goes_on_is_waited_for(tmp_path: Path, mirror: Mirror
 def test_a_file_that_never_ends_is_given_up(tmp_path: Path, mirror: Mirror) -> None:
     mirror.files["/large"] = Answer(BETA)
     with pytest.raises(NotFetched, match="more than 1,000 bytes"):
-        fetch.fetch(f"{mirror.url}/large", tmp_path / "f", "sha256", "", lambda *_: None, Timeouts(most=1000))
+        fetch.fetch((f"{mirror.url}/large",), tmp_path / "f", "sha256", "", lambda *_: None, Timeouts(most=1000))
 
 
 def test_a_sha512_does_as_well(tmp_path: Path, mirror: Mirror) -> None:
@@ -312,9 +312,9 @@ def test_a_sha512_does_as_well(tmp_path: Path, mirror: Mirror) -> None:
 
     mirror.files["/file"] = Answer(BETA)
     wanted = hashlib.sha512(BETA).hexdigest()
-    fetch.fetch(f"{mirror.url}/file", tmp_path / "f", "sha512", wanted, lambda *_: None, QUICK)
+    fetch.fetch((f"{mirror.url}/file",), tmp_path / "f", "sha512", wanted, lambda *_: None, QUICK)
     with pytest.raises(WrongSum, match="sha512 wanted: abc"):
-        fetch.fetch(f"{mirror.url}/file", tmp_path / "g", "sha512", "abc", lambda *_: None, QUICK)
+        fetch.fetch((f"{mirror.url}/file",), tmp_path / "g", "sha512", "abc", lambda *_: None, QUICK)
     assert [file.name for file in tmp_path.iterdir()] == ["f"]
 
 
