@@ -48,11 +48,7 @@ _NOT_AWAITED = {
 
 @asynccontextmanager
 async def started(wanted: WantedControlPlane, report: Reporter) -> AsyncIterator[tuple[Observed, Client]]:
-    """A control plane whose API server serves, with a client of it; all of it is ready when the block ends.
-
-    Raises:
-        ProviderError: it does not start.
-    """
+    """A control plane whose API server serves, with a client of it; all of it is ready when the block ends."""
     with ports.Claims() as claims:
         observed, client = await _started(wanted, report, claims)
         completed = asyncio.create_task(_completed(Layout(Path(observed.directory)), client))
@@ -207,11 +203,7 @@ async def _ready(layout: Layout, client: Client, but: Query | None = None, every
 
 
 async def _alive(layout: Layout, ends: float, pause: float = _LOOK_EVERY) -> None:
-    """Let a moment pass for components that are starting.
-
-    Raises:
-        ProviderError: one has ended, or the time is over.
-    """
+    """Let a moment pass for components that are starting."""
     if ended := kwokctl.missing_component(layout.directory):
         raise ProviderError(api.explain(layout, f"{ended} of cluster {layout.name} ended"))
     if time.monotonic() > ends:

@@ -52,9 +52,6 @@ async def begin(plane: Plane, raw: Mapping[str, Any]) -> list[str]:
 
     Args:
         raw: the fault, as :func:`fault_item`.
-
-    Raises:
-        ClusterError: it is wrong, contradicts one that is active, or could not be begun on all nodes.
     """
     known = await records.read(plane.client)
     try:
@@ -66,11 +63,7 @@ async def begin(plane: Plane, raw: Mapping[str, Any]) -> list[str]:
 
 
 async def end(plane: Plane, name: str) -> None:
-    """End a fault; one that a reset has ended is over already.
-
-    Raises:
-        ClusterError: it is not over on all nodes.
-    """
+    """End a fault; one that a reset has ended is over already."""
     _, applied = await operations.end(plane.client, name, owner=plane.owner)
     if left := applied.left():
         raise ClusterError(f"the fault {name} is not over: {left}")

@@ -25,9 +25,6 @@ async def apply(client: Client, manifests: Manifests, namespace: str) -> list[di
 
     Args:
         namespace: for namespaced objects that name none.
-
-    Raises:
-        ClusterError: a manifest is none, cannot be read, is of an unknown kind, or is refused.
     """
     made: list[dict[str, Any]] = []
     kinds: dict[tuple[str, str], tuple[str, bool]] = {}
@@ -57,11 +54,7 @@ async def apply(client: Client, manifests: Manifests, namespace: str) -> list[di
 
 
 def read(manifests: Manifests) -> Iterator[dict[str, Any]]:
-    """The objects of manifests; those of a List one by one.
-
-    Raises:
-        ClusterError: they cannot be read, or are none.
-    """
+    """The objects of manifests; those of a List one by one."""
     for source, document in _documents(manifests):
         if document is None:
             continue

@@ -108,11 +108,7 @@ class Plane:
         return Layout(Path(self.observed.directory))
 
     async def converge(self, pool: Pool) -> None:
-        """Make a pool's nodes as they are wanted.
-
-        Raises:
-            ClusterError: they could not all be made.
-        """
+        """Make a pool's nodes as they are wanted."""
         client, stop = self.client, asyncio.Event()
         wanted = await record.write(client, pool, self.owner)
         seen = await observe(client, wanted, before=self.pools.get(pool.name, pool).replicas)
@@ -153,9 +149,6 @@ async def start(loaded: LoadedStack, ends_with: int | None, report: Reporter) ->
 
     Args:
         ends_with: the process that it ends with; None for none.
-
-    Raises:
-        ClusterError: it does not start; nothing of it is left.
     """
     await apart(partial(provide, loaded))
     folder = await asyncio.to_thread(_folder)
@@ -176,11 +169,7 @@ async def start(loaded: LoadedStack, ends_with: int | None, report: Reporter) ->
 
 
 def provide(loaded: LoadedStack) -> None:
-    """Get the programs that a cluster needs, if they are missing.
-
-    Raises:
-        ClusterError: one can be neither downloaded nor built.
-    """
+    """Get the programs that a cluster needs, if they are missing."""
     try:
         supply.provide(tools(loaded), loaded.spec.kubernetesVersion)
     except ToolchainError as error:

@@ -107,9 +107,6 @@ class Baseline:
 
         Args:
             rest: seconds without a change.
-
-        Raises:
-            ClusterError: others keep changing something, or etcd does not answer.
         """
         ends, now = time.monotonic() + _WITHIN_S, await asyncio.to_thread(self._now)
         while True:
@@ -127,11 +124,7 @@ class Baseline:
                 raise _restless(changed, "end the program that does it, or mark the cluster later")
 
     async def take_at_rest(self, client: Client) -> None:
-        """Take it once controllers have done what they had to do: they would go on from there after each reset.
-
-        Raises:
-            ClusterError: as of :meth:`take`; or the controllers do nothing.
-        """
+        """Take it once controllers have done what they had to do: they would go on from there after each reset."""
         ends, before = time.monotonic() + _WITHIN_S, dict[bytes, EtcdEntry]()
         await self.take()
         while time.monotonic() < ends and _changed(before, self._kept):
@@ -157,9 +150,6 @@ class Baseline:
 
         Returns:
             The names of the nodes that are gone; they are made again by what makes nodes.
-
-        Raises:
-            ClusterError: others keep changing something, or the cluster does not answer.
         """
         ends, gone, owners, quiet = time.monotonic() + _WITHIN_S, set[str](), set[str](), 0
         changes: list[Change] = []

@@ -40,9 +40,6 @@ def loaded(spec: Spec | None, nodes: Nodes | None, cluster: str, sections: Mappi
         nodes: nodes in addition to those of the spec.
         cluster: which of a stack file's clusters, if it has several.
         sections: further sections of the spec, such as `kubernetesVersion`.
-
-    Raises:
-        ClusterError: something of it is wrong, or needs a stack; the message lists every problem.
     """
     added = {**sections, **({"nodeGroups": list(_groups(nodes))} if nodes is not None else {})}
     try:
@@ -81,9 +78,6 @@ def resized(pools: Mapping[str, Pool], nodes: int | Mapping[str, int]) -> list[P
 
     Args:
         nodes: the number for the only pool, or numbers by node group or pool.
-
-    Raises:
-        ClusterError: there is no such group or pool, or it has several, or a number is below 0.
     """
     known = listed(sorted(pools), 10)
     if isinstance(nodes, int):

@@ -181,9 +181,6 @@ def take(archive: Path, members: Mapping[str, str], others: str, into: Path) -> 
 
     Returns:
         what was taken, by name.
-
-    Raises:
-        ToolchainError: the archive has no such member, or is broken.
     """
     into.mkdir(parents=True, exist_ok=True)
     if list(members.values()) == [""]:
@@ -220,9 +217,6 @@ def keep(archive: Path, patterns: Mapping[str, str], into: Path) -> None:
         archive: a .tar.gz or .zip.
         patterns: the folder below `into` for each pattern of paths in the archive.
         into: an empty folder.
-
-    Raises:
-        ToolchainError: the archive is broken, or has no file of a pattern.
     """
     for pattern, folder in patterns.items():
         if not take(archive, {}, pattern, into / folder):

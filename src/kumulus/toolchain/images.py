@@ -49,9 +49,6 @@ def find(image: Image, member: str, platform: str, limits: Timeouts | None = Non
     Args:
         member: the path of a program in it, or a pattern of paths.
         platform: such as `linux-amd64`.
-
-    Raises:
-        ToolchainError: no layer has it, or several have; a layer cannot be read by us; the registry does not answer.
     """
     limits = limits or Timeouts()
     manifest, layers = _manifest(image, platform, limits)
