@@ -100,8 +100,7 @@ async def _made(client: Client, collection: str, body: Mapping[str, Any], refuse
 
 
 async def _until(client: Client, path: str, condition: Callable[[dict[str, Any] | None], bool]) -> None:
-    while not condition(await objects.find(client, path)):
-        await asyncio.sleep(_LOOK_EVERY)
+    await objects.comes(lambda: objects.find(client, path), condition, _WITHIN_S, _LOOK_EVERY)
 
 
 def _acted(found: Mapping[str, Any] | None) -> bool:
