@@ -98,12 +98,7 @@ def pulumi_home() -> Path:
 
 
 def install_plugin(pulumi_home: Path, python: Path) -> None:
-    """Make engines with this PULUMI_HOME start the plugin with this Python; does nothing if they do already.
-
-    Args:
-        pulumi_home: where the engine keeps its plugins.
-        python: an interpreter that has this version of Kumulus.
-    """
+    """Make engines with this PULUMI_HOME start the plugin with this Python; does nothing if they do already."""
     _write(_place(pulumi_home, VERSION), _text(python))
     for version in EARLIER:
         # One that is installed on this machine, too, is left its own.

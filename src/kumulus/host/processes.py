@@ -48,11 +48,7 @@ def running(directory: Path) -> dict[str, list[int]]:
 
 
 def with_directories(parent: str) -> dict[Path, list[int]]:
-    """Return the pids of all users' programs that run from such directories, by directory.
-
-    Args:
-        parent: the name of the folder that the directories are in, such as ``clusters``.
-    """
+    """Return the pids of all users' programs by directory, of directories in folders of a name such as ``clusters``."""
     found: dict[Path, list[int]] = {}
     for process in psutil.process_iter(["cmdline"]):
         program = Path((process.info["cmdline"] or [""])[0])
@@ -77,10 +73,6 @@ def orphaned(directory: Path, programs: Mapping[str, Sequence[int]]) -> set[int]
     """Return the pids of the directory's programs whose working directory is no longer the one at that path.
 
     They work in the directory that was at that path before it was moved away, or restored from a copy.
-
-    Args:
-        directory: as for :func:`running`; its programs are started in it.
-        programs: what :func:`running` has found.
     """
     found = set()
     for pid in (pid for pids in programs.values() for pid in pids):
@@ -105,11 +97,7 @@ def suspended(programs: Mapping[str, Sequence[int]]) -> set[int]:
 
 
 def youngest(pids: Iterable[int]) -> float:
-    """For how many seconds all of these processes have run; 0 where one has ended.
-
-    Args:
-        pids: at least one.
-    """
+    """For how many seconds all of these processes have run; 0 where one has ended."""
     try:
         return time.time() - max(psutil.Process(pid).create_time() for pid in pids)
     except psutil.Error:
@@ -117,12 +105,7 @@ def youngest(pids: Iterable[int]) -> float:
 
 
 def naming(program: str, argument: str) -> list[int]:
-    """Return the pids of a program's processes that were started with this argument, such as a path of ours.
-
-    Args:
-        program: the file name of an executable or a script.
-        argument: one whole argument of the command line.
-    """
+    """Return the pids of a program's processes that were started with this argument, such as a path of ours."""
     found = []
     for process in psutil.process_iter(["cmdline", "status"]):
         command = process.info["cmdline"] or []
@@ -148,9 +131,6 @@ def end(pids: list[int], timeout: float = 10.0) -> None:
     """Kill processes and wait until they are gone.
 
     With SIGKILL, like kwokctl: etcd's data survives it (write-ahead log), and no other program stores any.
-
-    Args:
-        pids: processes found by :func:`running` just before.
     """
     processes = []
     for pid in pids:

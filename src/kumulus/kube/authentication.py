@@ -26,9 +26,6 @@ def refuse(cluster: Mapping[str, Any], user: Mapping[str, Any], place: str) -> N
 
     Args:
         place: the kubeconfig and its context, for the message.
-
-    Raises:
-        KubeconfigError: the message names the entry.
     """
     authorities = [key for key in ("certificate-authority", "certificate-authority-data") if cluster.get(key)]
     methods = [
@@ -66,11 +63,7 @@ def refuse(cluster: Mapping[str, Any], user: Mapping[str, Any], place: str) -> N
 
 
 def headers(user: Mapping[str, Any], place: str) -> dict[str, str | tuple[str, ...]]:
-    """The headers in every request that say who asks, and as whom.
-
-    Raises:
-        KubeconfigError: an entry about whom to act as is malformed.
-    """
+    """The headers in every request that say who asks, and as whom."""
     found: dict[str, str | tuple[str, ...]] = {}
     if user.get("token") and not user.get("tokenFile"):
         found["Authorization"] = f"Bearer {user['token']}"

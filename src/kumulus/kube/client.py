@@ -32,7 +32,6 @@ class Client:
     """A connection to one API server, to be used as an asynchronous context manager or closed by :meth:`close`.
 
     Args:
-        connection: where the server is, from :func:`kube.load_kubeconfig`.
         connections: the greatest number of connections kept open at once, and so of requests under way; None for
             64, or for 192 with a server on this machine: the more writes wait, the more of them share one of etcd's
             fsyncs, and the less CPU time its controllers get (docs/performance.md).
@@ -208,10 +207,6 @@ class Client:
         """Yield the items of a list, page by page, so that a large list is never in memory as a whole.
 
         Args:
-            path: the collection, such as ``/api/v1/nodes``.
-            params: selectors, such as ``{"labelSelector": "kumulus.io/pool=a"}``.
-            limit: items per page.
-            patience: as for :meth:`request`, for each page.
             accept: another representation, such as ``PartialObjectMetadataList``.
         """
         async for items in self.listed(path, JsonCodec(accept), params, limit, patience):
@@ -248,10 +243,6 @@ class Client:
 
         Yields the chunks of the answer as they arrive. They end with the answer, after ``timeout`` seconds, or when the
         server was silent for so long that it may be gone.
-
-        Args:
-            accept: the media type to ask for.
-            timeout: seconds.
         """
         server, (credential, tls) = self.connection.server, await self._credential()
         headers = {"Accept": accept, **credential.headers}

@@ -52,7 +52,6 @@ class Etcd:
     """A connection to an etcd that requires certificates.
 
     Args:
-        address: host and port.
         authority: the certificate authority to trust, PEM.
         certificate: ours, PEM.
         key: its key, PEM.
@@ -73,12 +72,6 @@ class Etcd:
         and a client that watches resumes from the last version that it has seen. If several objects of one kind had one
         version, a watch that is cut off between them would never see the rest (docs/decisions/through-the-storage.md).
         So there may be only one object of each kind here, as no watch covers several kinds.
-
-        Args:
-            objects: the key and the value of each.
-
-        Raises:
-            EtcdError: it is not known whether they were written.
         """
         asked = {
             "compare": [{"result": _EQUAL, "target": _MODIFIED, "key": key, "mod_revision": 0} for key, _ in objects],
@@ -98,9 +91,6 @@ class Etcd:
 
         Returns:
             the bytes that it took before, and takes now.
-
-        Raises:
-            EtcdError: it could not all be done.
         """
         members, before = await self.full(), await self._status()
         # Another client may just have done it: then etcd refuses, and there is nothing left to compact.

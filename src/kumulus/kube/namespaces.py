@@ -34,9 +34,6 @@ async def remove(client: Client, path: str, options: Mapping[str, Any] | None = 
     objects from then on (the admission plugin NamespaceLifecycle). There, this does in those seconds what the
     controller would do after them. If there are several API servers, if the user lacks a right for that, or if objects
     have finalizers that stay, the namespace is left to the controller, and may still exist when this returns.
-
-    Args:
-        options: DeleteOptions, such as preconditions.
     """
     begun = asyncio.get_running_loop().time()
     there = await objects.find(client, path)

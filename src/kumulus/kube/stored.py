@@ -86,9 +86,6 @@ class StoredNodes:
     Args:
         answer: its answer in protobuf to the dry run of creating the node.
         manifest: that node as it was posted, a plain v1 Node.
-
-    Raises:
-        ApiError: that is not an answer of an API server.
     """
 
     def __init__(self, answer: bytes, manifest: Mapping[str, Any]) -> None:
@@ -138,9 +135,6 @@ def same(one: bytes, other: bytes) -> bool:
 
     Args:
         one: a node as it is stored or answered.
-
-    Raises:
-        ApiError: one of them is not an answer of an API server.
     """
     return _timeless(one) == _timeless(other)
 
@@ -159,9 +153,6 @@ class StoredLeases:
 
     Args:
         answer: that lease as the API server gives it, in protobuf.
-
-    Raises:
-        ApiError: that is not an answer of an API server.
     """
 
     def __init__(self, answer: bytes) -> None:
@@ -215,11 +206,7 @@ def _opened(raw: bytes, kind: str) -> tuple[Any, Any]:
 
 
 def _closed(envelope: Any, message: Any) -> bytes:
-    """An object as it is stored.
-
-    Args:
-        envelope: that of an answer about a similar object.
-    """
+    """An object as it is stored."""
     found = type(envelope)()
     found.CopyFrom(envelope)
     found.raw = message.SerializeToString()

@@ -211,13 +211,7 @@ def take(archive: Path, members: Mapping[str, str], others: str, into: Path) -> 
 
 
 def keep(archive: Path, patterns: Mapping[str, str], into: Path) -> None:
-    """Extract the files of several patterns, each into a folder.
-
-    Args:
-        archive: a .tar.gz or .zip.
-        patterns: the folder below `into` for each pattern of paths in the archive.
-        into: an empty folder.
-    """
+    """Extract the files of several patterns of paths, each into its folder below a place."""
     for pattern, folder in patterns.items():
         if not take(archive, {}, pattern, into / folder):
             raise ToolchainError(f"{archive.name} has no {pattern}")

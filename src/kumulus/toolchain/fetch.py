@@ -102,7 +102,6 @@ def fetch(
         algorithm: of the checksum, as hashlib calls it.
         wanted: the checksum, in hexadecimal digits.
         tick: called with the number of bytes so far and, if the server says it, the total.
-        limits: how long to wait for it.
 
     Raises:
         NotFetched: it cannot be fetched; the part that arrived is kept.

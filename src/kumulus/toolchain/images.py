@@ -48,7 +48,6 @@ def find(image: Image, member: str, platform: str, limits: Timeouts | None = Non
 
     Args:
         member: the path of a program in it, or a pattern of paths.
-        platform: such as `linux-amd64`.
     """
     limits = limits or Timeouts()
     manifest, layers = _manifest(image, platform, limits)

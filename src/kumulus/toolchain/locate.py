@@ -36,7 +36,6 @@ def find(tool: str, version: str | None = None) -> Path:
     """The executable to run for a tool.
 
     Args:
-        tool: its name in pins.toml, such as "kwokctl".
         version: for the control plane's programs, a Kubernetes version; the default one when not given.
     """
     known = pins.load()

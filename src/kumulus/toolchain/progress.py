@@ -26,13 +26,7 @@ def say(line: str) -> None:
 
 
 def transferred(have: int, total: int | None, begun: float) -> str:
-    """The progress of a transfer: `31 of 84 MB (37%), 5.2 MB/s`.
-
-    Args:
-        have: bytes so far.
-        total: bytes in all, if known.
-        begun: when it began, by the monotonic clock.
-    """
+    """The progress of a transfer of bytes, begun at a monotonic time: `31 of 84 MB (37%), 5.2 MB/s`."""
     rate = f"{have / 1e6 / max(time.monotonic() - begun, 0.001):.1f} MB/s"
     if not total:
         return f"{have / 1e6:.0f} MB, {rate}"

@@ -119,11 +119,7 @@ def write_requirements(project: Path, arguments: list[str]) -> None:
 
 
 def ensure_policies(folder: Path) -> None:
-    """Create a policy pack's environment, or install what changed in its requirements; instant if nothing did.
-
-    Args:
-        folder: the pack, with its requirements.txt.
-    """
+    """Create a policy pack's environment, or install what changed in its requirements; instant if nothing did."""
     with cache.exclusive(folder / ".venv.lock", "making .venv", say):
         wanted = hashlib.sha256(f"{folder} ".encode() + (folder / "requirements.txt").read_bytes()).hexdigest()
         stamp = _stamp_file(folder)

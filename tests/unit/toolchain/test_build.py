@@ -268,13 +268,6 @@ def test_charts_go_when_they_were_not_used_for_a_long_time(tmp_path: Path, monke
     assert {file.name for file in folder.iterdir()} == {"recent.tgz", "other.txt"}
 
 
-def test_a_tool_whose_file_is_gone_is_built_again(built: Sample) -> None:
-    built.installed()["beta"].unlink()
-    result = built.ensure()
-    assert "[1/1] beta" in result.stderr
-    assert says(built.installed()["beta"]) == "tool v2.0.0"
-
-
 def test_too_little_disk_space_is_said_before_anything_is_built(sample: Sample) -> None:
     sample.write(gigabytes=10**9)
     result = sample.ensure()
