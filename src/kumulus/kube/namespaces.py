@@ -11,7 +11,7 @@ from kumulus.kube import objects
 from kumulus.kube.bodies import nothing
 from kumulus.kube.codecs import METADATA_ONLY
 from kumulus.kube.discovery import namespaced
-from kumulus.kube.errors import ApiError
+from kumulus.kube.errors import ApiError, tolerating
 
 if TYPE_CHECKING:
     from kumulus.kube.client import Client
@@ -64,19 +64,17 @@ async def _empty(client: Client, collections: list[str]) -> None:
 async def _deleted(client: Client, collections: list[str]) -> list[str]:
     """Delete what is in collections; returns those in which there was something."""
 
-    async def was_empty(collection: str) -> bool:
-        try:
+    async def had_any(collection: str) -> bool:
+        # It is not found if its kind has been removed.
+        with tolerating(404):
             found = await client.get(collection, {"limit": "1"}, accept=METADATA_ONLY)
             if found["items"]:
                 await client.request("DELETE", collection, accept=METADATA_ONLY, decode=nothing)
-            return not found["items"]
-        except ApiError as error:
-            if error.status != 404:
-                raise
-            return True  # The kind has been removed.
+                return True
+        return False
 
-    empty = await asyncio.gather(*(was_empty(each) for each in collections))
-    return [each for each, none in zip(collections, empty, strict=True) if not none]
+    had = await asyncio.gather(*map(had_any, collections))
+    return [each for each, any_there in zip(collections, had, strict=True) if any_there]
 
 
 async def _finalize(client: Client, path: str) -> None:

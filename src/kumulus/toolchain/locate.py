@@ -14,6 +14,7 @@ from kumulus.host.installation import pulumi_home
 from kumulus.toolchain import cache, pins
 from kumulus.toolchain.errors import ToolchainError, ToolMissing
 from kumulus.toolchain.pins import CONTROL_PLANE, Pins, Tool
+from kumulus.toolchain.progress import answer
 from kumulus.toolchain.versions import normal, satisfies
 
 
@@ -162,19 +163,11 @@ def version_of(executable: Path, tool: Tool) -> str | None:
 def ask(executable: Path, tool: Tool) -> str | None:
     """Run an executable to get its version; None if its output has none."""
     try:
-        answer = subprocess.run(
-            [executable, *tool.probe_args],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            stdin=subprocess.DEVNULL,
-            timeout=_TIMEOUT_SECONDS,
-            env={**os.environ, "PULUMI_SKIP_UPDATE_CHECK": "true"},
-            check=False,
-        )
+        environment = {**os.environ, "PULUMI_SKIP_UPDATE_CHECK": "true"}
+        said = answer([executable, *tool.probe_args], timeout=_TIMEOUT_SECONDS, env=environment)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    match = re.search(tool.probe_pattern or "", answer.stdout + answer.stderr)
+    match = re.search(tool.probe_pattern or "", said.stdout + said.stderr)
     return match[1] if match else None
 
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from kumulus.host.files import last_lines
 
@@ -75,6 +75,13 @@ class ToolLine:
 
     def _rewrite(self, rest: str) -> None:
         print(f"\r\x1b[K{self.title} … {rest}", end="", file=sys.stderr, flush=True)
+
+
+def answer(command: Sequence[str | Path], **options: Any) -> subprocess.CompletedProcess[str]:
+    """What a program says that has nothing to read and may fail; the options are those of :func:`subprocess.run`."""
+    return subprocess.run(
+        command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, check=False, **options
+    )
 
 
 _LINES_OF_LOG = 15
