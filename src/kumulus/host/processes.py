@@ -8,7 +8,9 @@ running, and stopping would kill a stranger. So the process table is asked inste
 import os
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 import psutil
@@ -61,11 +63,9 @@ def user_and_memory(pids: Iterable[int]) -> tuple[str, int]:
     """The user of processes, and the resident memory that they take together, in bytes; of those that still run."""
     user, memory = "", 0
     for pid in pids:
-        try:
+        with suppress(psutil.Error):
             process = psutil.Process(pid)
             user, memory = process.username(), memory + process.memory_info().rss
-        except psutil.Error:
-            continue
     return user, memory
 
 
@@ -74,25 +74,21 @@ def orphaned(directory: Path, programs: Mapping[str, Sequence[int]]) -> set[int]
 
     They work in the directory that was at that path before it was moved away, or restored from a copy.
     """
-    found = set()
-    for pid in (pid for pids in programs.values() for pid in pids):
-        try:
-            if not os.path.samestat(os.stat(f"/proc/{pid}/cwd"), os.stat(directory)):
-                found.add(pid)
-        except OSError:
-            continue
-    return found
+    return _those(programs, lambda pid: not os.path.samestat(os.stat(f"/proc/{pid}/cwd"), os.stat(directory)))
 
 
 def suspended(programs: Mapping[str, Sequence[int]]) -> set[int]:
     """Return the pids of processes that a signal has stopped: they exist, but do nothing."""
+    return _those(programs, lambda pid: psutil.Process(pid).status() == psutil.STATUS_STOPPED)
+
+
+def _those(programs: Mapping[str, Sequence[int]], condition: Callable[[int], bool]) -> set[int]:
+    """The pids of those that still run and of which something is so."""
     found = set()
-    for pid in (pid for pids in programs.values() for pid in pids):
-        try:
-            if psutil.Process(pid).status() == psutil.STATUS_STOPPED:
+    for pid in chain(*programs.values()):
+        with suppress(OSError, psutil.Error):
+            if condition(pid):
                 found.add(pid)
-        except psutil.Error:
-            continue
     return found
 
 
@@ -119,11 +115,9 @@ def with_variable(name: str, value: str) -> list[int]:
     """Return the pids of this user's processes that have an environment variable with a value."""
     found = []
     for process in psutil.process_iter():
-        try:
+        with suppress(psutil.Error, OSError):
             if process.environ().get(name) == value and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process.pid)
-        except (psutil.Error, OSError):
-            continue
     return found
 
 
@@ -134,12 +128,10 @@ def end(pids: list[int], timeout: float = 10.0) -> None:
     """
     processes = []
     for pid in pids:
-        try:
+        with suppress(psutil.NoSuchProcess):
             process = psutil.Process(pid)
             process.kill()
             processes.append(process)
-        except psutil.NoSuchProcess:
-            continue
     deadline = time.monotonic() + timeout
     while any(_is_alive(process) for process in processes) and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -158,10 +150,8 @@ def _is_alive(process: psutil.Process) -> bool:
 
 def listener(port: int) -> str:
     """Name the process that listens on a local TCP port, for messages: ``pid 4711 (nginx)``, or "another process"."""
-    try:
+    with suppress(psutil.Error):
         for connection in psutil.net_connections(kind="tcp"):
             if connection.status == psutil.CONN_LISTEN and connection.laddr[1:] == (port,) and connection.pid:
                 return f"pid {connection.pid} ({psutil.Process(connection.pid).name()})"
-    except psutil.Error:
-        pass
     return "another process"

@@ -151,20 +151,18 @@ async def start(loaded: LoadedStack, ends_with: int | None, report: Reporter) ->
         ends_with: the process that it ends with; None for none.
     """
     await apart(partial(provide, loaded))
-    folder = await asyncio.to_thread(_folder)
+    folder = await asyncio.to_thread(lambda: Path(tempfile.mkdtemp(prefix=PREFIX)).resolve())
     try:
         if ends_with is not None:
             guard.begin(folder, ends_with)
         return await _start(folder, loaded, report)
-    except (ProviderError, guard.NotGuarded) as error:
+    except BaseException as error:
         await asyncio.to_thread(remove, folder)
-        # For a stack, its home is elsewhere; here, it is a temporary folder.
-        raise ClusterError(str(error).replace("KUMULUS_HOME", "TMPDIR")) from None
-    except (ApiError, Unreachable, operations.FaultRefused) as error:
-        await asyncio.to_thread(remove, folder)
-        raise ClusterError(f"the cluster does not come up: {explain(error)}") from None
-    except BaseException:
-        await asyncio.to_thread(remove, folder)
+        if isinstance(error, ProviderError | guard.NotGuarded):
+            # For a stack, its home is elsewhere; here, it is a temporary folder.
+            raise ClusterError(str(error).replace("KUMULUS_HOME", "TMPDIR")) from None
+        if isinstance(error, ApiError | Unreachable | operations.FaultRefused):
+            raise ClusterError(f"the cluster does not come up: {explain(error)}") from None
         raise
 
 
@@ -174,10 +172,6 @@ def provide(loaded: LoadedStack) -> None:
         supply.provide(tools(loaded), loaded.spec.kubernetesVersion)
     except ToolchainError as error:
         raise ClusterError(str(error)) from None
-
-
-def _folder() -> Path:
-    return Path(tempfile.mkdtemp(prefix=PREFIX)).resolve()
 
 
 def remove(folder: Path) -> None:

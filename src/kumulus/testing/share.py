@@ -1,8 +1,6 @@
 """A namespace of a cluster that others use as well: tests in several processes share one, each in a namespace."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -14,7 +12,6 @@ from kumulus.model.identity import Owner
 from kumulus.runtimes import apiserver
 from kumulus.runtimes.base import Observed
 from kumulus.runtimes.kwok.layout import Layout, dump
-from kumulus.testing import faults
 from kumulus.testing.asynchronous import AsyncCluster
 from kumulus.testing.control_plane import SILENT_S, settled
 from kumulus.testing.errors import ClusterError
@@ -52,25 +49,17 @@ class NamespaceShare(AsyncCluster):
         await self._asked(settled(client, [self.namespace]))
         return plane
 
-    @asynccontextmanager
-    async def fault(
-        self, kind: str = "", *, nodes: faults.Target = None, **fields: Any
-    ) -> AsyncIterator[faults.AsyncFaultHandle]:
+    def fault(self, *_: Any, **__: Any) -> NoReturn:
         """Not of one user of several."""
-        _refused("a fault of nodes")
-        yield  # type: ignore[unreachable]
+        raise ClusterError(f"a fault of nodes {_EVERYBODYS}")
 
-    async def resize(self, nodes: int | Mapping[str, int]) -> None:
+    def resize(self, *_: Any, **__: Any) -> NoReturn:
         """Not of one user of several."""
-        _refused("the number of nodes")
+        raise ClusterError(f"the number of nodes {_EVERYBODYS}")
 
-    async def experiment(self, description: str | Path | Mapping[str, Any]) -> dict[str, Any]:
+    def experiment(self, *_: Any, **__: Any) -> NoReturn:
         """Not of one user of several."""
-        _refused("an experiment")
-
-
-def _refused(what: str) -> NoReturn:
-    raise ClusterError(f"{what} {_EVERYBODYS}")
+        raise ClusterError(f"an experiment {_EVERYBODYS}")
 
 
 def _write(layout: Layout, kubeconfig: Path, namespace: str) -> None:

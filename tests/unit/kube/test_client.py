@@ -105,46 +105,29 @@ async def test_a_refusal_is_not_tried_again(server: Server, code: int, reason: s
     assert (raised.value.status, raised.value.reason, len(server.seen)) == (code, reason, 1)
 
 
-async def test_a_full_etcd_is_not_asked_again(server: Server) -> None:
-    server.answers = [status(500, "InternalError", "etcdserver: mvcc: database space exceeded")]
-    async with server.client() as client:
-        with pytest.raises(ApiError) as raised:
-            await client.create(NODES, {})
-    assert raised.value.quota_exceeded
-    assert len(server.seen) == 1
-
-
-async def test_an_error_that_is_no_status_object_keeps_its_text(server: Server) -> None:
-    server.answers = [text(403, "blocked by the proxy\n")]
-    async with server.client() as client:
-        with pytest.raises(ApiError, match="403 Error: blocked by the proxy"):
-            await client.get(NODES)
-
-
-async def test_lasting_trouble_is_reported_as_it_was_last_met(server: Server) -> None:
-    server.answers = [status(503, "ServiceUnavailable", "starting")]
-    async with server.client(patience=0.3) as client:
-        with pytest.raises(ApiError, match="503 ServiceUnavailable: starting"):
-            await client.get(NODES)
-    assert len(server.seen) > 1
-
-
-async def test_a_longer_wait_than_the_callers_patience_is_not_waited_for(server: Server) -> None:
-    server.answers = [status(429, "TooManyRequests", "come back later", Retry_After="30")]
+@pytest.mark.parametrize(
+    ("answer", "patience", "said", "least", "most"),
+    [
+        (text(403, "blocked by the proxy\n"), 5, "403 Error: blocked by the proxy", 1, 1),
+        (status(503, "ServiceUnavailable", "starting"), 0.3, "503 ServiceUnavailable: starting", 2, 9),
+        (status(503, "ServiceUnavailable", "starting"), 0, "503 ServiceUnavailable: starting", 1, 1),
+        # It asks for a longer wait than the caller's patience, or for none.
+        (status(429, "TooManyRequests", "come back later", Retry_After="30"), 5, "come back later", 1, 1),
+        (status(429, "TooManyRequests", "again", Retry_After="0"), 1.0, "again", 3, 11),
+        (status(500, "InternalError", "etcdserver: mvcc: database space exceeded"), 5, "space exceeded", 1, 1),
+    ],
+)
+async def test_an_error_is_reported_once_its_callers_patience_is_over_or_trying_cannot_help(
+    server: Server, answer: Answer, patience: float, said: str, least: int, most: int
+) -> None:
+    server.answers = [answer]
     started = time.monotonic()
-    async with server.client(patience=5) as client:
-        with pytest.raises(ApiError, match="come back later"):
-            await client.get(NODES)
-    assert time.monotonic() - started < 1
-    assert len(server.seen) == 1
-
-
-async def test_a_server_that_asks_for_no_pause_is_not_hammered(server: Server) -> None:
-    server.answers = [status(429, "TooManyRequests", "again", Retry_After="0")]
-    async with server.client(patience=1.0) as client:
-        with pytest.raises(ApiError, match="again"):
-            await client.get("/x")
-    assert 2 < len(server.seen) < 12
+    async with server.client(patience=60) as client:
+        with pytest.raises(ApiError, match=said) as raised:
+            await client.get(NODES, patience=patience)
+    assert least <= len(server.seen) <= most
+    assert raised.value.quota_exceeded == (said == "space exceeded")
+    assert time.monotonic() - started < 5
 
 
 async def test_a_port_nobody_listens_on_is_unreachable_after_patience(unused_tcp_port: int) -> None:
@@ -188,14 +171,6 @@ async def test_a_server_that_answers_others_meanwhile_is_busy_and_waited_for_lon
     made = sum(seen.path == NODES for seen in server.seen)
     # On a busy machine the patience may be at its end before a second one is made.
     assert made == 2 if answers_others else 1 <= made <= 2
-
-
-async def test_a_callers_own_patience_wins(server: Server) -> None:
-    server.answers = [status(503, "ServiceUnavailable", "starting")]
-    async with server.client(patience=60) as client:
-        with pytest.raises(ApiError):
-            await client.get(NODES, patience=0)
-    assert len(server.seen) == 1
 
 
 async def test_a_plain_http_server_behind_an_https_address_is_unreachable(server: Server, tmp_path: Path) -> None:
