@@ -22,11 +22,7 @@ class HeldCluster:
 
 
 class Held:
-    """All clusters of a server, by name.
-
-    Args:
-        seen: clients of those that it only looks at.
-    """
+    """All clusters of a server, by name; those that were seen are only looked at."""
 
     def __init__(self, seen: Mapping[str, Client]) -> None:
         self._seen, self._made = seen, dict[str, HeldCluster]()

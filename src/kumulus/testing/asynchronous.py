@@ -108,11 +108,7 @@ class AsyncCluster(ClusterFacts):
         return await start(self._loaded, self._ends_with, self._report)
 
     def provide(self) -> None:
-        """Get the programs that it needs, if they are missing, as its start does.
-
-        Raises:
-            ClusterError: one can be neither downloaded nor built.
-        """
+        """Get the programs that it needs, if they are missing, as its start does."""
         provide(self._loaded)
 
     async def stop(self) -> None:

@@ -48,11 +48,7 @@ def fault_item(name: str, kind: str, nodes: Target, fields: Mapping[str, Any]) -
 
 
 async def begin(plane: Plane, raw: Mapping[str, Any]) -> list[str]:
-    """Begin a fault; returns the names of its nodes.
-
-    Args:
-        raw: the fault, as :func:`fault_item`.
-    """
+    """Begin a fault; returns the names of its nodes."""
     known = await records.read(plane.client)
     try:
         found = resolved(fault_from(raw, _SOURCE), known.pools, _SOURCE)

@@ -21,11 +21,7 @@ MANAGER = "kumulus-testing"
 
 
 async def apply(client: Client, manifests: Manifests, namespace: str) -> list[dict[str, Any]]:
-    """Apply manifests, in their order; returns the objects as they are stored.
-
-    Args:
-        namespace: for namespaced objects that name none.
-    """
+    """Apply manifests, in their order; returns the objects as they are stored."""
     made: list[dict[str, Any]] = []
     kinds: dict[tuple[str, str], tuple[str, bool]] = {}
     for each in read(manifests):

@@ -124,12 +124,7 @@ class Plane:
         self.pools[pool.name] = pool
 
     async def begin(self, fault: ResolvedFault, *, declared: bool = False) -> Record:
-        """Begin a fault; returns it as it is on record.
-
-        Raises:
-            ClusterError: it could not be begun on all nodes.
-            Refused: it contradicts one that is active.
-        """
+        """Begin a fault; returns it as it is on record."""
         effects = (fault.nodes, fault.node, fault.pods)
         record = Record(fault.name, fault.kind, *effects, offers=fault.offers, declared=declared, owner=self.owner)
         began, applied = await operations.begin(self.client, record)

@@ -28,11 +28,7 @@ class _Point:
 
 
 class Points:
-    """The points of a cluster.
-
-    Args:
-        within: the namespace to which its resets are limited; empty for all of it.
-    """
+    """The points of a cluster, or of the namespace within which its resets stay."""
 
     def __init__(self, plane: Plane, within: str = "") -> None:
         self._plane, self._within = plane, within

@@ -103,11 +103,7 @@ class Baseline:
         self._kept: dict[bytes, EtcdEntry] = {}
 
     async def take(self, rest: float = _QUIET_S) -> None:
-        """Keep what there is, once nothing of it changes any more: what is still at work could not be put back.
-
-        Args:
-            rest: seconds without a change.
-        """
+        """Keep what there is, once nothing of it changes for `rest` seconds: what is at work could not be put back."""
         ends, now = time.monotonic() + _WITHIN_S, await asyncio.to_thread(self._now)
         while True:
             await asyncio.sleep(rest)
@@ -177,12 +173,9 @@ class Baseline:
         await _seen(client, new or (known - {"namespaces"} | {"deployments"}), self._within)
 
     def _look(self, gone: set[str], done: Reset, owners: set[str]) -> tuple[list[Change], bool]:
-        """Find what differs and write it. Of owners, only these: what they own is next, when they are gone.
+        """Find what differs and write it; adds to the nodes that are gone, to what is done and to the owners removed.
 
-        Args:
-            gone: nodes that are gone, to which this adds.
-            done: what has been done, likewise.
-            owners: the kinds of owners that were removed, likewise.
+        Of owners, only these are written: what they own is next, when they are gone.
 
         Returns:
             What differed; and whether no canary was left, either.

@@ -38,8 +38,6 @@ def loaded(spec: Spec | None, nodes: Nodes | None, cluster: str, sections: Mappi
     Args:
         spec: the cluster; None if keywords say all.
         nodes: nodes in addition to those of the spec.
-        cluster: which of a stack file's clusters, if it has several.
-        sections: further sections of the spec, such as `kubernetesVersion`.
     """
     added = {**sections, **({"nodeGroups": list(_groups(nodes))} if nodes is not None else {})}
     try:
@@ -57,11 +55,7 @@ def loaded(spec: Spec | None, nodes: Nodes | None, cluster: str, sections: Mappi
 
 
 def nodes_of(words: Sequence[str]) -> Nodes:
-    """The nodes that words ask for, such as `30`, or `h100=100` and `l4=20`; three without any.
-
-    Raises:
-        ValueError: they cannot be read.
-    """
+    """The nodes that words ask for, such as `30`, or `h100=100` and `l4=20`; three without any; raises ValueError."""
     if len(words) <= 1 and "=" not in "".join(words):
         return int(words[0]) if words else 3
     return {name: int(number) for name, _, number in (word.rstrip(",").partition("=") for word in words)}
@@ -74,11 +68,7 @@ def tools(wanted: LoadedStack) -> list[str]:
 
 
 def resized(pools: Mapping[str, Pool], nodes: int | Mapping[str, int]) -> list[Pool]:
-    """Pools with other numbers of nodes.
-
-    Args:
-        nodes: the number for the only pool, or numbers by node group or pool.
-    """
+    """Pools with other numbers of nodes."""
     known = listed(sorted(pools), 10)
     if isinstance(nodes, int):
         if len(pools) != 1:

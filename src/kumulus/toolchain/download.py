@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from kumulus.host.files import sync
 from kumulus.toolchain import build, cache, fetch, locate, releases
 from kumulus.toolchain.errors import ToolchainError
-from kumulus.toolchain.fetch import NotFetched, Timeouts
+from kumulus.toolchain.fetch import NotFetched
 from kumulus.toolchain.pins import Pins, Tool
 from kumulus.toolchain.progress import ToolLine, say, transferred
 from kumulus.toolchain.releases import Release
@@ -28,8 +28,6 @@ class Downloads:
     known: Pins
     required: bool = False
     """Whether a tool that cannot be downloaded is an error; otherwise it is left to be built."""
-    limits: Timeouts = field(default_factory=Timeouts)
-    """How long to wait for servers."""
     _reached: set[str] = field(default_factory=set)
     _out: set[str] = field(default_factory=set)
 
@@ -69,7 +67,7 @@ class Downloads:
     def _reach(self, address: str) -> None:
         host = urlsplit(address).netloc
         if host not in self._reached:
-            fetch.reachable(address, self.limits)
+            fetch.reachable(address)
             self._reached.add(host)
 
     def _one(self, release: Release, tools: Sequence[Tool], title: str) -> bool:
@@ -79,7 +77,7 @@ class Downloads:
         step = ToolLine(title)
         try:
             self._reach(releases.address(release.url))
-            file = fetched(release.url, release.name, release.algorithm, release.sum, step, self.limits)
+            file = fetched(release.url, release.name, release.algorithm, release.sum, step)
             size = file.stat().st_size
             try:
                 _install(self.known, release, tools, file)
@@ -101,7 +99,7 @@ class Downloads:
         return True
 
 
-def fetched(url: str, name: str, algorithm: str, wanted: str, step: ToolLine, limits: Timeouts) -> Path:
+def fetched(url: str, name: str, algorithm: str, wanted: str, step: ToolLine) -> Path:
     """Fetch a file into the directory of downloads, and show how far it is; errors as of :func:`fetch.fetch`."""
     folder = cache.downloads()
     folder.mkdir(parents=True, exist_ok=True)
@@ -111,7 +109,7 @@ def fetched(url: str, name: str, algorithm: str, wanted: str, step: ToolLine, li
     def tick(have: int, total: int | None) -> None:
         step.tick(transferred(have, total, step.begun))
 
-    fetch.fetch(releases.addresses(url), file, algorithm, wanted, tick, limits)
+    fetch.fetch(releases.addresses(url), file, algorithm, wanted, tick)
     return file
 
 

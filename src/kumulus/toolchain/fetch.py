@@ -19,6 +19,8 @@ from kumulus.toolchain import registry, releases
 from kumulus.toolchain.errors import ToolchainError
 
 T = TypeVar("T")
+Tick = Callable[[int, int | None], None]
+"""Called with the number of bytes so far and, if the server says it, the total."""
 _CHUNK = 1 << 16
 _PARTIAL, _UNAUTHORIZED, _UNSATISFIABLE, _SERVER_ERROR = 206, 401, 416, 500
 _LARGEST_DOCUMENT = 4_000_000
@@ -44,6 +46,9 @@ class Timeouts:
     """Seconds before the first resumption, twice that before the second, and so on."""
 
 
+_LIMITS = Timeouts()
+
+
 class NotFetched(Exception):
     """A file cannot be fetched. The message says why.
 
@@ -60,7 +65,7 @@ class WrongSum(ToolchainError):
     """A file is complete, but not the expected one."""
 
 
-def reachable(url: str, limits: Timeouts) -> None:
+def reachable(url: str) -> None:
     """Connect to a URL's host, or to the proxy for it, and hang up again.
 
     Raises:
@@ -71,7 +76,7 @@ def reachable(url: str, limits: Timeouts) -> None:
 
     def connect() -> None:
         try:
-            socket.create_connection((host, port), timeout=limits.connect).close()
+            socket.create_connection((host, port), timeout=_LIMITS.connect).close()
             outcome.append(None)
         except OSError as error:
             outcome.append(error)
@@ -79,9 +84,9 @@ def reachable(url: str, limits: Timeouts) -> None:
     # Looking up a name has no time limit of its own.
     attempt = threading.Thread(target=connect, daemon=True)
     attempt.start()
-    attempt.join(limits.connect)
+    attempt.join(_LIMITS.connect)
     if not outcome:
-        raise NotFetched(f"{host} cannot be reached within {limits.connect:g} s", host_out=True)
+        raise NotFetched(f"{host} cannot be reached within {_LIMITS.connect:g} s", host_out=True)
     if outcome[0] is not None:
         raise NotFetched(f"{host} cannot be reached ({_words(outcome[0])})", host_out=True)
 
@@ -91,8 +96,7 @@ def fetch(
     to: Path,
     algorithm: str,
     wanted: str,
-    tick: Callable[[int, int | None], None],
-    limits: Timeouts,
+    tick: Tick,
 ) -> None:
     """Fetch a file, continuing an earlier attempt; afterwards it exists only if its checksum is right.
 
@@ -101,18 +105,17 @@ def fetch(
         to: where the file goes; while it is being fetched, that name with `.part`.
         algorithm: of the checksum, as hashlib calls it.
         wanted: the checksum, in hexadecimal digits.
-        tick: called with the number of bytes so far and, if the server says it, the total.
 
     Raises:
         NotFetched: it cannot be fetched; the part that arrived is kept.
         WrongSum: it is not the expected file; nothing of it is kept.
     """
-    _first(urls, lambda url: _fetch(url, to, algorithm, wanted, tick, limits))
+    _first(urls, lambda url: _fetch(url, to, algorithm, wanted, tick))
 
 
-def document(urls: tuple[str, ...], accept: str, limits: Timeouts) -> bytes:
+def document(urls: tuple[str, ...], accept: str) -> bytes:
     """Read a small document of these media types, such as an image's manifest; URLs as for :func:`fetch`."""
-    return _first(urls, lambda url: _document(url, accept, limits))
+    return _first(urls, lambda url: _document(url, accept))
 
 
 def _first(urls: tuple[str, ...], ask: Callable[[str], T]) -> T:
@@ -125,18 +128,16 @@ def _first(urls: tuple[str, ...], ask: Callable[[str], T]) -> T:
     return ask(urls[-1])
 
 
-def _fetch(
-    url: str, to: Path, algorithm: str, wanted: str, tick: Callable[[int, int | None], None], limits: Timeouts
-) -> None:
+def _fetch(url: str, to: Path, algorithm: str, wanted: str, tick: Tick) -> None:
     part = to.with_name(f"{to.name}.part")
     resumed = _size(part) > 0
     if not (resumed and _sum(part, algorithm) == wanted):
-        _complete(url, part, tick, limits)
+        _complete(url, part, tick)
     found = _sum(part, algorithm)
     if found != wanted and resumed:
         # The part from an earlier attempt may have been wrong.
         part.unlink()
-        _complete(url, part, tick, limits)
+        _complete(url, part, tick)
         found = _sum(part, algorithm)
     if found != wanted:
         part.unlink()
@@ -148,10 +149,10 @@ def _fetch(
     part.replace(to)
 
 
-def _document(url: str, accept: str, limits: Timeouts) -> bytes:
-    reachable(url, limits)
+def _document(url: str, accept: str) -> bytes:
+    reachable(url)
     try:
-        with _open(url, {"Accept": accept}, limits) as answer:
+        with _open(url, {"Accept": accept}) as answer:
             return answer.read(_LARGEST_DOCUMENT)
     except (OSError, http.client.HTTPException) as error:
         raise _not_fetched(error) from None
@@ -165,42 +166,42 @@ def _not_fetched(error: Exception) -> NotFetched:
     return NotFetched(_words(getattr(error, "reason", error)), host_out=True)
 
 
-def _complete(url: str, part: Path, tick: Callable[[int, int | None], None], limits: Timeouts) -> None:
-    for attempt in range(1, limits.attempts + 1):
+def _complete(url: str, part: Path, tick: Tick) -> None:
+    for attempt in range(1, _LIMITS.attempts + 1):
         try:
-            _append(url, part, tick, limits)
+            _append(url, part, tick)
             return
         except urllib.error.HTTPError as error:
             if error.code == _UNSATISFIABLE and _size(part):
                 part.unlink()
-            elif error.code < _SERVER_ERROR or attempt == limits.attempts:
+            elif error.code < _SERVER_ERROR or attempt == _LIMITS.attempts:
                 raise _not_fetched(error) from None
             error.close()
         except (OSError, http.client.HTTPException) as error:
             reason = getattr(error, "reason", error)
             # A server that was silent for so long will be silent next time, too.
-            if isinstance(reason, (TimeoutError, ssl.SSLError)) or attempt == limits.attempts:
+            if isinstance(reason, (TimeoutError, ssl.SSLError)) or attempt == _LIMITS.attempts:
                 raise _not_fetched(error) from None
-        time.sleep(limits.pause * attempt)
+        time.sleep(_LIMITS.pause * attempt)
 
 
-def _append(url: str, part: Path, tick: Callable[[int, int | None], None], limits: Timeouts) -> None:
+def _append(url: str, part: Path, tick: Tick) -> None:
     have = _size(part)
-    with _open(url, {"Range": f"bytes={have}-"} if have else {}, limits) as answer:
+    with _open(url, {"Range": f"bytes={have}-"} if have else {}) as answer:
         if answer.status != _PARTIAL or not answer.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
             have = 0
         length = answer.headers.get("Content-Length", "")
         total = have + int(length) if length.isdigit() else None
         with part.open("ab" if have else "wb") as file:
-            came = _copy(answer, file, have, total, tick, limits)
+            came = _copy(answer, file, have, total, tick)
     if total is not None and have + came < total:
         raise http.client.HTTPException(f"the answer ended after {have + came:,} of {total:,} bytes")
 
 
-def _open(url: str, headers: Mapping[str, str], limits: Timeouts) -> http.client.HTTPResponse:
+def _open(url: str, headers: Mapping[str, str]) -> http.client.HTTPResponse:
     """Ask for a URL; if an image's registry wants a token for it, again with that."""
     try:
-        return _ask(url, headers, limits)
+        return _ask(url, headers)
     except urllib.error.HTTPError as error:
         # A redirect's own refusal is not the registry's.
         if error.code != _UNAUTHORIZED or error.url != url:
@@ -209,17 +210,17 @@ def _open(url: str, headers: Mapping[str, str], limits: Timeouts) -> http.client
             if not (place := registry.token_address(url, error.headers.get("WWW-Authenticate", ""))):
                 raise
             error.close()
-            with _ask(place, {}, limits) as answer:
+            with _ask(place, {}) as answer:
                 registry.admit(url, answer.read(_LARGEST_DOCUMENT))
         except ToolchainError as reason:
             raise NotFetched(str(reason), host_out=True) from None
-    return _ask(url, headers, limits)
+    return _ask(url, headers)
 
 
-def _ask(url: str, headers: Mapping[str, str], limits: Timeouts) -> http.client.HTTPResponse:
+def _ask(url: str, headers: Mapping[str, str]) -> http.client.HTTPResponse:
     headers = {"User-Agent": "kumulus", "Accept-Encoding": "identity", **headers}
     request = urllib.request.Request(url, headers=headers)  # noqa: S310 - the opener has handlers for http and https only
-    answer: http.client.HTTPResponse = _opener().open(_signed(request), timeout=limits.stall)
+    answer: http.client.HTTPResponse = _opener().open(_signed(request), timeout=_LIMITS.stall)
     return answer
 
 
@@ -228,8 +229,7 @@ def _copy(
     file: IO[bytes],
     have: int,
     total: int | None,
-    tick: Callable[[int, int | None], None],
-    limits: Timeouts,
+    tick: Tick,
 ) -> int:
     came = counted = 0
     since = time.monotonic()
@@ -237,11 +237,11 @@ def _copy(
         file.write(chunk)
         came += len(chunk)
         tick(have + came, total)
-        if have + came > limits.most:
-            raise NotFetched(f"it has more than {limits.most:,} bytes", host_out=False)
-        if time.monotonic() - since > limits.stall:
-            if came - counted < limits.least:
-                raise TimeoutError(f"only {came - counted:,} bytes came in {limits.stall:g} s")
+        if have + came > _LIMITS.most:
+            raise NotFetched(f"it has more than {_LIMITS.most:,} bytes", host_out=False)
+        if time.monotonic() - since > _LIMITS.stall:
+            if came - counted < _LIMITS.least:
+                raise TimeoutError(f"only {came - counted:,} bytes came in {_LIMITS.stall:g} s")
             counted, since = came, time.monotonic()
     return came
 

@@ -190,7 +190,8 @@ def test_a_host_that_cannot_be_reached_does_not_keep_the_others_from_it(
     text = sample.pins.read_text().replace("https://files.example/release/beta", "http://127.0.0.1:1/beta")
     sample.pins.write_text(text.replace("https://files.example", f"{mirror.url}/mine/files.example"))
     known = pins.load(sample.pins)
-    got = download_module.Downloads(known, limits=QUICK).get(known.tools)
+    monkeypatch.setattr(fetch, "_LIMITS", QUICK)
+    got = download_module.Downloads(known).get(known.tools)
     assert [tool.name for tool in got] == ["alpha"]
     assert "beta v2.0.0 … not downloaded: 127.0.0.1 cannot be reached (Connection refused)" in capsys.readouterr().err
 
@@ -260,9 +261,9 @@ def test_a_proxy_of_the_environment_is_used(sample: Sample, mirror: Mirror) -> N
 QUICK = Timeouts(connect=5, stall=0.5, least=100_000, attempts=2, pause=0)
 
 
-def fetched(mirror: Mirror, to: Path, answer: Answer, limits: Timeouts) -> None:
+def fetched(mirror: Mirror, to: Path, answer: Answer) -> None:
     mirror.files["/file"] = answer
-    fetch.fetch((f"{mirror.url}/file",), to, "sha256", sha256(BETA), lambda *_: None, limits)
+    fetch.fetch((f"{mirror.url}/file",), to, "sha256", sha256(BETA), lambda *_: None)
 
 
 @pytest.mark.parametrize(
@@ -275,40 +276,45 @@ def fetched(mirror: Mirror, to: Path, answer: Answer, limits: Timeouts) -> None:
     ids=["drips", "says nothing", "does not end"],
 )
 def test_a_server_of_which_there_is_no_end_is_given_up(
-    tmp_path: Path, mirror: Mirror, answer: Answer, limits: Timeouts, said: str
+    tmp_path: Path, mirror: Mirror, monkeypatch: pytest.MonkeyPatch, answer: Answer, limits: Timeouts, said: str
 ) -> None:
+    monkeypatch.setattr(fetch, "_LIMITS", limits)
     with pytest.raises(NotFetched, match=said) as raised:
-        fetched(mirror, tmp_path / "f", answer, limits)
+        fetched(mirror, tmp_path / "f", answer)
     assert raised.value.host_out == (limits is QUICK)
     assert len(mirror.asked) == 1
 
 
-def test_a_slow_server_that_goes_on_is_waited_for(tmp_path: Path, mirror: Mirror) -> None:
-    fetched(mirror, tmp_path / "f", Answer(BETA, drip=0.01), Timeouts(stall=0.3, least=1))
+def test_a_slow_server_that_goes_on_is_waited_for(
+    tmp_path: Path, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetch, "_LIMITS", Timeouts(stall=0.3, least=1))
+    fetched(mirror, tmp_path / "f", Answer(BETA, drip=0.01))
     assert (tmp_path / "f").read_bytes() == BETA
 
 
 def test_a_sha512_does_as_well(tmp_path: Path, mirror: Mirror) -> None:
     mirror.files["/file"] = Answer(BETA)
     wanted = hashlib.sha512(BETA).hexdigest()
-    fetch.fetch((f"{mirror.url}/file",), tmp_path / "f", "sha512", wanted, lambda *_: None, QUICK)
+    fetch.fetch((f"{mirror.url}/file",), tmp_path / "f", "sha512", wanted, lambda *_: None)
     with pytest.raises(WrongSum, match="sha512 wanted: abc"):
-        fetch.fetch((f"{mirror.url}/file",), tmp_path / "g", "sha512", "abc", lambda *_: None, QUICK)
+        fetch.fetch((f"{mirror.url}/file",), tmp_path / "g", "sha512", "abc", lambda *_: None)
     assert [file.name for file in tmp_path.iterdir()] == ["f"]
 
 
-def test_a_dead_host_is_told_of_within_the_time_limit() -> None:
+def test_a_dead_host_is_told_of_within_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetch, "_LIMITS", Timeouts(connect=0.3))
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
     with pytest.raises(NotFetched, match=r"127.0.0.1 cannot be reached \(Connection refused\)"):
-        fetch.reachable(f"http://127.0.0.1:{port}/x", QUICK)
+        fetch.reachable(f"http://127.0.0.1:{port}/x")
     with socket.socket() as deaf:
         # Nobody accepts, and what waits to be accepted is full.
         deaf.bind(("127.0.0.1", 0))
         deaf.listen(0)
         with socket.create_connection(deaf.getsockname()), pytest.raises(NotFetched, match="cannot be reached"):
-            fetch.reachable(f"http://127.0.0.1:{deaf.getsockname()[1]}/x", Timeouts(connect=0.3))
+            fetch.reachable(f"http://127.0.0.1:{deaf.getsockname()[1]}/x")
 
 
 # --- archives ------------------------------------------------------------------------------------------------------
