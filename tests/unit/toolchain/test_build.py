@@ -124,11 +124,6 @@ def test_what_goes_into_an_image_is_built_here_whatever_path_has(
     assert supply.missing(known, wanted) == wanted
 
 
-def test_a_second_run_needs_no_compiler_and_says_nothing(built: Sample) -> None:
-    again = built.ensure(PATH="/nonexistent")
-    assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
-
-
 def test_a_second_process_waits_for_the_first_and_builds_nothing(sample: Sample) -> None:
     sample.gate("alpha")
     first = sample.start()
