@@ -23,10 +23,9 @@ import psutil
 from benchmarks import company, scheduler_reads
 from benchmarks.report import Row
 from benchmarks.usage import until_at_rest, usage
-from kumulus import toolchain
 from kumulus.kube import Client, load_kubeconfig
 from kumulus.stackfile.nodes_file import without_nodes, written
-from kumulus.toolchain import ToolMissing, find
+from kumulus.toolchain import ToolMissing, find, plugins
 from tests.support.project import ROOT, Project
 
 NODES, PODS = 4000, 40_000
@@ -73,7 +72,7 @@ def source(nodes: int, pods: int) -> Iterator[Project]:
     """A company's cluster of that size as the stack `source`; removed at the end, with everything created from it."""
     folder = Path(tempfile.mkdtemp(prefix="kumulus-bench-"))
     project = Project(folder)
-    toolchain.install_plugins(project.pulumi_home)
+    plugins.install(project.pulumi_home)
     try:
         cluster, named = without_nodes(company.cluster(nodes))
         (project.stacks / "source.nodes.json").write_text(written(named))

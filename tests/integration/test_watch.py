@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from kumulus.kube import ApiError, Client, load_kubeconfig
-from kumulus.kube.codecs import METADATA, JsonCodec
+from kumulus.kube.codecs import JsonCodec
+from kumulus.kube.messages import MessageCodec
 from kumulus.kube.watch import Events, News, Resumed, Synced, WatchEvent, WatchInterrupted, follow, watch
 from tests.integration.conftest import NODES, Plane, Pools
 from tests.support import processes
@@ -48,7 +49,7 @@ class Listener:
         return [each for each in self.heard if isinstance(each, kind)]
 
 
-@pytest.mark.parametrize("codec", [None, METADATA], ids=["json", "metadata"])
+@pytest.mark.parametrize("codec", [None, MessageCodec("Node")], ids=["json", "protobuf"])
 async def test_nodes_are_listed_in_pages_and_then_watched(plane: Plane, pools: Pools, codec: Any) -> None:
     first, second = pools.inputs(25), pools.inputs(3)
     await pools.create(first)

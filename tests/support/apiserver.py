@@ -2,10 +2,12 @@
 
 import asyncio
 import json
+import ssl
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from aiohttp import web
@@ -75,7 +77,7 @@ class Seen:
     verb: str
     path: str
     query: dict[str, str]
-    headers: dict[str, str]
+    headers: Mapping[str, str]
     body: bytes
     at: float
 
@@ -91,7 +93,7 @@ class Server:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()
         self.seen.append(
-            Seen(request.method, request.path, dict(request.query), dict(request.headers), body, time.monotonic())
+            Seen(request.method, request.path, dict(request.query), request.headers, body, time.monotonic())
         )
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         return await answer(request)
@@ -99,6 +101,41 @@ class Server:
     def client(self, **options: Any) -> Client:
         options.setdefault("patience", 5.0)
         return Client(Connection(self.address, "test", {"Authorization": "Bearer t"}), **options)
+
+
+@dataclass
+class TokenServer(Server):
+    """Takes the tokens of a set, or any."""
+
+    valid: set[str] | None = None
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        token = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        taken = self.valid is None or token in self.valid
+        self.answers = [ok({"items": []}) if taken else status(401, "Unauthorized", "no")]
+        return await super().handle(request)
+
+    @property
+    def tokens(self) -> list[str]:
+        """The tokens of all requests."""
+        return [each.headers.get("Authorization", "").removeprefix("Bearer ") for each in self.seen]
+
+    def last(self, prefix: str) -> list[tuple[str, str]]:
+        """Those headers of the latest request, by their names."""
+        return sorted(pair for pair in self.seen[-1].headers.items() if pair[0].startswith(prefix))
+
+
+def kubeconfig(folder: Path, server: str, user: Mapping[str, Any] | None = None, **cluster: Any) -> Path:
+    """A kubeconfig with one context."""
+    file = folder / "kubeconfig.yaml"
+    document = {
+        "current-context": "here",
+        "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": {"server": server, **cluster}}],
+        "users": [{"name": "u", "user": user or {}}],
+    }
+    file.write_text(json.dumps(document))
+    return file
 
 
 @asynccontextmanager
@@ -110,15 +147,23 @@ async def serving() -> AsyncIterator[Server]:
 
 
 @asynccontextmanager
-async def listening(handle: Answer) -> AsyncIterator[str]:
+async def taking_tokens(tls: ssl.SSLContext | None = None) -> AsyncIterator[TokenServer]:
+    """A server that listens, with a certificate or without one."""
+    made = TokenServer()
+    async with listening(made.handle, tls) as made.address:
+        yield made
+
+
+@asynccontextmanager
+async def listening(handle: Answer, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
     """The address at which every request is answered by a handler."""
     application = web.Application()
     application.router.add_route("*", "/{path:.*}", handle)
     runner = web.AppRunner(application, shutdown_timeout=0.1)
     await runner.setup()
     try:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls).start()
         host, port = runner.addresses[0][:2]
-        yield f"http://{host}:{port}"
+        yield f"http{'s' if tls else ''}://{host}:{port}"
     finally:
         await runner.cleanup()

@@ -16,8 +16,7 @@ from typing import Any
 import psutil
 import yaml
 
-from kumulus import toolchain
-from kumulus.toolchain import environment, pins
+from kumulus.toolchain import environment, pins, plugins
 from kumulus.toolchain.locate import plugin_directory
 from kumulus.toolchain.plugins import PROVIDER
 from tests.support import processes
@@ -165,7 +164,7 @@ class Project:
         if _PROVIDER and _PROVIDER[0].is_dir():
             with suppress(shutil.Error):
                 shutil.copytree(_PROVIDER[0], there, copy_function=os.link)
-        toolchain.install_plugins(self.pulumi_home)
+        plugins.install(self.pulumi_home)
         _PROVIDER[:] = _PROVIDER or [there]
 
     def keep_clusters_in(self, home: Path) -> None:

@@ -23,6 +23,7 @@ import yaml
 
 from kumulus import toolchain
 from kumulus.host import machine
+from kumulus.toolchain import plugins
 from tests.support import charts, processes
 from tests.support.pods import JOBS, PODS, TOLERATE_ALL, pod
 from tests.support.project import ROOT, Project
@@ -75,7 +76,7 @@ def record(checkout: Path) -> Path:
 
 
 def _bring_up(project: Project) -> Recording:
-    toolchain.install_plugins(project.pulumi_home)
+    plugins.install(project.pulumi_home)
     charts.write_chart(project.directory / "charts" / "words", "0.1.0")
     project.write_config(yaml.safe_load(_STACK_FILE.read_text())["config"], stack=STACK)
     project.up()

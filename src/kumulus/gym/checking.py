@@ -7,11 +7,7 @@ _UNSOLVED_S = 0.5
 
 
 def check(environment: Environment, seed: int) -> str:
-    """What is wrong with a problem with a seed, in words; empty if nothing is.
-
-    Args:
-        environment: the problem, on a cluster that is up.
-    """
+    """What is wrong with a problem with a seed, in words; empty if nothing is."""
     try:
         environment.reset(seed)
     except GymError as error:

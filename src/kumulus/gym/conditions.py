@@ -129,7 +129,6 @@ class Objects:
     """The objects of a cluster as of one moment; each list is read once.
 
     Args:
-        api: the cluster's API server.
         kinds: the resources of each version of an API group that has been read, to which this adds.
     """
 
@@ -138,12 +137,7 @@ class Objects:
         self._lists: dict[tuple[str, ...], list[dict[str, Any]]] = {}
 
     def verdict(self, conditions: Sequence[ProblemCondition], namespace: str) -> Verdict:
-        """What is found of conditions.
-
-        Args:
-            conditions: what has to hold.
-            namespace: of those that name none.
-        """
+        """What is found of conditions."""
         return Verdict(tuple(self._outcome(each, namespace) for each in conditions))
 
     def _outcome(self, wanted: ProblemCondition, namespace: str) -> Outcome:

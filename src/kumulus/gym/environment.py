@@ -104,11 +104,7 @@ class Environment:
         self._episode: _Episode | None = None
 
     def __enter__(self) -> Self:
-        """Start the environment's own cluster.
-
-        Raises:
-            ClusterError: it does not start.
-        """
+        """Start the environment's own cluster."""
         if self._own:
             self.cluster.start()
         return self
@@ -194,11 +190,7 @@ class Environment:
 
     @property
     def drawn(self) -> Problem:
-        """The problem as the episode has it, with every name filled in: its conditions, its solution.
-
-        Raises:
-            GymError: there is no episode.
-        """
+        """The problem as the episode has it, with every name filled in: its conditions, its solution."""
         return self._there().problem
 
     def verify(self, timeout: float = 5.0) -> Verdict:
@@ -244,11 +236,7 @@ class Environment:
         self.cluster.wait(lambda: self.cluster.client.get(accounts)["items"], what=f"the account of namespace {name}")
 
     def _prepare(self, step: ProblemStep, namespace: str) -> None:
-        """Do a step of what makes the problem.
-
-        Raises:
-            GymError, ClusterError: it cannot be done.
-        """
+        """Do a step of what makes the problem."""
         if step.objects:
             # kubectl refuses an object whose namespace is another than the one that it is given.
             there = [each for each in step.objects if "namespace" in each.get("metadata", {})]

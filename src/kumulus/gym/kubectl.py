@@ -133,9 +133,7 @@ def run(kubectl: Path, command: AgentCommand, kubeconfig: Path, timeout: float) 
     """Run a command; returns what it says, and its exit code.
 
     Args:
-        command: one that is not refused.
         kubeconfig: the cluster's; kubectl keeps what it reads of kinds in the same folder.
-        timeout: seconds after which it is ended.
     """
     home = kubeconfig.parent
     environment = {"KUBECONFIG": str(kubeconfig), "HOME": str(home), "PATH": ""}

@@ -21,7 +21,10 @@ GROUP = "kumulus"
 
 
 class BrokenExtra(Exception):
-    """What an entry point or an :class:`Extra` names cannot be imported, or is not what it has to be."""
+    """What an entry point or an :class:`Extra` names cannot be imported, is not what it has to be, or is there twice.
+
+    Whoever asks for an extra, or for what it brings, may get it.
+    """
 
 
 @dataclass(frozen=True)
@@ -76,11 +79,7 @@ class Extra:
 
 @functools.cache
 def every() -> tuple[Extra, ...]:
-    """All extras, by name.
-
-    Raises:
-        BrokenExtra: one of them cannot be imported, or is none.
-    """
+    """All extras, by name."""
     return tuple(sorted((_extra(name, value) for name, value in _entry_points().items()), key=lambda each: each.name))
 
 
@@ -93,11 +92,7 @@ def names(part: str, taken: Iterable[str] = ()) -> tuple[str, ...]:
     """The names of what the extras bring as one of the parts that have names, such as their ``runtimes``.
 
     Args:
-        part: the name of an attribute of :class:`Extra`.
         taken: names that the core has.
-
-    Raises:
-        BrokenExtra: two have the same name.
     """
     found = dict.fromkeys(taken, "the core")
     for extra in every():
@@ -115,9 +110,6 @@ def named(part: str, name: str, kind: type | None = None) -> Any:
 
     Args:
         kind: what it is to be an instance of, or a subclass.
-
-    Raises:
-        BrokenExtra: it cannot be imported, or is something else.
     """
     for extra in every():
         if place := getattr(extra, part).get(name):
@@ -151,9 +143,6 @@ def imported(place: str, extra: str) -> Any:
 
     Args:
         extra: the name of the extra that it is of, for the error.
-
-    Raises:
-        BrokenExtra: there is no such thing, or the module fails.
     """
     module, _, attribute = place.partition(":")
     try:

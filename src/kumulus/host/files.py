@@ -18,7 +18,6 @@ def write(file: Path, content: str | bytes, mode: int = 0o644) -> None:
 
     Args:
         file: the file; if it is a link, what it leads to. Two writers take turns.
-        content: its new content; text as UTF-8.
         mode: for a file that is to be more private than its directory; the umask applies.
 
     Raises:

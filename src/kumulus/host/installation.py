@@ -13,13 +13,13 @@ import pwd
 import shlex
 import shutil
 import sys
-import tempfile
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from kumulus.host import files
 from kumulus.host.version import EARLIER, VERSION
 
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -98,12 +98,7 @@ def pulumi_home() -> Path:
 
 
 def install_plugin(pulumi_home: Path, python: Path) -> None:
-    """Make engines with this PULUMI_HOME start the plugin with this Python; does nothing if they do already.
-
-    Args:
-        pulumi_home: where the engine keeps its plugins.
-        python: an interpreter that has this version of Kumulus.
-    """
+    """Make engines with this PULUMI_HOME start the plugin with this Python; does nothing if they do already."""
     _write(_place(pulumi_home, VERSION), _text(python))
     for version in EARLIER:
         # One that is installed on this machine, too, is left its own.
@@ -123,16 +118,7 @@ def _write(file: Path, text: str) -> None:
         pass
     file.parent.mkdir(parents=True, exist_ok=True)
     # Atomically, as an engine may be about to start it.
-    handle, made = tempfile.mkstemp(dir=file.parent, prefix=".")
-    try:
-        with open(handle, "w") as stream:
-            stream.write(text)
-        # Executable by all who may read it, as programs are.
-        os.chmod(made, 0o755)  # noqa: S103
-        os.replace(made, file)
-    except OSError:
-        os.unlink(made)
-        raise
+    files.write(file, text, mode=0o755)
 
 
 def _text(python: Path) -> str:

@@ -40,12 +40,7 @@ def like_ctrl_c() -> Iterator[None]:
 
 
 def stop_event(say: Callable[[str], None], first: str, second: str) -> asyncio.Event:
-    """An event of the running loop that SIGINT, SIGTERM or SIGHUP sets; the second of them ends this process.
-
-    Args:
-        first: what to say when the event is set.
-        second: what to say at the end.
-    """
+    """An event of the running loop that SIGINT, SIGTERM or SIGHUP sets; the second of them ends this process."""
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
 
     def interrupt() -> None:

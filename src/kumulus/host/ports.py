@@ -89,12 +89,7 @@ _LONGEST = 4096
 
 
 def user_of(theirs: tuple[str, int], ours: tuple[str, int]) -> int | None:
-    """The id of the user whose process has a connection to this one; None if no process has it, or it is not known.
-
-    Args:
-        theirs: the IPv4 address and the port of the other end.
-        ours: those of this end.
-    """
+    """The id of the user whose process has a connection (IPv4) to this one; None if none has, or it is not known."""
     source, target = (socket.inet_aton(address).ljust(16, b"\0") for address, _ in (theirs, ours))
     place = _PORTS.pack(theirs[1], ours[1]) + source + target + _ANY_SOCKET
     # An IPv6 socket with mapped addresses (::ffff:127.0.0.1) is found by its IPv4 addresses, too.

@@ -8,7 +8,9 @@ running, and stopping would kill a stranger. So the process table is asked inste
 import os
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 import psutil
@@ -48,11 +50,7 @@ def running(directory: Path) -> dict[str, list[int]]:
 
 
 def with_directories(parent: str) -> dict[Path, list[int]]:
-    """Return the pids of all users' programs that run from such directories, by directory.
-
-    Args:
-        parent: the name of the folder that the directories are in, such as ``clusters``.
-    """
+    """Return the pids of all users' programs by directory, of directories in folders of a name such as ``clusters``."""
     found: dict[Path, list[int]] = {}
     for process in psutil.process_iter(["cmdline"]):
         program = Path((process.info["cmdline"] or [""])[0])
@@ -65,11 +63,9 @@ def user_and_memory(pids: Iterable[int]) -> tuple[str, int]:
     """The user of processes, and the resident memory that they take together, in bytes; of those that still run."""
     user, memory = "", 0
     for pid in pids:
-        try:
+        with suppress(psutil.Error):
             process = psutil.Process(pid)
             user, memory = process.username(), memory + process.memory_info().rss
-        except psutil.Error:
-            continue
     return user, memory
 
 
@@ -77,39 +73,27 @@ def orphaned(directory: Path, programs: Mapping[str, Sequence[int]]) -> set[int]
     """Return the pids of the directory's programs whose working directory is no longer the one at that path.
 
     They work in the directory that was at that path before it was moved away, or restored from a copy.
-
-    Args:
-        directory: as for :func:`running`; its programs are started in it.
-        programs: what :func:`running` has found.
     """
-    found = set()
-    for pid in (pid for pids in programs.values() for pid in pids):
-        try:
-            if not os.path.samestat(os.stat(f"/proc/{pid}/cwd"), os.stat(directory)):
-                found.add(pid)
-        except OSError:
-            continue
-    return found
+    return _those(programs, lambda pid: not os.path.samestat(os.stat(f"/proc/{pid}/cwd"), os.stat(directory)))
 
 
 def suspended(programs: Mapping[str, Sequence[int]]) -> set[int]:
     """Return the pids of processes that a signal has stopped: they exist, but do nothing."""
+    return _those(programs, lambda pid: psutil.Process(pid).status() == psutil.STATUS_STOPPED)
+
+
+def _those(programs: Mapping[str, Sequence[int]], condition: Callable[[int], bool]) -> set[int]:
+    """The pids of those that still run and of which something is so."""
     found = set()
-    for pid in (pid for pids in programs.values() for pid in pids):
-        try:
-            if psutil.Process(pid).status() == psutil.STATUS_STOPPED:
+    for pid in chain(*programs.values()):
+        with suppress(OSError, psutil.Error):
+            if condition(pid):
                 found.add(pid)
-        except psutil.Error:
-            continue
     return found
 
 
 def youngest(pids: Iterable[int]) -> float:
-    """For how many seconds all of these processes have run; 0 where one has ended.
-
-    Args:
-        pids: at least one.
-    """
+    """For how many seconds all of these processes have run; 0 where one has ended."""
     try:
         return time.time() - max(psutil.Process(pid).create_time() for pid in pids)
     except psutil.Error:
@@ -117,12 +101,7 @@ def youngest(pids: Iterable[int]) -> float:
 
 
 def naming(program: str, argument: str) -> list[int]:
-    """Return the pids of a program's processes that were started with this argument, such as a path of ours.
-
-    Args:
-        program: the file name of an executable or a script.
-        argument: one whole argument of the command line.
-    """
+    """Return the pids of a program's processes that were started with this argument, such as a path of ours."""
     found = []
     for process in psutil.process_iter(["cmdline", "status"]):
         command = process.info["cmdline"] or []
@@ -136,11 +115,9 @@ def with_variable(name: str, value: str) -> list[int]:
     """Return the pids of this user's processes that have an environment variable with a value."""
     found = []
     for process in psutil.process_iter():
-        try:
+        with suppress(psutil.Error, OSError):
             if process.environ().get(name) == value and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process.pid)
-        except (psutil.Error, OSError):
-            continue
     return found
 
 
@@ -148,18 +125,13 @@ def end(pids: list[int], timeout: float = 10.0) -> None:
     """Kill processes and wait until they are gone.
 
     With SIGKILL, like kwokctl: etcd's data survives it (write-ahead log), and no other program stores any.
-
-    Args:
-        pids: processes found by :func:`running` just before.
     """
     processes = []
     for pid in pids:
-        try:
+        with suppress(psutil.NoSuchProcess):
             process = psutil.Process(pid)
             process.kill()
             processes.append(process)
-        except psutil.NoSuchProcess:
-            continue
     deadline = time.monotonic() + timeout
     while any(_is_alive(process) for process in processes) and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -178,10 +150,8 @@ def _is_alive(process: psutil.Process) -> bool:
 
 def listener(port: int) -> str:
     """Name the process that listens on a local TCP port, for messages: ``pid 4711 (nginx)``, or "another process"."""
-    try:
+    with suppress(psutil.Error):
         for connection in psutil.net_connections(kind="tcp"):
             if connection.status == psutil.CONN_LISTEN and connection.laddr[1:] == (port,) and connection.pid:
                 return f"pid {connection.pid} ({psutil.Process(connection.pid).name()})"
-    except psutil.Error:
-        pass
     return "another process"

@@ -28,11 +28,7 @@ def unstamped(written: Mapping[str, str]) -> dict[str, str]:
 
 
 def too_new(written: Mapping[str, Any]) -> str:
-    """Why this version must not work with stamped values, worded to follow their name; empty if it may.
-
-    Args:
-        written: the stored values with their stamp; without one, they are of the first format.
-    """
+    """Why this version must not work with stamped values, worded to follow their name; empty if it may."""
     form = str(written.get(_FORM) or "")
     if not form.isdigit() or int(form) <= FORM:
         return ""

@@ -26,23 +26,16 @@ def refuse(cluster: Mapping[str, Any], user: Mapping[str, Any], place: str) -> N
 
     Args:
         place: the kubeconfig and its context, for the message.
-
-    Raises:
-        KubeconfigError: the message names the entry.
     """
     authorities = [key for key in ("certificate-authority", "certificate-authority-data") if cluster.get(key)]
-    methods = [
-        name
-        for name, keys in (
-            ("token", ("token", "tokenFile")),
-            ("username and password", ("username", "password")),
-            ("exec", ("exec",)),
-        )
-        if any(user.get(key) for key in keys)
-    ]
-    certificate, key = (
-        any(user.get(f"{name}{kind}") for kind in ("", "-data")) for name in ("client-certificate", "client-key")
-    )
+
+    def has(*keys: str) -> bool:
+        return any(user.get(key) for key in keys)
+
+    password = has("username", "password")
+    ways = {"token": has("token", "tokenFile"), "username and password": password, "exec": has("exec")}
+    methods = [name for name, there in ways.items() if there]
+    without_key = has("client-certificate", "client-certificate-data") and not has("client-key", "client-key-data")
     without_name = [each for each in _IMPERSONATED if user.get(each) and not user.get("as")]
     for wrong, what in (
         (
@@ -58,7 +51,7 @@ def refuse(cluster: Mapping[str, Any], user: Mapping[str, Any], place: str) -> N
             f"its cluster has {' and '.join(authorities)} and insecure-skip-tls-verify; leave one out",
         ),
         (len(methods) > 1, f"its user has {' and '.join(methods)}; leave all but one out"),
-        (certificate and not key, "its user has a client-certificate and no client-key; write both"),
+        (without_key, "its user has a client-certificate and no client-key; write both"),
         (without_name, f"its user has {' and '.join(without_name)} without as; write whom to act as, too"),
     ):
         if wrong:
@@ -66,11 +59,7 @@ def refuse(cluster: Mapping[str, Any], user: Mapping[str, Any], place: str) -> N
 
 
 def headers(user: Mapping[str, Any], place: str) -> dict[str, str | tuple[str, ...]]:
-    """The headers in every request that say who asks, and as whom.
-
-    Raises:
-        KubeconfigError: an entry about whom to act as is malformed.
-    """
+    """The headers in every request that say who asks, and as whom."""
     found: dict[str, str | tuple[str, ...]] = {}
     if user.get("token") and not user.get("tokenFile"):
         found["Authorization"] = f"Bearer {user['token']}"

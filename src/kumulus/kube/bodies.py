@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from google.protobuf.message import DecodeError
@@ -25,21 +26,11 @@ def nothing(_: bytes) -> None:
 
 def refusal(raw: bytes) -> Any:
     """The server's refusal: a ``Status``, in either encoding, or whatever text a proxy put there."""
-    if (status := decode_status(raw)) is not None:
-        return status
-    try:
+    with suppress(DecodeError):
+        envelope = opened(raw)
+        if envelope.typeMeta.kind == "Status":
+            status = message_classes()["Status"].FromString(envelope.raw)
+            return {"message": status.message, "reason": status.reason}
+    with suppress(ValueError):
         return json.loads(raw)
-    except ValueError:
-        return raw.decode(errors="replace")
-
-
-def decode_status(body: bytes) -> dict[str, str] | None:
-    """Read a v1 ``Status``, the answer of an API server that refuses; None when the body is something else."""
-    try:
-        envelope = opened(body)
-        if envelope.typeMeta.kind != "Status":
-            return None
-        status = message_classes()["Status"].FromString(envelope.raw)
-    except DecodeError:
-        return None
-    return {"message": status.message, "reason": status.reason}
+    return raw.decode(errors="replace")

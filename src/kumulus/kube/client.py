@@ -25,13 +25,13 @@ _UNREAD = f"{PROTOBUF};as=PartialObjectMetadata;g=meta.k8s.io;v=v1, {JSON}"
 _CONNECTIONS, _LOCAL_CONNECTIONS = 64, 192
 # A watch with bookmarks receives one each minute (k8s.io/apiserver, storage/cacher: defaultBookmarkFrequency).
 _LONGEST_SILENCE = 150.0
+_NO_OTHER = Credential()
 
 
 class Client:
     """A connection to one API server, to be used as an asynchronous context manager or closed by :meth:`close`.
 
     Args:
-        connection: where the server is, from :func:`kube.load_kubeconfig`.
         connections: the greatest number of connections kept open at once, and so of requests under way; None for
             64, or for 192 with a server on this machine: the more writes wait, the more of them share one of etcd's
             fsyncs, and the less CPU time its controllers get (docs/performance.md).
@@ -173,7 +173,7 @@ class Client:
         decode: Callable[[bytes], Any],
     ) -> Any:
         credential, tls = await self._credential()
-        signed = {**headers, **_signature(credential)} if credential is not None else headers
+        signed = {**headers, **credential.headers}
         answer = await self._http.request(verb, path, query, signed, data, within=within, tls=tls)
         self._answered, self.date = time.monotonic(), answer.headers.get("date", "")
         if answer.status < 300:
@@ -181,18 +181,20 @@ class Client:
                 return decode(answer.body)
             except ValueError:
                 raise no_answer(path) from None
-        self._heed(answer.status, credential)
-        raise api_error(answer.status, refusal(answer.body), verb, path, _wait(answer))
+        raise self._refused(answer, answer.body, verb, path, credential)
 
-    async def _credential(self) -> tuple[Credential | None, ssl.SSLContext | None]:
+    async def _credential(self) -> tuple[Credential, ssl.SSLContext | None]:
         """A command's credentials and the TLS context with their certificate; None for the connection's own."""
         if self.connection.credentials is None:
-            return None, None
+            return _NO_OTHER, None
         return await self.connection.credentials.current()
 
-    def _heed(self, status: int, credential: Credential | None) -> None:
-        if status == 401 and credential is not None and self.connection.credentials is not None:
+    def _refused(self, answer: HttpAnswer, body: bytes, verb: str, path: str, credential: Credential) -> ApiError:
+        if answer.status == 401 and self.connection.credentials is not None:
             self.connection.credentials.refused(credential)
+        after = answer.headers.get("retry-after", "")
+        wait = float(after) if after.isdigit() else None
+        return api_error(answer.status, refusal(body), verb, path, wait)
 
     async def pages(
         self,
@@ -205,10 +207,6 @@ class Client:
         """Yield the items of a list, page by page, so that a large list is never in memory as a whole.
 
         Args:
-            path: the collection, such as ``/api/v1/nodes``.
-            params: selectors, such as ``{"labelSelector": "kumulus.io/pool=a"}``.
-            limit: items per page.
-            patience: as for :meth:`request`, for each page.
             accept: another representation, such as ``PartialObjectMetadataList``.
         """
         async for items in self.listed(path, JsonCodec(accept), params, limit, patience):
@@ -245,13 +243,9 @@ class Client:
 
         Yields the chunks of the answer as they arrive. They end with the answer, after ``timeout`` seconds, or when the
         server was silent for so long that it may be gone.
-
-        Args:
-            accept: the media type to ask for.
-            timeout: seconds.
         """
         server, (credential, tls) = self.connection.server, await self._credential()
-        headers = {"Accept": accept} | (_signature(credential) if credential is not None else {})
+        headers = {"Accept": accept, **credential.headers}
         begun = time.monotonic()
         streaming = self._http.stream(
             path, params or {}, headers, within=self._request_timeout, silence=min(timeout, _LONGEST_SILENCE), tls=tls
@@ -260,9 +254,8 @@ class Client:
             try:
                 answer, chunks = await stack.enter_async_context(streaming)
                 if answer.status >= 300:
-                    self._heed(answer.status, credential)
                     body = b"".join([chunk async for chunk in chunks])
-                    raise api_error(answer.status, refusal(body), "GET", path, _wait(answer))
+                    raise self._refused(answer, body, "GET", path, credential)
             except OSError as error:
                 raise Unreachable(server, reason(error, time.monotonic() - begun)) from error
             yield await stack.enter_async_context(aclosing(_until(chunks, begun + timeout, server)))
@@ -285,13 +278,3 @@ async def _until(chunks: AsyncIterator[bytes], ends: float, server: str) -> Asyn
 
 def _is_local(server: str) -> bool:
     return urlsplit(server).hostname in ("127.0.0.1", "::1", "localhost")
-
-
-def _wait(answer: HttpAnswer) -> float | None:
-    """Seconds that the server asked to wait, if it did."""
-    after = answer.headers.get("retry-after", "")
-    return float(after) if after.isdigit() else None
-
-
-def _signature(credential: Credential) -> dict[str, str]:
-    return {"Authorization": f"Bearer {credential.token}"} if credential.token else {}

@@ -62,12 +62,12 @@ class JsonCodec:
 
     Args:
         list_type: another representation, such as ``PartialObjectMetadataList``.
-        watch_type: likewise for single objects.
     """
 
-    def __init__(self, list_type: str = JSON, watch_type: str = JSON) -> None:
+    watch_type = JSON
+
+    def __init__(self, list_type: str = JSON) -> None:
         self.list_type = list_type
-        self.watch_type = watch_type
 
     def listed(self, raw: bytes) -> Listed[dict[str, Any]]:
         """See :meth:`Codec.listed`."""
@@ -97,10 +97,3 @@ class JsonCodec:
     def version(self, item: dict[str, Any]) -> str:
         """See :meth:`Codec.version`."""
         return str((item.get("metadata") or {}).get("resourceVersion", ""))
-
-
-METADATA = JsonCodec(
-    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
-    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
-)
-"""Objects without spec and status: enough to see them come and go, and cheaper for both sides."""

@@ -57,11 +57,7 @@ def load_kubeconfig(source: str | Path, context: str | None = None) -> Connectio
 
 
 def read_kubeconfig(path: Path) -> dict[str, Any]:
-    """The document of a kubeconfig file.
-
-    Raises:
-        KubeconfigError: the file is missing, or is not a YAML mapping.
-    """
+    """The document of a kubeconfig file."""
     try:
         with path.open("rb") as file:
             # One byte more than allowed, which the limits then report.
@@ -74,11 +70,7 @@ def read_kubeconfig(path: Path) -> dict[str, Any]:
 
 
 def parse_kubeconfig(text: str, path: Path) -> dict[str, Any]:
-    """The document of a kubeconfig's text; no error repeats any of it, since it holds keys.
-
-    Raises:
-        KubeconfigError: it is not a YAML mapping.
-    """
+    """The document of a kubeconfig's text; no error repeats any of it, since it holds keys."""
     try:
         check_limits(text)
         document = yaml.load(text, Loader=FAST_LOADER)  # noqa: S506  # a safe loader
@@ -101,9 +93,6 @@ def connection(document: dict[str, Any], path: Path, context: str | None = None)
 
     Args:
         path: its file, whose directory relative paths in it start from, and which errors name.
-
-    Raises:
-        KubeconfigError: it lacks the context, cluster or user, or names files that cannot be used.
     """
     chosen = entries(document, path, context)
     name, cluster, user = chosen.context, chosen.cluster, chosen.user

@@ -10,10 +10,7 @@ class ApiError(Exception):
     """The API server answered with a status that is not a success.
 
     Args:
-        status: the HTTP status, such as 404.
         reason: the machine-readable reason of the Kubernetes ``Status`` object, such as ``NotFound``.
-        verb: the HTTP method of the request.
-        path: the path of the request, without the server's address.
         retry_after: seconds the server asked to wait (header ``Retry-After``), if it did.
     """
 
@@ -64,11 +61,7 @@ class tolerating:  # noqa: N801 - it reads as `contextlib.suppress` does
 
 
 class Unreachable(Exception):
-    """No answer could be had from the API server: refused, cut, or silent for too long.
-
-    Args:
-        detail: what the last attempt ran into.
-    """
+    """No answer could be had from the API server: refused, cut, or silent for too long."""
 
     def __init__(self, server: str, detail: str) -> None:
         super().__init__(f"the Kubernetes API server at {server} is not reachable: {detail}")
@@ -85,11 +78,7 @@ class KubeconfigError(Exception):
 
 
 class CredentialsError(Unreachable):
-    """No credentials for an API server: the command that gives them failed.
-
-    Args:
-        detail: which command, and what it did.
-    """
+    """No credentials for an API server: the command that gives them failed."""
 
     def __init__(self, server: str, detail: str) -> None:
         super().__init__(server, detail)
@@ -136,11 +125,7 @@ class RequestAttempts:
         self._made = 0
 
     def pause(self, seconds: float | None = None) -> float | None:
-        """Seconds to wait before the next attempt; None when there is no time for one.
-
-        Args:
-            seconds: as the server asked.
-        """
+        """Seconds to wait before the next attempt; None when there is no time for one."""
         # A server that asks for no pause at all would be asked thousands of times a second.
         pause = seconds or backoff(self._made)
         self._made += 1

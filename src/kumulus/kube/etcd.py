@@ -6,12 +6,12 @@ transaction this is; https://etcd.io/docs/v3.6/op-guide/maintenance/ for what ma
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from kumulus.kube.message_tables import Tables, classes_of
+from kumulus.kube.message_tables import classes_of, tables_of
 
 if TYPE_CHECKING:
     import grpc
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 CHANNEL = (("grpc.enable_http_proxy", 0),)
 """Options of a channel to an etcd of this machine, which gRPC would otherwise ask the user's proxy for."""
 
-_TXN = "/etcdserverpb.KV/Txn"
 # Longer than a write takes on a busy disk; after that, the API server is asked what became of it.
 _TIMEOUT_S = 10.0
 # Queries take milliseconds; rewriting the whole file takes longer.
@@ -28,24 +27,21 @@ _LOOK_S, _REWRITE_S = 2.0, 60.0
 _GET, _DEACTIVATE, _NO_SPACE = 0, 2, 1
 # Compare.CompareResult and Compare.CompareTarget.
 _EQUAL, _MODIFIED = 0, 2
-_MESSAGES: Tables = {
-    "Compare": {
-        "result": (1, "int32"),
-        "target": (2, "int32"),
-        "key": (3, "bytes"),
-        "mod_revision": (6, "int64"),
-    },
-    "PutRequest": {"key": (1, "bytes"), "value": (2, "bytes")},
-    "RequestOp": {"request_put": (2, "PutRequest")},
-    "TxnRequest": {"compare": (1, "*Compare"), "success": (2, "*RequestOp")},
-    "TxnResponse": {"succeeded": (2, "bool")},
-    "AlarmRequest": {"action": (1, "int32"), "memberID": (2, "int64"), "alarm": (3, "int32")},
-    "AlarmMember": {"memberID": (1, "int64"), "alarm": (2, "int32")},
-    "AlarmResponse": {"alarms": (2, "*AlarmMember")},
-    "CompactionRequest": {"revision": (1, "int64"), "physical": (2, "bool")},
-    "ResponseHeader": {"revision": (3, "int64")},
-    "StatusResponse": {"header": (1, "ResponseHeader"), "dbSize": (3, "int64")},
-}
+_MESSAGES = tables_of(
+    """
+    Compare: result 1 int32, target 2 int32, key 3 bytes, mod_revision 6 int64
+    PutRequest: key 1 bytes, value 2 bytes
+    RequestOp: request_put 2 PutRequest
+    TxnRequest: compare 1 *Compare, success 2 *RequestOp
+    TxnResponse: succeeded 2 bool
+    AlarmRequest: action 1 int32, memberID 2 int64, alarm 3 int32
+    AlarmMember: memberID 1 int64, alarm 2 int32
+    AlarmResponse: alarms 2 *AlarmMember
+    CompactionRequest: revision 1 int64, physical 2 bool
+    ResponseHeader: revision 3 int64
+    StatusResponse: header 1 ResponseHeader, dbSize 3 int64
+    """
+)
 
 
 class EtcdError(Exception):
@@ -56,7 +52,6 @@ class Etcd:
     """A connection to an etcd that requires certificates.
 
     Args:
-        address: host and port.
         authority: the certificate authority to trust, PEM.
         certificate: ours, PEM.
         key: its key, PEM.
@@ -69,7 +64,6 @@ class Etcd:
         self._failed: type[Exception] = grpc.aio.AioRpcError
         credentials = grpc.ssl_channel_credentials(authority, key, certificate)
         self._channel: grpc.aio.Channel = grpc.aio.secure_channel(address, credentials, CHANNEL)
-        self._txn: Callable[..., Awaitable[bytes]] = self._channel.unary_unary(_TXN)
 
     async def create(self, *objects: tuple[bytes, bytes]) -> bool:
         """Write keys that do not exist, all or none; False if one of them does, and nothing was written.
@@ -78,18 +72,13 @@ class Etcd:
         and a client that watches resumes from the last version that it has seen. If several objects of one kind had one
         version, a watch that is cut off between them would never see the rest (docs/decisions/through-the-storage.md).
         So there may be only one object of each kind here, as no watch covers several kinds.
-
-        Args:
-            objects: the key and the value of each.
-
-        Raises:
-            EtcdError: it is not known whether they were written.
         """
-        try:
-            answer = await self._txn(_creation(objects), timeout=_TIMEOUT_S)
-        except self._failed as error:
-            raise EtcdError(str(error)) from None
-        return bool(_classes()["TxnResponse"].FromString(answer).succeeded)
+        asked = {
+            "compare": [{"result": _EQUAL, "target": _MODIFIED, "key": key, "mod_revision": 0} for key, _ in objects],
+            "success": [{"request_put": {"key": key, "value": value}} for key, value in objects],
+        }
+        answer = await self._ask("KV/Txn", "TxnRequest", asked, "TxnResponse", _TIMEOUT_S)
+        return bool(answer.succeeded)
 
     async def full(self) -> list[int]:
         """The members that have raised the alarm that their data have reached the quota."""
@@ -102,9 +91,6 @@ class Etcd:
 
         Returns:
             the bytes that it took before, and takes now.
-
-        Raises:
-            EtcdError: it could not all be done.
         """
         members, before = await self.full(), await self._status()
         # Another client may just have done it: then etcd refuses, and there is nothing left to compact.
@@ -136,15 +122,6 @@ class Etcd:
     async def close(self) -> None:
         """Close the connection."""
         await self._channel.close()
-
-
-def _creation(objects: Iterable[tuple[bytes, bytes]]) -> bytes:
-    classes = _classes()
-    absent, put = [], []
-    for key, value in objects:
-        absent.append(classes["Compare"](result=_EQUAL, target=_MODIFIED, key=key, mod_revision=0))
-        put.append(classes["RequestOp"](request_put=classes["PutRequest"](key=key, value=value)))
-    return bytes(classes["TxnRequest"](compare=absent, success=put).SerializeToString())
 
 
 @cache

@@ -62,6 +62,11 @@ class Credential:
     key: str = field(default="", repr=False)
     expires: datetime | None = None
 
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers of requests with it."""
+        return {"Authorization": f"Bearer {self.token}"} if self.token else {}
+
     def usable(self, now: datetime) -> bool:
         """Whether it can still be used."""
         return self.expires is None or now + _MARGIN < self.expires
@@ -73,9 +78,6 @@ def exec_plugin(raw: object, cluster: Mapping[str, Any], path: Path) -> ExecPlug
     Args:
         cluster: the cluster's entry, which the command may want to know.
         path: of the kubeconfig; a relative command starts from its directory.
-
-    Raises:
-        KubeconfigError: the entry is malformed, or wants a terminal.
     """
 
     def wrong(what: str) -> KubeconfigError:
@@ -129,7 +131,6 @@ class ExecCredentials:
     """The credentials of one user, asked for when they are needed and again when they expire or are refused.
 
     Args:
-        server: the API server's address, for messages.
         tls: makes a TLS context with a client certificate and key, both PEM.
     """
 
@@ -142,11 +143,7 @@ class ExecCredentials:
         self._lock = asyncio.Lock()
 
     async def current(self) -> tuple[Credential, ssl.SSLContext | None]:
-        """Return credentials that are valid now, and the TLS context with their certificate if they have one.
-
-        Raises:
-            CredentialsError: the command is missing, fails, or does not print credentials.
-        """
+        """Return credentials that are valid now, and the TLS context with their certificate if they have one."""
         async with self._lock:
             if self._known is None or not self._known.usable(datetime.now(UTC)):
                 found = await self._ask()

@@ -39,8 +39,6 @@ class Http:
 
     Args:
         server: its address, such as ``https://127.0.0.1:6443``; a path in it comes before that of each request.
-        headers: sent with every request.
-        tls: the TLS context of an ``https`` server.
         compressed: let the server compress its answers.
         server_name: the name in the server's certificate, if it is not that of its address; empty otherwise.
     """

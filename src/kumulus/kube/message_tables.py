@@ -24,9 +24,9 @@ _SCALARS = {
 }
 
 
-def tables_of(text: str) -> Tables:
+def tables_of(text: str) -> dict[str, Mapping[str, tuple[int, str]]]:
     """The tables of a text: `Node: metadata 1 ObjectMeta, spec 2 NodeSpec`, a message after the other."""
-    found: dict[str, dict[str, tuple[int, str]]] = {}
+    found: dict[str, Mapping[str, tuple[int, str]]] = {}
     for message, fields in re.findall(r"(\w+):([^:]*)(?=\s\w+:|\s*$)", text):
         parts = [each.split() for each in fields.split(",") if each.strip()]
         found[message] = {name: (int(number), kind) for name, number, kind in parts}

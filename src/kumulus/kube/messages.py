@@ -16,147 +16,71 @@ from google.protobuf.message import DecodeError
 
 from kumulus.kube.codecs import PROTOBUF, Listed
 from kumulus.kube.errors import no_answer
-from kumulus.kube.message_tables import Tables, classes_of
+from kumulus.kube.message_tables import classes_of, tables_of
 
 MAGIC = b"k8s\x00"
 """The prefix of every protobuf body of an API server, and of what it stores: see :func:`opened`."""
 
 _LENGTH = struct.Struct(">I")
 
-OBSERVED: Tables = {
-    "TypeMeta": {"apiVersion": (1, "string"), "kind": (2, "string")},
-    "Unknown": {"typeMeta": (1, "TypeMeta"), "raw": (2, "bytes"), "contentEncoding": (3, "string")},
-    "RawExtension": {"raw": (1, "bytes")},
-    "WatchEvent": {"type": (1, "string"), "object": (2, "RawExtension")},
-    "Status": {"message": (3, "string"), "reason": (4, "string"), "code": (6, "int32")},
-    "ListMeta": {"resourceVersion": (2, "string"), "continue": (3, "string")},
-    "Time": {"seconds": (1, "int64")},
-    "Quantity": {"string": (1, "string")},
-    "OwnerReference": {"kind": (1, "string"), "name": (3, "string")},
-    "ObjectMeta": {
-        "name": (1, "string"),
-        "namespace": (3, "string"),
-        "uid": (5, "string"),
-        "resourceVersion": (6, "string"),
-        "creationTimestamp": (8, "Time"),
-        "deletionTimestamp": (9, "Time"),
-        "labels": (11, "{}string"),
-        "annotations": (12, "{}string"),
-        "ownerReferences": (13, "*OwnerReference"),
-    },
-    "Taint": {"key": (1, "string"), "value": (2, "string"), "effect": (3, "string"), "timeAdded": (4, "Time")},
-    "NodeSpec": {
-        "providerID": (3, "string"),
-        "unschedulable": (4, "bool"),
-        "taints": (5, "*Taint"),
-    },
-    "Condition": {
-        "type": (1, "string"),
-        "status": (2, "string"),
-        "lastTransitionTime": (4, "Time"),
-        "reason": (5, "string"),
-        "message": (6, "string"),
-    },
-    "NodeSystemInfo": {
-        "machineID": (1, "string"),
-        "systemUUID": (2, "string"),
-        "bootID": (3, "string"),
-        "kernelVersion": (4, "string"),
-        "osImage": (5, "string"),
-        "containerRuntimeVersion": (6, "string"),
-        "kubeletVersion": (7, "string"),
-        "kubeProxyVersion": (8, "string"),
-        "operatingSystem": (9, "string"),
-        "architecture": (10, "string"),
-    },
-    "NodeStatus": {
-        "capacity": (1, "{}Quantity"),
-        "allocatable": (2, "{}Quantity"),
-        "conditions": (4, "*Condition"),
-        "nodeInfo": (7, "NodeSystemInfo"),
-        "declaredFeatures": (14, "*string"),
-    },
-    "Node": {"metadata": (1, "ObjectMeta"), "spec": (2, "NodeSpec"), "status": (3, "NodeStatus")},
-    "ResourceRequirements": {"limits": (1, "{}Quantity"), "requests": (2, "{}Quantity")},
-    "Container": {
-        "name": (1, "string"),
-        "resources": (8, "ResourceRequirements"),
-        "restartPolicy": (24, "string"),
-    },
-    "NodeSelectorRequirement": {"key": (1, "string"), "operator": (2, "string"), "values": (3, "*string")},
-    "NodeSelectorTerm": {
-        "matchExpressions": (1, "*NodeSelectorRequirement"),
-        "matchFields": (2, "*NodeSelectorRequirement"),
-    },
-    "NodeSelector": {"nodeSelectorTerms": (1, "*NodeSelectorTerm")},
-    "NodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": (1, "NodeSelector")},
-    "PodAffinityTerm": {"topologyKey": (3, "string")},
-    "PodAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": (1, "*PodAffinityTerm")},
-    "Affinity": {
-        "nodeAffinity": (1, "NodeAffinity"),
-        "podAffinity": (2, "PodAffinity"),
-        "podAntiAffinity": (3, "PodAffinity"),
-    },
-    "Toleration": {
-        "key": (1, "string"),
-        "operator": (2, "string"),
-        "value": (3, "string"),
-        "effect": (4, "string"),
-    },
-    "TopologySpreadConstraint": {"topologyKey": (2, "string"), "whenUnsatisfiable": (3, "string")},
-    "PodResourceClaim": {"name": (1, "string"), "resourceClaimTemplateName": (4, "string")},
-    "PodSchedulingGroup": {"podGroupName": (1, "string")},
-    "PodSpec": {
-        "containers": (2, "*Container"),
-        "nodeSelector": (7, "{}string"),
-        "nodeName": (10, "string"),
-        "affinity": (18, "Affinity"),
-        "schedulerName": (19, "string"),
-        "initContainers": (20, "*Container"),
-        "tolerations": (22, "*Toleration"),
-        "priority": (25, "int32"),
-        "overhead": (32, "{}Quantity"),
-        "topologySpreadConstraints": (33, "*TopologySpreadConstraint"),
-        "resourceClaims": (39, "*PodResourceClaim"),
-        "resources": (40, "ResourceRequirements"),
-        "schedulingGroup": (43, "PodSchedulingGroup"),
-    },
-    "PodStatus": {
-        "phase": (1, "string"),
-        "conditions": (2, "*Condition"),
-        "reason": (4, "string"),
-        "startTime": (7, "Time"),
-    },
-    "Pod": {"metadata": (1, "ObjectMeta"), "spec": (2, "PodSpec"), "status": (3, "PodStatus")},
-    "ResourcePool": {"name": (1, "string")},
-    "Device": {"name": (1, "string")},
-    "ResourceSliceSpec": {
-        "driver": (1, "string"),
-        "pool": (2, "ResourcePool"),
-        "nodeName": (3, "string"),
-        "devices": (6, "*Device"),
-    },
-    "ResourceSlice": {"metadata": (1, "ObjectMeta"), "spec": (2, "ResourceSliceSpec")},
-    "DeviceRequestAllocationResult": {
-        "driver": (2, "string"),
-        "pool": (3, "string"),
-        "device": (4, "string"),
-        "adminAccess": (5, "bool"),
-        "consumedCapacity": (10, "{}Quantity"),
-    },
-    "DeviceAllocationResult": {"results": (1, "*DeviceRequestAllocationResult")},
-    "AllocationResult": {"devices": (1, "DeviceAllocationResult")},
-    "ResourceClaimConsumerReference": {"uid": (5, "string")},
-    "ResourceClaimStatus": {
-        "allocation": (1, "AllocationResult"),
-        "reservedFor": (2, "*ResourceClaimConsumerReference"),
-    },
-    "ResourceClaim": {"metadata": (1, "ObjectMeta"), "status": (3, "ResourceClaimStatus")},
-    "NodeList": {"metadata": (1, "ListMeta"), "items": (2, "*Node")},
-    "PodList": {"metadata": (1, "ListMeta"), "items": (2, "*Pod")},
-    "ResourceSliceList": {"metadata": (1, "ListMeta"), "items": (2, "*ResourceSlice")},
-    "ResourceClaimList": {"metadata": (1, "ListMeta"), "items": (2, "*ResourceClaim")},
-}
+OBSERVED = tables_of(
+    """
+    TypeMeta: apiVersion 1 string, kind 2 string
+    Unknown: typeMeta 1 TypeMeta, raw 2 bytes, contentEncoding 3 string
+    RawExtension: raw 1 bytes
+    WatchEvent: type 1 string, object 2 RawExtension
+    Status: message 3 string, reason 4 string, code 6 int32
+    ListMeta: resourceVersion 2 string, continue 3 string
+    Time: seconds 1 int64
+    Quantity: string 1 string
+    OwnerReference: kind 1 string, name 3 string
+    ObjectMeta: name 1 string, namespace 3 string, uid 5 string, resourceVersion 6 string, creationTimestamp 8 Time,
+        deletionTimestamp 9 Time, labels 11 {}string, annotations 12 {}string, ownerReferences 13 *OwnerReference
+    Taint: key 1 string, value 2 string, effect 3 string, timeAdded 4 Time
+    NodeSpec: providerID 3 string, unschedulable 4 bool, taints 5 *Taint
+    Condition: type 1 string, status 2 string, lastTransitionTime 4 Time, reason 5 string, message 6 string
+    NodeSystemInfo: machineID 1 string, systemUUID 2 string, bootID 3 string, kernelVersion 4 string, osImage 5 string,
+        containerRuntimeVersion 6 string, kubeletVersion 7 string, kubeProxyVersion 8 string, operatingSystem 9 string,
+        architecture 10 string
+    NodeStatus: capacity 1 {}Quantity, allocatable 2 {}Quantity, conditions 4 *Condition, nodeInfo 7 NodeSystemInfo,
+        declaredFeatures 14 *string
+    Node: metadata 1 ObjectMeta, spec 2 NodeSpec, status 3 NodeStatus
+    ResourceRequirements: limits 1 {}Quantity, requests 2 {}Quantity
+    Container: name 1 string, resources 8 ResourceRequirements, restartPolicy 24 string
+    NodeSelectorRequirement: key 1 string, operator 2 string, values 3 *string
+    NodeSelectorTerm: matchExpressions 1 *NodeSelectorRequirement, matchFields 2 *NodeSelectorRequirement
+    NodeSelector: nodeSelectorTerms 1 *NodeSelectorTerm
+    NodeAffinity: requiredDuringSchedulingIgnoredDuringExecution 1 NodeSelector
+    PodAffinityTerm: topologyKey 3 string
+    PodAffinity: requiredDuringSchedulingIgnoredDuringExecution 1 *PodAffinityTerm
+    Affinity: nodeAffinity 1 NodeAffinity, podAffinity 2 PodAffinity, podAntiAffinity 3 PodAffinity
+    Toleration: key 1 string, operator 2 string, value 3 string, effect 4 string
+    TopologySpreadConstraint: topologyKey 2 string, whenUnsatisfiable 3 string
+    PodResourceClaim: name 1 string, resourceClaimTemplateName 4 string
+    PodSchedulingGroup: podGroupName 1 string
+    PodSpec: containers 2 *Container, nodeSelector 7 {}string, nodeName 10 string, affinity 18 Affinity,
+        schedulerName 19 string, initContainers 20 *Container, tolerations 22 *Toleration, priority 25 int32,
+        overhead 32 {}Quantity, topologySpreadConstraints 33 *TopologySpreadConstraint,
+        resourceClaims 39 *PodResourceClaim, resources 40 ResourceRequirements, schedulingGroup 43 PodSchedulingGroup
+    PodStatus: phase 1 string, conditions 2 *Condition, reason 4 string, startTime 7 Time
+    Pod: metadata 1 ObjectMeta, spec 2 PodSpec, status 3 PodStatus
+    ResourcePool: name 1 string
+    Device: name 1 string
+    ResourceSliceSpec: driver 1 string, pool 2 ResourcePool, nodeName 3 string, devices 6 *Device
+    ResourceSlice: metadata 1 ObjectMeta, spec 2 ResourceSliceSpec
+    DeviceRequestAllocationResult: driver 2 string, pool 3 string, device 4 string, adminAccess 5 bool,
+        consumedCapacity 10 {}Quantity
+    DeviceAllocationResult: results 1 *DeviceRequestAllocationResult
+    AllocationResult: devices 1 DeviceAllocationResult
+    ResourceClaimConsumerReference: uid 5 string
+    ResourceClaimStatus: allocation 1 AllocationResult, reservedFor 2 *ResourceClaimConsumerReference
+    ResourceClaim: metadata 1 ObjectMeta, status 3 ResourceClaimStatus
+    NodeList: metadata 1 ListMeta, items 2 *Node
+    PodList: metadata 1 ListMeta, items 2 *Pod
+    ResourceSliceList: metadata 1 ListMeta, items 2 *ResourceSlice
+    ResourceClaimList: metadata 1 ListMeta, items 2 *ResourceClaim
+    """
+)
 
 
 @cache

@@ -11,7 +11,7 @@ from kumulus.kube import objects
 from kumulus.kube.bodies import nothing
 from kumulus.kube.codecs import METADATA_ONLY
 from kumulus.kube.discovery import namespaced
-from kumulus.kube.errors import ApiError
+from kumulus.kube.errors import ApiError, tolerating
 
 if TYPE_CHECKING:
     from kumulus.kube.client import Client
@@ -34,9 +34,6 @@ async def remove(client: Client, path: str, options: Mapping[str, Any] | None = 
     objects from then on (the admission plugin NamespaceLifecycle). There, this does in those seconds what the
     controller would do after them. If there are several API servers, if the user lacks a right for that, or if objects
     have finalizers that stay, the namespace is left to the controller, and may still exist when this returns.
-
-    Args:
-        options: DeleteOptions, such as preconditions.
     """
     begun = asyncio.get_running_loop().time()
     there = await objects.find(client, path)
@@ -67,19 +64,17 @@ async def _empty(client: Client, collections: list[str]) -> None:
 async def _deleted(client: Client, collections: list[str]) -> list[str]:
     """Delete what is in collections; returns those in which there was something."""
 
-    async def was_empty(collection: str) -> bool:
-        try:
+    async def had_any(collection: str) -> bool:
+        # It is not found if its kind has been removed.
+        with tolerating(404):
             found = await client.get(collection, {"limit": "1"}, accept=METADATA_ONLY)
             if found["items"]:
                 await client.request("DELETE", collection, accept=METADATA_ONLY, decode=nothing)
-            return not found["items"]
-        except ApiError as error:
-            if error.status != 404:
-                raise
-            return True  # The kind has been removed.
+                return True
+        return False
 
-    empty = await asyncio.gather(*(was_empty(each) for each in collections))
-    return [each for each, none in zip(collections, empty, strict=True) if not none]
+    had = await asyncio.gather(*map(had_any, collections))
+    return [each for each, any_there in zip(collections, had, strict=True) if any_there]
 
 
 async def _finalize(client: Client, path: str) -> None:

@@ -100,11 +100,7 @@ async def find(client: Client, path: str, patience: float | None = None) -> dict
 
 
 async def identity(client: Client, patience: float | None = None) -> str:
-    """The identity of a cluster: the UID of its namespace kube-system.
-
-    Raises:
-        ApiError, Unreachable: the server could not be asked, or something else answers in its place.
-    """
+    """The identity of a cluster: the UID of its namespace kube-system."""
     found = await client.get(_KUBE_SYSTEM, patience=patience)
     try:
         return str(found["metadata"]["uid"])
@@ -113,21 +109,13 @@ async def identity(client: Client, patience: float | None = None) -> str:
 
 
 async def names(client: Client, collection: str, params: Mapping[str, str] | None = None) -> list[str]:
-    """The names of a collection's objects; nothing else about them is transferred.
-
-    Args:
-        collection: such as ``/api/v1/nodes``.
-    """
+    """The names of a collection's objects; nothing else about them is transferred."""
     pages = client.pages(collection, params, limit=_MANY, accept=METADATA_ONLY)
     return [item["metadata"]["name"] async for page in pages for item in page]
 
 
 async def remove(client: Client, path: str, options: Mapping[str, Any] | None = None) -> bool:
-    """Delete an object; returns whether it existed.
-
-    Args:
-        options: DeleteOptions, such as ``{"gracePeriodSeconds": 0}``.
-    """
+    """Delete an object; returns whether it existed."""
     with tolerating(404):
         await client.delete(path, options)
         return True

@@ -31,7 +31,6 @@ async def each_bound(
     """Call a function with each pod that is bound to any of the nodes; the pods are not kept.
 
     Args:
-        look: called with a pod.
         unfinished: call it only with those that have not ended.
     """
     among = set(nodes)

@@ -9,23 +9,19 @@ from datetime import datetime
 from functools import cache, lru_cache
 from typing import Any
 
-from kumulus.kube.message_tables import Tables, classes_of
+from kumulus.kube.message_tables import classes_of, tables_of
 from kumulus.kube.messages import OBSERVED, enveloped
 
-# With the fields that nobody reads, which are therefore in no table for reading.
-_POSTED: Tables = {
-    **OBSERVED,
-    "Condition": {**OBSERVED["Condition"], "lastHeartbeatTime": (3, "Time")},
-    "NodeAddress": {"type": (1, "string"), "address": (2, "string")},
-    "DaemonEndpoint": {"Port": (1, "int32")},
-    "NodeDaemonEndpoints": {"kubeletEndpoint": (1, "DaemonEndpoint")},
-    "NodeStatus": {
-        **OBSERVED["NodeStatus"],
-        "phase": (3, "string"),
-        "addresses": (5, "*NodeAddress"),
-        "daemonEndpoints": (6, "NodeDaemonEndpoints"),
-    },
-}
+_NOT_READ = tables_of(
+    """
+    Condition: lastHeartbeatTime 3 Time
+    NodeAddress: type 1 string, address 2 string
+    DaemonEndpoint: Port 1 int32
+    NodeDaemonEndpoints: kubeletEndpoint 1 DaemonEndpoint
+    NodeStatus: phase 3 string, addresses 5 *NodeAddress, daemonEndpoints 6 NodeDaemonEndpoints
+    """
+)
+_POSTED = OBSERVED | {name: {**OBSERVED.get(name, {}), **fields} for name, fields in _NOT_READ.items()}
 
 
 class NoEncoding(ValueError):

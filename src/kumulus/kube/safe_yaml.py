@@ -76,17 +76,16 @@ def check_limits(text: str, *, only_fast: bool = False) -> bool:
 
 
 class YamlLimits:
-    """Counts what the events of one text stand for."""
+    """Counts what the events of one text stand for.
+
+    Attributes:
+        values: how many there have been so far.
+    """
 
     def __init__(self) -> None:
-        self._values = 0
+        self.values = 0
         self._sizes: dict[str, int] = {}
         self._begun: list[tuple[str | None, int]] = []
-
-    @property
-    def values(self) -> int:
-        """How many there have been so far."""
-        return self._values
 
     def count(self, event: Any) -> None:
         """Count one event.
@@ -97,7 +96,7 @@ class YamlLimits:
         if isinstance(event, yaml.CollectionEndEvent):
             anchor, before = self._begun.pop()
             if anchor:
-                self._sizes[anchor] = self._values - before
+                self._sizes[anchor] = self.values - before
             return
         if not isinstance(event, yaml.NodeEvent):
             return
@@ -105,13 +104,13 @@ class YamlLimits:
             # As in Go; PyYAML would make a value that contains itself.
             message = f"{_place(event)}*{event.anchor} stands for what it is in"
             raise TooMuch(message, "leave it out, or write what is meant")
-        before = self._values
-        self._values += self._sizes.get(event.anchor or "", 1) if isinstance(event, yaml.AliasEvent) else 1
+        before = self.values
+        self.values += self._sizes.get(event.anchor or "", 1) if isinstance(event, yaml.AliasEvent) else 1
         if isinstance(event, yaml.CollectionStartEvent):
             self._begun.append((event.anchor, before))
             if len(self._begun) > MOST_LEVELS:
                 raise TooMuch(f"{_place(event)}is nested too deeply", "write fewer levels")
-        if self._values > MOST_VALUES:
+        if self.values > MOST_VALUES:
             message = f"{_place(event)}more than {MOST_VALUES:,} values, with what its aliases repeat"
             raise TooMuch(message, "write fewer, or fewer aliases")
 

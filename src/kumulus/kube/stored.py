@@ -18,68 +18,32 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from kumulus.kube.errors import no_answer
-from kumulus.kube.message_tables import Tables, classes_of
+from kumulus.kube.message_tables import classes_of, tables_of
 from kumulus.kube.messages import OBSERVED, decoded, opened, sealed
 
 _NODES, _LEASES = b"/registry/minions/", b"/registry/leases/kube-node-lease/"
 
-_STORED: Tables = {
-    # Of a map, which an API server writes in the order of its keys; protobuf's C library orders keys differently
-    # where one begins with another.
-    "Entry": {"key": (1, "string"), "value": (2, "string")},
-    "Time": {"seconds": (1, "int64"), "nanos": (2, "int32")},
-    "ManagedFieldsEntry": {
-        "manager": (1, "string"),
-        "operation": (2, "string"),
-        "apiVersion": (3, "string"),
-        "time": (4, "Time"),
-        "fieldsType": (6, "string"),
-        "fieldsV1": (7, "bytes"),
-        "subresource": (8, "string"),
-    },
-    "OwnerReference": {
-        "kind": (1, "string"),
-        "name": (3, "string"),
-        "uid": (4, "string"),
-        "apiVersion": (5, "string"),
-    },
-    "ObjectMeta": {
-        "name": (1, "string"),
-        "generateName": (2, "string"),
-        "namespace": (3, "string"),
-        "selfLink": (4, "string"),
-        "uid": (5, "string"),
-        "resourceVersion": (6, "string"),
-        "generation": (7, "int64"),
-        "creationTimestamp": (8, "Time"),
-        "deletionTimestamp": (9, "bytes"),
-        "deletionGracePeriodSeconds": (10, "int64"),
-        "labels": (11, "*Entry"),
-        "annotations": (12, "*Entry"),
-        "ownerReferences": (13, "*OwnerReference"),
-        "finalizers": (14, "*string"),
-        "managedFields": (17, "*ManagedFieldsEntry"),
-    },
-    "NodeAddress": {"type": (1, "string"), "address": (2, "string")},
-    "NodeSystemInfo": OBSERVED["NodeSystemInfo"],
-    "NodeStatus": {
-        "capacity": (1, "*bytes"),
-        "allocatable": (2, "*bytes"),
-        "phase": (3, "string"),
-        "conditions": (4, "*bytes"),
-        "addresses": (5, "*NodeAddress"),
-        "daemonEndpoints": (6, "bytes"),
-        "nodeInfo": (7, "NodeSystemInfo"),
-    },
-    "Node": {"metadata": (1, "ObjectMeta"), "spec": (2, "bytes"), "status": (3, "NodeStatus")},
-    "LeaseSpec": {
-        "holderIdentity": (1, "string"),
-        "leaseDurationSeconds": (2, "int32"),
-        "acquireTime": (3, "Time"),
-        "renewTime": (4, "Time"),
-    },
-    "Lease": {"metadata": (1, "ObjectMeta"), "spec": (2, "LeaseSpec")},
-}
+# Entry is for maps, which an API server writes in the order of their keys; protobuf's C library orders keys differently
+# where one begins with another.
+_STORED = {"NodeSystemInfo": OBSERVED["NodeSystemInfo"]} | tables_of(
+    """
+    Entry: key 1 string, value 2 string
+    Time: seconds 1 int64, nanos 2 int32
+    ManagedFieldsEntry: manager 1 string, operation 2 string, apiVersion 3 string, time 4 Time, fieldsType 6 string,
+        fieldsV1 7 bytes, subresource 8 string
+    OwnerReference: kind 1 string, name 3 string, uid 4 string, apiVersion 5 string
+    ObjectMeta: name 1 string, generateName 2 string, namespace 3 string, selfLink 4 string, uid 5 string,
+        resourceVersion 6 string, generation 7 int64, creationTimestamp 8 Time, deletionTimestamp 9 bytes,
+        deletionGracePeriodSeconds 10 int64, labels 11 *Entry, annotations 12 *Entry,
+        ownerReferences 13 *OwnerReference, finalizers 14 *string, managedFields 17 *ManagedFieldsEntry
+    NodeAddress: type 1 string, address 2 string
+    NodeStatus: capacity 1 *bytes, allocatable 2 *bytes, phase 3 string, conditions 4 *bytes, addresses 5 *NodeAddress,
+        daemonEndpoints 6 bytes, nodeInfo 7 NodeSystemInfo
+    Node: metadata 1 ObjectMeta, spec 2 bytes, status 3 NodeStatus
+    LeaseSpec: holderIdentity 1 string, leaseDurationSeconds 2 int32, acquireTime 3 Time, renewTime 4 Time
+    Lease: metadata 1 ObjectMeta, spec 2 LeaseSpec
+    """
+)
 _NAMED = {"name", "labels", "annotations"}
 # The parts of the status that are a node's own; all others have to equal those of the node asked for.
 _OWN_STATUS = ("addresses", "nodeInfo")
@@ -122,9 +86,6 @@ class StoredNodes:
     Args:
         answer: its answer in protobuf to the dry run of creating the node.
         manifest: that node as it was posted, a plain v1 Node.
-
-    Raises:
-        ApiError: that is not an answer of an API server.
     """
 
     def __init__(self, answer: bytes, manifest: Mapping[str, Any]) -> None:
@@ -174,9 +135,6 @@ def same(one: bytes, other: bytes) -> bool:
 
     Args:
         one: a node as it is stored or answered.
-
-    Raises:
-        ApiError: one of them is not an answer of an API server.
     """
     return _timeless(one) == _timeless(other)
 
@@ -195,9 +153,6 @@ class StoredLeases:
 
     Args:
         answer: that lease as the API server gives it, in protobuf.
-
-    Raises:
-        ApiError: that is not an answer of an API server.
     """
 
     def __init__(self, answer: bytes) -> None:
@@ -251,11 +206,7 @@ def _opened(raw: bytes, kind: str) -> tuple[Any, Any]:
 
 
 def _closed(envelope: Any, message: Any) -> bytes:
-    """An object as it is stored.
-
-    Args:
-        envelope: that of an answer about a similar object.
-    """
+    """An object as it is stored."""
     found = type(envelope)()
     found.CopyFrom(envelope)
     found.raw = message.SerializeToString()

@@ -26,11 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serve until the agent's program closes the connection.
-
-    Raises:
-        UserError: the cluster to look at is named twice, is not up, or its kubeconfig cannot be used.
-    """
+    """Serve until the agent's program closes the connection."""
     from kumulus.kube import KubeconfigError
     from kumulus.mcp.server import serve
 

@@ -22,11 +22,7 @@ class HeldCluster:
 
 
 class Held:
-    """All clusters of a server, by name.
-
-    Args:
-        seen: clients of those that it only looks at.
-    """
+    """All clusters of a server, by name; those that were seen are only looked at."""
 
     def __init__(self, seen: Mapping[str, Client]) -> None:
         self._seen, self._made = seen, dict[str, HeldCluster]()
@@ -34,11 +30,7 @@ class Held:
         self._alone = asyncio.Lock()
 
     async def make(self, name: str, cluster: AsyncCluster) -> dict[str, Any]:
-        """Start a cluster; returns what it is like.
-
-        Raises:
-            ClusterError: the name is taken, or the cluster does not start.
-        """
+        """Start a cluster; returns what it is like."""
         async with self._alone:
             if name in {*self._made, *self._seen}:
                 raise ClusterError(f"there is a cluster {name}; destroy it, or write another name")
@@ -47,22 +39,14 @@ class Held:
 
     @asynccontextmanager
     async def changing(self, name: str) -> AsyncIterator[HeldCluster]:
-        """A cluster that the server may change, and changes alone.
-
-        Raises:
-            ClusterError: there is none of that name, or it is not the server's.
-        """
+        """A cluster that the server may change, and changes alone."""
         async with self._alone:
             if name in self._seen:
                 raise ClusterError(f"{name} is only looked at; create makes a cluster that can be changed")
             yield self._made[_named(name, self._made)]
 
     def client(self, name: str) -> Client:
-        """A client of a cluster.
-
-        Raises:
-            ClusterError: there is none of that name.
-        """
+        """A client of a cluster."""
         clients = {**self._seen, **{each: made.cluster.client for each, made in self._made.items()}}
         return clients[_named(name, clients)]
 
@@ -74,11 +58,7 @@ class Held:
         return found
 
     async def destroy(self, name: str) -> None:
-        """Take a cluster down.
-
-        Raises:
-            ClusterError: there is none of that name, or it is not the server's.
-        """
+        """Take a cluster down."""
         async with self.changing(name) as found:
             self._made = {each: made for each, made in self._made.items() if made is not found}
             await found.cluster.stop()

@@ -16,12 +16,11 @@ from kumulus.kube import ApiError, Client, Unreachable
 from kumulus.kube.objects import NODES, inside
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.pools.result import explain
-from kumulus.runtimes.kwok.runtime import KwokRuntime
 from kumulus.stackfile.model import ClusterSpec
-from kumulus.testing import canaries, faults, guard, programs, wanted
+from kumulus.testing import canaries, faults, programs, wanted
 from kumulus.testing import manifests as applying
-from kumulus.testing.clients import Clients
 from kumulus.testing.errors import NOT_UP, ClusterError, NotInTime
+from kumulus.testing.facts import ClusterFacts
 from kumulus.testing.manifests import Manifests
 from kumulus.testing.plane import EXPERIMENTS, Plane, PlaneReporter, provide, start
 from kumulus.testing.points import START, Points
@@ -38,7 +37,7 @@ def _silent(line: str) -> None:
     pass
 
 
-class AsyncCluster:
+class AsyncCluster(ClusterFacts):
     """An emulated cluster: etcd, the Kubernetes control plane, and nodes by KWOK, as processes on this machine.
 
     ::
@@ -79,7 +78,6 @@ class AsyncCluster:
         self._report = PlaneReporter(say)
         self._plane: Plane | None = None
         self._points: Points | None = None
-        self._kept = False
         self._faults = 0
         self._programs: list[programs.Program] = []
 
@@ -110,11 +108,7 @@ class AsyncCluster:
         return await start(self._loaded, self._ends_with, self._report)
 
     def provide(self) -> None:
-        """Get the programs that it needs, if they are missing, as its start does.
-
-        Raises:
-            ClusterError: one can be neither downloaded nor built.
-        """
+        """Get the programs that it needs, if they are missing, as its start does."""
         provide(self._loaded)
 
     async def stop(self) -> None:
@@ -123,35 +117,8 @@ class AsyncCluster:
         if self._points is not None:
             self._points.close()
             self._points = None
-        if plane is None:
-            return
-        if self._kept:
-            await plane.client.close()
-        else:
+        if plane is not None:
             await plane.stop()
-
-    def keep(self, *, guarded: bool = False) -> str:
-        """Leave it standing after its block and its process; returns how to reach and how to remove it, in words.
-
-        Args:
-            guarded: whether it still ends with the process that it was to end with.
-        """
-        if not guarded:
-            guard.dismiss(self._up.folder)
-        self._kept = True
-        return f"export KUBECONFIG={self.kubeconfig}\nto remove it: kumulus cluster down {self._up.folder}"
-
-    def described(self) -> dict[str, Any]:
-        """Where it is, for programs in any language: `kubeconfig`, `server`, `folder` and so on."""
-        plane = self._up
-        return {
-            "name": self._loaded.cluster_name,
-            "kubeconfig": str(self.kubeconfig),
-            "server": self.server,
-            "folder": str(plane.folder),
-            "nodes": sum(pool.count for pool in plane.pools.values()),
-            "kubernetesVersion": self._loaded.spec.kubernetesVersion or KwokRuntime().default_version(),
-        }
 
     @property
     def spec(self) -> ClusterSpec:
@@ -165,34 +132,9 @@ class AsyncCluster:
         return self._plane
 
     @property
-    def folder(self) -> Path:
-        """The temporary folder with all that it keeps."""
-        return self._up.folder
-
-    @property
-    def kubeconfig(self) -> Path:
-        """Its kubeconfig file."""
-        return Path(self._up.observed.kubeconfig)
-
-    @property
-    def server(self) -> str:
-        """The address of its API server."""
-        return self._up.observed.server
-
-    @property
-    def env(self) -> dict[str, str]:
-        """The variables for programs that are to use it: `subprocess.run(…, env={**os.environ, **cluster.env})`."""
-        return {"KUBECONFIG": str(self.kubeconfig)}
-
-    @property
     def client(self) -> Client:
         """A client of its API server, to be used on the event loop that started it."""
         return self._up.client
-
-    @property
-    def clients(self) -> Clients:
-        """Clients of the packages kubernetes, kr8s and lightkube."""
-        return Clients(self.kubeconfig)
 
     def run(self, *command: str) -> AbstractContextManager[subprocess.Popen[bytes]]:
         """A program, such as an operator, with the cluster's kubeconfig as KUBECONFIG, for as long as the block runs.
@@ -272,19 +214,6 @@ class AsyncCluster:
         """Its events, the latest last; those of a reset's own objects are left out."""
         found = events_of(await self._list(_path("events", self._within), ""))
         return [each for each in found if not each.name.startswith(canaries.NAME)]
-
-    def logs(self, component: str = "", lines: int = 20) -> str:
-        """The last lines of a component's log, such as `kube-scheduler`; of all components without a name.
-
-        Raises:
-            ClusterError: there is no such component.
-        """
-        layout = self._up.layout
-        known = layout.components()
-        if component and component not in known:
-            raise ClusterError(f"{component} is no component of the cluster; it has: {', '.join(known)}")
-        tails = {each: layout.log_tail(each, lines) for each in ([component] if component else known)}
-        return tails[component] if component else "\n".join(f"{each}:\n{tail}" for each, tail in tails.items() if tail)
 
     @asynccontextmanager
     async def fault(

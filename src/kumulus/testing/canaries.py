@@ -10,7 +10,7 @@ API server before its key is: from then on that server takes no object into it.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from kumulus.kube import ApiError, Client, Unreachable, objects
@@ -76,11 +76,11 @@ async def _one(client: Client, kind: str, namespace: str, refused_for: float) ->
     name = f"{NAME}-{time.monotonic_ns():x}"
     await _made(client, collection, {"metadata": {"name": name}, **body}, refused_for)
     if kind == "namespaces":
-        await _until(lambda: _there(client, f"{_NAMESPACES}/{name}/serviceaccounts/default"))
-        await _until(lambda: _there(client, f"{_NAMESPACES}/{name}/configmaps/kube-root-ca.crt"))
+        for made in ("serviceaccounts/default", "configmaps/kube-root-ca.crt"):
+            await _until(client, f"{_NAMESPACES}/{name}/{made}", lambda found: found is not None)
         await objects.remove(client, f"{_NAMESPACES}/{name}")
         return
-    await _until(lambda: _acted(client, f"{collection}/{name}"))
+    await _until(client, f"{collection}/{name}", _acted)
 
 
 async def _made(client: Client, collection: str, body: Mapping[str, Any], refused_for: float) -> None:
@@ -99,19 +99,11 @@ async def _made(client: Client, collection: str, body: Mapping[str, Any], refuse
             await asyncio.sleep(_LOOK_EVERY)
 
 
-async def _until(condition: Callable[[], Awaitable[bool]]) -> None:
-    while True:
-        if await condition():
-            return
-        await asyncio.sleep(_LOOK_EVERY)
+async def _until(client: Client, path: str, condition: Callable[[dict[str, Any] | None], bool]) -> None:
+    await objects.comes(lambda: objects.find(client, path), condition, _WITHIN_S, _LOOK_EVERY)
 
 
-async def _there(client: Client, path: str) -> bool:
-    return await objects.find(client, path) is not None
-
-
-async def _acted(client: Client, path: str) -> bool:
+def _acted(found: Mapping[str, Any] | None) -> bool:
     """Whether the controller has written a status; one that removed the object has seen it as well."""
-    found = await objects.find(client, path)
     status = (found or {}).get("status") or {}
     return found is None or bool(status.get("observedGeneration") or status.get("conditions"))

@@ -5,28 +5,41 @@ from __future__ import annotations
 import asyncio
 import subprocess
 from collections.abc import Callable, Coroutine, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
-from pathlib import Path
+from contextlib import AbstractContextManager, contextmanager
+from functools import wraps
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from kumulus.kube import Client
 from kumulus.kube.codecs import MERGE_PATCH
 from kumulus.testing import faults
 from kumulus.testing.asynchronous import AsyncCluster
-from kumulus.testing.clients import Clients
 from kumulus.testing.errors import NOT_UP, ClusterError
+from kumulus.testing.facts import ClusterFacts
 from kumulus.testing.loop import Loop
-from kumulus.testing.manifests import Manifests
-from kumulus.testing.points import START
-from kumulus.testing.reset import Reset
-from kumulus.testing.views import Event, Node, Pod
+from kumulus.testing.plane import Plane
+from kumulus.testing.views import Node
 from kumulus.testing.wanted import Nodes, Spec
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
-class Cluster:
+def _waiting(
+    method: Callable[Concatenate[AsyncCluster, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[Cluster, P], T]:
+    """A method of clusters with an event loop, for those without one: it waits for the result."""
+
+    @wraps(method)
+    def waiting(self: Cluster, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        # By its name: a share of a cluster has others.
+        work: Coroutine[Any, Any, T] = getattr(self._of, method.__name__)(*args, **kwargs)
+        return self._run(work)
+
+    return waiting
+
+
+class Cluster(ClusterFacts):
     """An emulated cluster: etcd, the Kubernetes control plane, and nodes by KWOK, as processes on this machine.
 
     ::
@@ -77,43 +90,14 @@ class Cluster:
             finally:
                 loop.close()
 
-    def keep(self, *, guarded: bool = False) -> str:
-        """See :meth:`AsyncCluster.keep`."""
-        return self._of.keep(guarded=guarded)
-
-    def described(self) -> dict[str, Any]:
-        """See :meth:`AsyncCluster.described`."""
-        return self._of.described()
-
     @property
-    def folder(self) -> Path:
-        """See :attr:`AsyncCluster.folder`."""
-        return self._of.folder
-
-    @property
-    def kubeconfig(self) -> Path:
-        """See :attr:`AsyncCluster.kubeconfig`."""
-        return self._of.kubeconfig
-
-    @property
-    def server(self) -> str:
-        """See :attr:`AsyncCluster.server`."""
-        return self._of.server
-
-    @property
-    def env(self) -> dict[str, str]:
-        """See :attr:`AsyncCluster.env`."""
-        return self._of.env
+    def _up(self) -> Plane:
+        return self._of._up
 
     @property
     def client(self) -> Api:
         """A client of its API server."""
         return Api(self._of.client, self._run)
-
-    @property
-    def clients(self) -> Clients:
-        """See :attr:`AsyncCluster.clients`."""
-        return self._of.clients
 
     @property
     def namespace(self) -> str:
@@ -124,9 +108,14 @@ class Cluster:
         """See :meth:`AsyncCluster.run`."""
         return self._of.run(*command)
 
-    def apply(self, manifests: Manifests, *, namespace: str = "") -> list[dict[str, Any]]:
-        """See :meth:`AsyncCluster.apply`."""
-        return self._run(self._of.apply(manifests, namespace=namespace))
+    apply = _waiting(AsyncCluster.apply)
+    nodes = _waiting(AsyncCluster.nodes)
+    pods = _waiting(AsyncCluster.pods)
+    events = _waiting(AsyncCluster.events)
+    resize = _waiting(AsyncCluster.resize)
+    experiment = _waiting(AsyncCluster.experiment)
+    mark = _waiting(AsyncCluster.mark)
+    reset = _waiting(AsyncCluster.reset)
 
     def wait(self, condition: Callable[[], T], *, timeout: float = 30.0, what: str = "") -> T:
         """See :meth:`AsyncCluster.wait`."""
@@ -137,47 +126,15 @@ class Cluster:
 
         return self._run(self._of.wait(asked, timeout=timeout, what=what or _named(condition)))
 
-    def nodes(self, selector: str = "") -> list[Node]:
-        """See :meth:`AsyncCluster.nodes`."""
-        return self._run(self._of.nodes(selector))
-
-    def pods(self, namespace: str = "", selector: str = "") -> list[Pod]:
-        """See :meth:`AsyncCluster.pods`."""
-        return self._run(self._of.pods(namespace, selector))
-
-    def events(self) -> list[Event]:
-        """See :meth:`AsyncCluster.events`."""
-        return self._run(self._of.events())
-
-    def logs(self, component: str = "", lines: int = 20) -> str:
-        """See :meth:`AsyncCluster.logs`."""
-        return self._of.logs(component, lines)
-
     @contextmanager
     def fault(self, kind: str = "", *, nodes: faults.Target = None, **fields: Any) -> Iterator[FaultHandle]:
         """See :meth:`AsyncCluster.fault`."""
         active = self._of.fault(kind, nodes=nodes, **fields)
-        begun = self._run(_begun(active))
+        begun = self._run(active.__aenter__())
         try:
             yield FaultHandle(begun, self._run)
         finally:
-            self._run(_ended(active))
-
-    def resize(self, nodes: int | Mapping[str, int]) -> None:
-        """See :meth:`AsyncCluster.resize`."""
-        self._run(self._of.resize(nodes))
-
-    def experiment(self, description: str | Path | Mapping[str, Any]) -> dict[str, Any]:
-        """See :meth:`AsyncCluster.experiment`."""
-        return self._run(self._of.experiment(description))
-
-    def mark(self, name: str) -> None:
-        """See :meth:`AsyncCluster.mark`."""
-        self._run(self._of.mark(name))
-
-    def reset(self, to: str = START) -> Reset:
-        """See :meth:`AsyncCluster.reset`."""
-        return self._run(self._of.reset(to))
+            self._run(active.__aexit__(None, None, None))
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         if self._loop is None:
@@ -233,14 +190,6 @@ class Api:
     def delete(self, path: str, body: Mapping[str, Any] | None = None) -> None:
         """DELETE an object; the body are DeleteOptions."""
         self._run(self._client.delete(path, body))
-
-
-async def _begun(active: AbstractAsyncContextManager[faults.AsyncFaultHandle]) -> faults.AsyncFaultHandle:
-    return await active.__aenter__()
-
-
-async def _ended(active: AbstractAsyncContextManager[faults.AsyncFaultHandle]) -> None:
-    await active.__aexit__(None, None, None)
 
 
 def _named(condition: Callable[[], object]) -> str:

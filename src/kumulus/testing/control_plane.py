@@ -4,8 +4,8 @@ import asyncio
 import os
 import socket
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -48,11 +48,7 @@ _NOT_AWAITED = {
 
 @asynccontextmanager
 async def started(wanted: WantedControlPlane, report: Reporter) -> AsyncIterator[tuple[Observed, Client]]:
-    """A control plane whose API server serves, with a client of it; all of it is ready when the block ends.
-
-    Raises:
-        ProviderError: it does not start.
-    """
+    """A control plane whose API server serves, with a client of it; all of it is ready when the block ends."""
     with ports.Claims() as claims:
         observed, client = await _started(wanted, report, claims)
         completed = asyncio.create_task(_completed(Layout(Path(observed.directory)), client))
@@ -124,7 +120,7 @@ async def _from(
 ) -> tuple[Observed, Client]:
     began, layout = time.monotonic(), Layout.of(wanted.home, wanted.name)
     directories.prepare_home(layout)
-    with _explained(layout):
+    try:
         layout.directory.mkdir(mode=0o700)
         layout.write_note({"owner": wanted.owner})
         await asyncio.to_thread(keys.make, layout.directory / "pki")
@@ -145,6 +141,10 @@ async def _from(
             await client.close()
             raise
         launching.launch(layout, _AT_ONCE)
+    except ports.NoFreePort as error:
+        raise ProviderError(str(error)) from None
+    except OSError as error:
+        raise ProviderError(directories.os_error(error, layout)) from None
     report.status(f"control plane answers after {time.monotonic() - began:.1f} s", last=True)
     server = f"https://127.0.0.1:{taken['kubeApiserverPort']}"
     return Observed(identity, str(layout.kubeconfig), server, str(layout.directory), {}), client
@@ -207,26 +207,12 @@ async def _ready(layout: Layout, client: Client, but: Query | None = None, every
 
 
 async def _alive(layout: Layout, ends: float, pause: float = _LOOK_EVERY) -> None:
-    """Let a moment pass for components that are starting.
-
-    Raises:
-        ProviderError: one has ended, or the time is over.
-    """
+    """Let a moment pass for components that are starting."""
     if ended := kwokctl.missing_component(layout.directory):
         raise ProviderError(api.explain(layout, f"{ended} of cluster {layout.name} ended"))
     if time.monotonic() > ends:
         raise ProviderError(api.explain(layout, f"cluster {layout.name} does not start within {SILENT_S:.0f} s"))
     await asyncio.sleep(pause)
-
-
-@contextmanager
-def _explained(layout: Layout) -> Iterator[None]:
-    try:
-        yield
-    except ports.NoFreePort as error:
-        raise ProviderError(str(error)) from None
-    except OSError as error:
-        raise ProviderError(directories.os_error(error, layout)) from None
 
 
 @asynccontextmanager

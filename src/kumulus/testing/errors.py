@@ -1,4 +1,4 @@
-"""What goes wrong with a cluster for tests."""
+"""What goes wrong with a cluster for tests; whatever is asked of one may raise ClusterError."""
 
 
 class ClusterError(Exception):

@@ -48,14 +48,7 @@ def fault_item(name: str, kind: str, nodes: Target, fields: Mapping[str, Any]) -
 
 
 async def begin(plane: Plane, raw: Mapping[str, Any]) -> list[str]:
-    """Begin a fault; returns the names of its nodes.
-
-    Args:
-        raw: the fault, as :func:`fault_item`.
-
-    Raises:
-        ClusterError: it is wrong, contradicts one that is active, or could not be begun on all nodes.
-    """
+    """Begin a fault; returns the names of its nodes."""
     known = await records.read(plane.client)
     try:
         found = resolved(fault_from(raw, _SOURCE), known.pools, _SOURCE)
@@ -66,11 +59,7 @@ async def begin(plane: Plane, raw: Mapping[str, Any]) -> list[str]:
 
 
 async def end(plane: Plane, name: str) -> None:
-    """End a fault; one that a reset has ended is over already.
-
-    Raises:
-        ClusterError: it is not over on all nodes.
-    """
+    """End a fault; one that a reset has ended is over already."""
     _, applied = await operations.end(plane.client, name, owner=plane.owner)
     if left := applied.left():
         raise ClusterError(f"the fault {name} is not over: {left}")

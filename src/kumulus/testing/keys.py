@@ -36,11 +36,7 @@ def available() -> bool:
 
 
 def make(pki: Path) -> None:
-    """Make `ca.crt`, `ca.key`, `admin.crt` and `admin.key` in a new folder.
-
-    Raises:
-        ProviderError: openssl failed; the message has what it said.
-    """
+    """Make `ca.crt`, `ca.key`, `admin.crt` and `admin.key` in a new folder."""
     pki.mkdir(mode=0o700)
     (pki / "openssl.cnf").write_text(_CONFIGURATION)
     # Kubernetes reads keys of this kind in their old form only, in which ecparam writes them.

@@ -21,14 +21,7 @@ MANAGER = "kumulus-testing"
 
 
 async def apply(client: Client, manifests: Manifests, namespace: str) -> list[dict[str, Any]]:
-    """Apply manifests, in their order; returns the objects as they are stored.
-
-    Args:
-        namespace: for namespaced objects that name none.
-
-    Raises:
-        ClusterError: a manifest is none, cannot be read, is of an unknown kind, or is refused.
-    """
+    """Apply manifests, in their order; returns the objects as they are stored."""
     made: list[dict[str, Any]] = []
     kinds: dict[tuple[str, str], tuple[str, bool]] = {}
     for each in read(manifests):
@@ -57,11 +50,7 @@ async def apply(client: Client, manifests: Manifests, namespace: str) -> list[di
 
 
 def read(manifests: Manifests) -> Iterator[dict[str, Any]]:
-    """The objects of manifests; those of a List one by one.
-
-    Raises:
-        ClusterError: they cannot be read, or are none.
-    """
+    """The objects of manifests; those of a List one by one."""
     for source, document in _documents(manifests):
         if document is None:
             continue

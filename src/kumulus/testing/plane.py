@@ -99,6 +99,8 @@ class Plane:
     """Its etcd, to which many nodes are written."""
     way: CpuYield = field(default_factory=CpuYield)
     """Has its controllers yield meanwhile."""
+    kept: bool = False
+    """Whether it is left standing when it is stopped."""
 
     @property
     def layout(self) -> Layout:
@@ -106,11 +108,7 @@ class Plane:
         return Layout(Path(self.observed.directory))
 
     async def converge(self, pool: Pool) -> None:
-        """Make a pool's nodes as they are wanted.
-
-        Raises:
-            ClusterError: they could not all be made.
-        """
+        """Make a pool's nodes as they are wanted."""
         client, stop = self.client, asyncio.Event()
         wanted = await record.write(client, pool, self.owner)
         seen = await observe(client, wanted, before=self.pools.get(pool.name, pool).replicas)
@@ -126,12 +124,7 @@ class Plane:
         self.pools[pool.name] = pool
 
     async def begin(self, fault: ResolvedFault, *, declared: bool = False) -> Record:
-        """Begin a fault; returns it as it is on record.
-
-        Raises:
-            ClusterError: it could not be begun on all nodes.
-            Refused: it contradicts one that is active.
-        """
+        """Begin a fault; returns it as it is on record."""
         effects = (fault.nodes, fault.node, fault.pods)
         record = Record(fault.name, fault.kind, *effects, offers=fault.offers, declared=declared, owner=self.owner)
         began, applied = await operations.begin(self.client, record)
@@ -140,9 +133,10 @@ class Plane:
         return began
 
     async def stop(self) -> None:
-        """Remove the cluster with everything of it."""
+        """Remove the cluster with everything of it, unless it is to be left standing."""
         await self.client.close()
-        await asyncio.to_thread(remove, self.folder)
+        if not self.kept:
+            await asyncio.to_thread(remove, self.folder)
 
 
 async def start(loaded: LoadedStack, ends_with: int | None, report: Reporter) -> Plane:
@@ -150,42 +144,29 @@ async def start(loaded: LoadedStack, ends_with: int | None, report: Reporter) ->
 
     Args:
         ends_with: the process that it ends with; None for none.
-
-    Raises:
-        ClusterError: it does not start; nothing of it is left.
     """
     await apart(partial(provide, loaded))
-    folder = await asyncio.to_thread(_folder)
+    folder = await asyncio.to_thread(lambda: Path(tempfile.mkdtemp(prefix=PREFIX)).resolve())
     try:
         if ends_with is not None:
             guard.begin(folder, ends_with)
         return await _start(folder, loaded, report)
-    except (ProviderError, guard.NotGuarded) as error:
+    except BaseException as error:
         await asyncio.to_thread(remove, folder)
-        # For a stack, its home is elsewhere; here, it is a temporary folder.
-        raise ClusterError(str(error).replace("KUMULUS_HOME", "TMPDIR")) from None
-    except (ApiError, Unreachable, operations.FaultRefused) as error:
-        await asyncio.to_thread(remove, folder)
-        raise ClusterError(f"the cluster does not come up: {explain(error)}") from None
-    except BaseException:
-        await asyncio.to_thread(remove, folder)
+        if isinstance(error, ProviderError | guard.NotGuarded):
+            # For a stack, its home is elsewhere; here, it is a temporary folder.
+            raise ClusterError(str(error).replace("KUMULUS_HOME", "TMPDIR")) from None
+        if isinstance(error, ApiError | Unreachable | operations.FaultRefused):
+            raise ClusterError(f"the cluster does not come up: {explain(error)}") from None
         raise
 
 
 def provide(loaded: LoadedStack) -> None:
-    """Get the programs that a cluster needs, if they are missing.
-
-    Raises:
-        ClusterError: one can be neither downloaded nor built.
-    """
+    """Get the programs that a cluster needs, if they are missing."""
     try:
         supply.provide(tools(loaded), loaded.spec.kubernetesVersion)
     except ToolchainError as error:
         raise ClusterError(str(error)) from None
-
-
-def _folder() -> Path:
-    return Path(tempfile.mkdtemp(prefix=PREFIX)).resolve()
 
 
 def remove(folder: Path) -> None:

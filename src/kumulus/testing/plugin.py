@@ -18,6 +18,7 @@ import pytest
 
 if TYPE_CHECKING:
     from kumulus.testing import Cluster
+    from kumulus.testing.wanted import Nodes
 
 _FIXTURES = ("kumulus", "kumulus_cluster")
 _EVENTS, _LINES = 20, 3
@@ -240,16 +241,12 @@ def _asked(config: pytest.Config) -> dict[str, Any]:
     return {"nodes": _nodes(config.getini("kumulus_nodes")), **sections}
 
 
-def _nodes(words: list[str]) -> int | dict[str, int]:
-    """The nodes in pytest's configuration.
+def _nodes(words: list[str]) -> Nodes:
+    """The nodes in pytest's configuration; raises UsageError if it cannot be read."""
+    from kumulus.testing.wanted import nodes_of
 
-    Raises:
-        UsageError: it cannot be read.
-    """
     try:
-        if len(words) <= 1 and "=" not in "".join(words):
-            return int(words[0]) if words else 3
-        return {name: int(number) for name, _, number in (word.rstrip(",").partition("=") for word in words)}
+        return nodes_of(words)
     except ValueError:
         raise pytest.UsageError(f"kumulus_nodes is {' '.join(words)!r}; write 30, or h100=100 l4=20") from None
 

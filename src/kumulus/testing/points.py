@@ -28,14 +28,7 @@ class _Point:
 
 
 class Points:
-    """The points of a cluster.
-
-    Args:
-        within: the namespace to which its resets are limited; empty for all of it.
-
-    Raises:
-        ProviderError: the cluster's certificates cannot be read.
-    """
+    """The points of a cluster, or of the namespace within which its resets stay."""
 
     def __init__(self, plane: Plane, within: str = "") -> None:
         self._plane, self._within = plane, within
@@ -47,11 +40,7 @@ class Points:
         self._etcd.__exit__()
 
     async def mark(self, name: str) -> None:
-        """Remember the cluster as it is, once nothing of it changes any more.
-
-        Raises:
-            ClusterError: there is a point of that name; or others keep changing something.
-        """
+        """Remember the cluster as it is, once nothing of it changes any more."""
         if not name or name in self._points:
             raise ClusterError(f"there is a point {name or START} already; mark it with another name")
         baseline = Baseline(self._etcd, self._within)
@@ -59,11 +48,7 @@ class Points:
         self._points[name] = _Point(baseline, dict(self._plane.pools), await _served(self._plane.client))
 
     async def reset(self, to: str) -> Reset:
-        """Put everything back to what it was at a point.
-
-        Raises:
-            ClusterError: there is no such point; something is changed again and again; or the cluster does not answer.
-        """
+        """Put everything back to what it was at a point."""
         if to not in self._points:
             raise ClusterError(f"there is no point {to}; mark it first, or reset to {listed(sorted(self._points), 10)}")
         plane, point, begun, done = self._plane, self._points[to], time.monotonic(), Reset()

@@ -36,14 +36,7 @@ class Program(subprocess.Popen[bytes]):
         super().send_signal(sig)
 
     def require(self, meanwhile: str = "") -> None:
-        """Require that it has not ended by itself with an error.
-
-        Args:
-            meanwhile: what was going on, for the error.
-
-        Raises:
-            ProgramEnded: it has.
-        """
+        """Require that it has not ended by itself with an error, which the error says with what was going on."""
         if self._signalled or not self.poll():
             return
         self.settle()
@@ -69,9 +62,6 @@ def running(command: Sequence[str], environment: Mapping[str, str], among: list[
 
     Args:
         among: those that run; it is one of them for as long as the block runs.
-
-    Raises:
-        ClusterError: there is no such program; or it has ended by itself with an error, in a block that has none.
     """
     if shutil.which(command[0]) is None:
         raise ClusterError(f"there is no program {command[0]} that can be run; name its path, or put it on PATH")

@@ -19,7 +19,7 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from kumulus.kube import ApiError, Client
-from kumulus.kube.message_tables import Tables, classes_of
+from kumulus.kube.message_tables import classes_of, tables_of
 from kumulus.kube.messages import opened
 from kumulus.model.words import listed
 from kumulus.nodes.errors import ProviderError
@@ -64,10 +64,12 @@ _WITHIN_S, _LOOK_EVERY = 30.0, 0.01
 # Seconds for a controller to have made what it was about to make.
 _QUIET_S = 0.05
 Change = tuple[bytes, bytes | None]
-_META: Tables = {
-    "ObjectMeta": {"name": (1, "string"), "namespace": (3, "string"), "finalizers": (14, "*string")},
-    "Any": {"metadata": (1, "ObjectMeta")},
-}
+_META = tables_of(
+    """
+    ObjectMeta: name 1 string, namespace 3 string, finalizers 14 *string
+    Any: metadata 1 ObjectMeta
+    """
+)
 
 
 @dataclass
@@ -101,14 +103,7 @@ class Baseline:
         self._kept: dict[bytes, EtcdEntry] = {}
 
     async def take(self, rest: float = _QUIET_S) -> None:
-        """Keep what there is, once nothing of it changes any more: what is still at work could not be put back.
-
-        Args:
-            rest: seconds without a change.
-
-        Raises:
-            ClusterError: others keep changing something, or etcd does not answer.
-        """
+        """Keep what there is, once nothing of it changes for `rest` seconds: what is at work could not be put back."""
         ends, now = time.monotonic() + _WITHIN_S, await asyncio.to_thread(self._now)
         while True:
             await asyncio.sleep(rest)
@@ -125,11 +120,7 @@ class Baseline:
                 raise _restless(changed, "end the program that does it, or mark the cluster later")
 
     async def take_at_rest(self, client: Client) -> None:
-        """Take it once controllers have done what they had to do: they would go on from there after each reset.
-
-        Raises:
-            ClusterError: as of :meth:`take`; or the controllers do nothing.
-        """
+        """Take it once controllers have done what they had to do: they would go on from there after each reset."""
         ends, before = time.monotonic() + _WITHIN_S, dict[bytes, EtcdEntry]()
         await self.take()
         while time.monotonic() < ends and _changed(before, self._kept):
@@ -155,9 +146,6 @@ class Baseline:
 
         Returns:
             The names of the nodes that are gone; they are made again by what makes nodes.
-
-        Raises:
-            ClusterError: others keep changing something, or the cluster does not answer.
         """
         ends, gone, owners, quiet = time.monotonic() + _WITHIN_S, set[str](), set[str](), 0
         changes: list[Change] = []
@@ -185,12 +173,9 @@ class Baseline:
         await _seen(client, new or (known - {"namespaces"} | {"deployments"}), self._within)
 
     def _look(self, gone: set[str], done: Reset, owners: set[str]) -> tuple[list[Change], bool]:
-        """Find what differs and write it. Of owners, only these: what they own is next, when they are gone.
+        """Find what differs and write it; adds to the nodes that are gone, to what is done and to the owners removed.
 
-        Args:
-            gone: nodes that are gone, to which this adds.
-            done: what has been done, likewise.
-            owners: the kinds of owners that were removed, likewise.
+        Of owners, only these are written: what they own is next, when they are gone.
 
         Returns:
             What differed; and whether no canary was left, either.

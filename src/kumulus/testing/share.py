@@ -1,8 +1,6 @@
 """A namespace of a cluster that others use as well: tests in several processes share one, each in a namespace."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -14,7 +12,6 @@ from kumulus.model.identity import Owner
 from kumulus.runtimes import apiserver
 from kumulus.runtimes.base import Observed
 from kumulus.runtimes.kwok.layout import Layout, dump
-from kumulus.testing import faults
 from kumulus.testing.asynchronous import AsyncCluster
 from kumulus.testing.control_plane import SILENT_S, settled
 from kumulus.testing.errors import ClusterError
@@ -36,8 +33,6 @@ class NamespaceShare(AsyncCluster):
         super().__init__(**asked)
         self.namespace = self._within = namespace
         self._of = folder
-        # It is not for one of its users to end it.
-        self._kept = True
 
     async def _begun(self) -> Plane:
         layout = Layout(self._of / CLUSTERS / self._loaded.cluster_name)
@@ -46,32 +41,25 @@ class NamespaceShare(AsyncCluster):
         server = f"https://127.0.0.1:{layout.ports()['kube-apiserver']}"
         client = apiserver.client(layout.kubeconfig, patience=SILENT_S)
         observed = Observed("", str(kubeconfig), server, str(layout.directory), {})
-        plane = Plane(self._of, self._loaded, observed, client, Owner("", layout.name), {}, self._report)
+        # It is not for one of its users to end it.
+        plane = Plane(self._of, self._loaded, observed, client, Owner("", layout.name), {}, self._report, kept=True)
         body = {"metadata": {"name": self.namespace}}
         if await objects.find(client, f"/api/v1/namespaces/{self.namespace}") is None:
             await self._asked(client.create("/api/v1/namespaces", body))
         await self._asked(settled(client, [self.namespace]))
         return plane
 
-    @asynccontextmanager
-    async def fault(
-        self, kind: str = "", *, nodes: faults.Target = None, **fields: Any
-    ) -> AsyncIterator[faults.AsyncFaultHandle]:
+    def fault(self, *_: Any, **__: Any) -> NoReturn:
         """Not of one user of several."""
-        _refused("a fault of nodes")
-        yield  # type: ignore[unreachable]
+        raise ClusterError(f"a fault of nodes {_EVERYBODYS}")
 
-    async def resize(self, nodes: int | Mapping[str, int]) -> None:
+    def resize(self, *_: Any, **__: Any) -> NoReturn:
         """Not of one user of several."""
-        _refused("the number of nodes")
+        raise ClusterError(f"the number of nodes {_EVERYBODYS}")
 
-    async def experiment(self, description: str | Path | Mapping[str, Any]) -> dict[str, Any]:
+    def experiment(self, *_: Any, **__: Any) -> NoReturn:
         """Not of one user of several."""
-        _refused("an experiment")
-
-
-def _refused(what: str) -> NoReturn:
-    raise ClusterError(f"{what} {_EVERYBODYS}")
+        raise ClusterError(f"an experiment {_EVERYBODYS}")
 
 
 def _write(layout: Layout, kubeconfig: Path, namespace: str) -> None:

@@ -65,12 +65,7 @@ class Template:
         pod_logs.write(layout)
 
     def fresh(self, authority: str, ports: Mapping[str, int]) -> list[tuple[bytes, bytes]]:
-        """Keys and values for a new cluster, with UIDs and times of its own.
-
-        Args:
-            authority: the PEM of its certificate authority.
-            ports: its ports, by kwokctl's options.
-        """
+        """Keys and values for a new cluster, with UIDs and times of its own."""
         uids: dict[bytes, bytes] = {}
         now, text = int(time.time()), f'"{timestamp()}"'.encode()
         since = range(self.since, now + 1)

@@ -1,6 +1,6 @@
 """What cluster a test asks for: keywords, a mapping or a stack file, read and checked as a stack file is."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,11 +38,6 @@ def loaded(spec: Spec | None, nodes: Nodes | None, cluster: str, sections: Mappi
     Args:
         spec: the cluster; None if keywords say all.
         nodes: nodes in addition to those of the spec.
-        cluster: which of a stack file's clusters, if it has several.
-        sections: further sections of the spec, such as `kubernetesVersion`.
-
-    Raises:
-        ClusterError: something of it is wrong, or needs a stack; the message lists every problem.
     """
     added = {**sections, **({"nodeGroups": list(_groups(nodes))} if nodes is not None else {})}
     try:
@@ -59,6 +54,13 @@ def loaded(spec: Spec | None, nodes: Nodes | None, cluster: str, sections: Mappi
     return found
 
 
+def nodes_of(words: Sequence[str]) -> Nodes:
+    """The nodes that words ask for, such as `30`, or `h100=100` and `l4=20`; three without any; raises ValueError."""
+    if len(words) <= 1 and "=" not in "".join(words):
+        return int(words[0]) if words else 3
+    return {name: int(number) for name, _, number in (word.rstrip(",").partition("=") for word in words)}
+
+
 def tools(wanted: LoadedStack) -> list[str]:
     """The programs that a cluster needs, but for kubectl, which only the first of its kind does."""
     others = {*needs.ENGINE, PROVIDER, COMMAND, "kubectl"}
@@ -66,14 +68,7 @@ def tools(wanted: LoadedStack) -> list[str]:
 
 
 def resized(pools: Mapping[str, Pool], nodes: int | Mapping[str, int]) -> list[Pool]:
-    """Pools with other numbers of nodes.
-
-    Args:
-        nodes: the number for the only pool, or numbers by node group or pool.
-
-    Raises:
-        ClusterError: there is no such group or pool, or it has several, or a number is below 0.
-    """
+    """Pools with other numbers of nodes."""
     known = listed(sorted(pools), 10)
     if isinstance(nodes, int):
         if len(pools) != 1:
@@ -133,14 +128,9 @@ def _groups(nodes: Nodes) -> Iterator[dict[str, Any]]:
         return
     for name, number in nodes.items():
         placement = [{"availabilityZone": _ZONE, "replicas": number}]
+        group = {"name": name, "instanceType": _machine(name).name, "placement": placement}
         # Nobody else's pods are kept away in a cluster that is all the test's own.
-        template: dict[str, Any] = {"taints": []}
-        yield {
-            "name": name,
-            "instanceType": _machine(name).name,
-            "placement": placement,
-            "nodeTemplate": template,
-        }
+        yield {**group, "nodeTemplate": {"taints": []}}
 
 
 def _machine(name: str) -> InstanceType:

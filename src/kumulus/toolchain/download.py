@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from kumulus.host.files import sync
 from kumulus.toolchain import build, cache, fetch, locate, releases
 from kumulus.toolchain.errors import ToolchainError
-from kumulus.toolchain.fetch import NotFetched, Timeouts
+from kumulus.toolchain.fetch import NotFetched
 from kumulus.toolchain.pins import Pins, Tool
 from kumulus.toolchain.progress import ToolLine, say, transferred
 from kumulus.toolchain.releases import Release
@@ -28,8 +28,6 @@ class Downloads:
     known: Pins
     required: bool = False
     """Whether a tool that cannot be downloaded is an error; otherwise it is left to be built."""
-    limits: Timeouts = field(default_factory=Timeouts)
-    """How long to wait for servers."""
     _reached: set[str] = field(default_factory=set)
     _out: set[str] = field(default_factory=set)
 
@@ -69,30 +67,22 @@ class Downloads:
     def _reach(self, address: str) -> None:
         host = urlsplit(address).netloc
         if host not in self._reached:
-            fetch.reachable(address, self.limits)
+            fetch.reachable(address)
             self._reached.add(host)
 
     def _one(self, release: Release, tools: Sequence[Tool], title: str) -> bool:
         host = urlsplit(releases.address(release.url)).netloc
         if host in self._out:
             return False
-        folder = cache.downloads()
-        folder.mkdir(parents=True, exist_ok=True)
-        # Named after its checksum, so that only a download of the same file is resumed.
-        file = folder / f"{release.sum[:12]}-{release.name}"
         step = ToolLine(title)
         try:
             self._reach(releases.address(release.url))
-            fetch.fetch(
-                releases.addresses(release.url),
-                file,
-                release.algorithm,
-                release.sum,
-                lambda have, total: step.tick(transferred(have, total, step.begun)),
-                self.limits,
-            )
+            file = fetched(release.url, release.name, release.algorithm, release.sum, step)
             size = file.stat().st_size
-            _install(self.known, release, tools, file)
+            try:
+                _install(self.known, release, tools, file)
+            finally:
+                file.unlink(missing_ok=True)
             step.end(f"downloaded {size / 1e6:.0f} MB in {step.seconds} s")
         except NotFetched as error:
             step.end(f"not downloaded: {error}")
@@ -106,9 +96,21 @@ class Downloads:
             if isinstance(error, OSError):
                 raise ToolchainError(f"{release.name} could not be stored: {error}") from error
             raise
-        finally:
-            file.unlink(missing_ok=True)
         return True
+
+
+def fetched(url: str, name: str, algorithm: str, wanted: str, step: ToolLine) -> Path:
+    """Fetch a file into the directory of downloads, and show how far it is; errors as of :func:`fetch.fetch`."""
+    folder = cache.downloads()
+    folder.mkdir(parents=True, exist_ok=True)
+    # Named after its checksum, so that only a download of the same file is resumed.
+    file = folder / f"{wanted[:12]}-{name}"
+
+    def tick(have: int, total: int | None) -> None:
+        step.tick(transferred(have, total, step.begun))
+
+    fetch.fetch(releases.addresses(url), file, algorithm, wanted, tick)
+    return file
 
 
 def _by_file(lacking: Sequence[Tool]) -> list[tuple[Release, list[Tool]]]:
@@ -177,9 +179,6 @@ def take(archive: Path, members: Mapping[str, str], others: str, into: Path) -> 
 
     Returns:
         what was taken, by name.
-
-    Raises:
-        ToolchainError: the archive has no such member, or is broken.
     """
     into.mkdir(parents=True, exist_ok=True)
     if list(members.values()) == [""]:
@@ -210,16 +209,7 @@ def take(archive: Path, members: Mapping[str, str], others: str, into: Path) -> 
 
 
 def keep(archive: Path, patterns: Mapping[str, str], into: Path) -> None:
-    """Extract the files of several patterns, each into a folder.
-
-    Args:
-        archive: a .tar.gz or .zip.
-        patterns: the folder below `into` for each pattern of paths in the archive.
-        into: an empty folder.
-
-    Raises:
-        ToolchainError: the archive is broken, or has no file of a pattern.
-    """
+    """Extract the files of several patterns of paths, each into its folder below a place."""
     for pattern, folder in patterns.items():
         if not take(archive, {}, pattern, into / folder):
             raise ToolchainError(f"{archive.name} has no {pattern}")

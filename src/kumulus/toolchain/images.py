@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kumulus.toolchain import accepted, cache, fetch, registry, releases
-from kumulus.toolchain.download import paths, take
+from kumulus.toolchain import accepted, fetch, registry, releases
+from kumulus.toolchain.download import fetched, paths, take
 from kumulus.toolchain.errors import ToolchainError
-from kumulus.toolchain.fetch import NotFetched, Timeouts
+from kumulus.toolchain.fetch import NotFetched
 from kumulus.toolchain.pins import Tool
-from kumulus.toolchain.progress import ToolLine, say, transferred
+from kumulus.toolchain.progress import ToolLine, say
 from kumulus.toolchain.registry import DIGEST, Image
 
 _INDEXES = ("application/vnd.oci.image.index.v1+json", "application/vnd.docker.distribution.manifest.list.v2+json")
@@ -43,25 +43,20 @@ class Layer:
     """The C library's loader that the program needs; empty for a static one."""
 
 
-def find(image: Image, member: str, platform: str, limits: Timeouts | None = None) -> Layer:
+def find(image: Image, member: str, platform: str) -> Layer:
     """The one layer that has a member; it stays among the downloads, where the next download finds it.
 
     Args:
         member: the path of a program in it, or a pattern of paths.
-        platform: such as `linux-amd64`.
-
-    Raises:
-        ToolchainError: no layer has it, or several have; a layer cannot be read by us; the registry does not answer.
     """
-    limits = limits or Timeouts()
-    manifest, layers = _manifest(image, platform, limits)
+    manifest, layers = _manifest(image, platform)
     named = f"{image.host}/{image.repository}:{image.tag}"
     found = []
     for media, digest in layers:
         # A later layer may replace the member, so each has to be looked into.
         if "zstd" in media:
             raise ToolchainError(f"{named} has a layer packed with zstd, which Python reads only since 3.14")
-        file = _layer(image, digest, limits)
+        file = _layer(image, digest)
         if any(fnmatch.fnmatchcase(path, member) for path in paths(file)):
             found.append((file, digest))
         else:
@@ -89,11 +84,11 @@ def accept(tools: Sequence[Tool]) -> None:
         say(f"{tool.name} v{tool.version}: accepted {layer.digest} of {tool.unpinned.image}, in {accepted.file()}")
 
 
-def _manifest(image: Image, platform: str, limits: Timeouts) -> tuple[str, list[tuple[str, str]]]:
+def _manifest(image: Image, platform: str) -> tuple[str, list[tuple[str, str]]]:
     """The digest of an image's manifest for a platform, and the media type and digest of each layer."""
     reference = image.tag
     while True:
-        content = _document(image.manifest(reference), limits)
+        content = _document(image.manifest(reference))
         digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
         if reference not in (image.tag, digest):
             raise ToolchainError(f"{image.manifest(reference)} is not what its digest says, but {digest}")
@@ -115,32 +110,18 @@ def _manifest(image: Image, platform: str, limits: Timeouts) -> tuple[str, list[
             raise ToolchainError(f"{image.manifest(reference)} has no image for {platform}: {error!r}") from None
 
 
-def _document(url: str, limits: Timeouts) -> bytes:
-    addresses = releases.addresses(url)
-    for address in addresses:
-        try:
-            return fetch.document(address, ", ".join((*_INDEXES, *_MANIFESTS)), limits)
-        except NotFetched as error:
-            if error.host_out or address == addresses[-1]:
-                raise ToolchainError(f"{address} cannot be read: {error}") from None
-    raise AssertionError(url)
+def _document(url: str) -> bytes:
+    try:
+        return fetch.document(releases.addresses(url), ", ".join((*_INDEXES, *_MANIFESTS)))
+    except NotFetched as error:
+        raise ToolchainError(f"{releases.address(url)} cannot be read: {error}") from None
 
 
-def _layer(image: Image, digest: str, limits: Timeouts) -> Path:
+def _layer(image: Image, digest: str) -> Path:
     algorithm, _, wanted = digest.partition(":")
-    folder = cache.downloads()
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{wanted[:12]}-{image.file}"
     step = ToolLine(f"{image.file} {digest[:19]}")
     try:
-        fetch.fetch(
-            releases.addresses(image.blob(digest)),
-            file,
-            algorithm,
-            wanted,
-            lambda have, total: step.tick(transferred(have, total, step.begun)),
-            limits,
-        )
+        file = fetched(image.blob(digest), image.file, algorithm, wanted, step)
     except NotFetched as error:
         step.end("not downloaded")
         raise ToolchainError(f"{image.blob(digest)} cannot be downloaded: {error}") from None

@@ -5,14 +5,16 @@ import os
 import re
 import shutil
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from kumulus.host import installation
+from kumulus.host import files, installation
 from kumulus.host.installation import pulumi_home
 from kumulus.toolchain import cache, pins
 from kumulus.toolchain.errors import ToolchainError, ToolMissing
 from kumulus.toolchain.pins import CONTROL_PLANE, Pins, Tool
+from kumulus.toolchain.progress import answer
 from kumulus.toolchain.versions import normal, satisfies
 
 
@@ -35,7 +37,6 @@ def find(tool: str, version: str | None = None) -> Path:
     """The executable to run for a tool.
 
     Args:
-        tool: its name in pins.toml, such as "kwokctl".
         version: for the control plane's programs, a Kubernetes version; the default one when not given.
     """
     known = pins.load()
@@ -162,19 +163,11 @@ def version_of(executable: Path, tool: Tool) -> str | None:
 def ask(executable: Path, tool: Tool) -> str | None:
     """Run an executable to get its version; None if its output has none."""
     try:
-        answer = subprocess.run(
-            [executable, *tool.probe_args],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            stdin=subprocess.DEVNULL,
-            timeout=_TIMEOUT_SECONDS,
-            env={**os.environ, "PULUMI_SKIP_UPDATE_CHECK": "true"},
-            check=False,
-        )
+        environment = {**os.environ, "PULUMI_SKIP_UPDATE_CHECK": "true"}
+        said = answer([executable, *tool.probe_args], timeout=_TIMEOUT_SECONDS, env=environment)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    match = re.search(tool.probe_pattern or "", answer.stdout + answer.stderr)
+    match = re.search(tool.probe_pattern or "", said.stdout + said.stderr)
     return match[1] if match else None
 
 
@@ -193,11 +186,7 @@ def _remembered() -> dict[str, tuple[list[int], str | None]]:
 def _remember(key: str, fingerprint: list[int], version: str | None) -> None:
     # Read again, and replaced as a whole: another process may have written it. A lost entry only costs a probe.
     document = {**_remembered(), key: (fingerprint, version)}
-    temporary = _file().with_suffix(f".{os.getpid()}")
-    try:
+    # A read-only cache is only slower.
+    with suppress(OSError):
         _file().parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(json.dumps(document))
-        temporary.replace(_file())
-    except OSError:
-        # A read-only cache is only slower.
-        temporary.unlink(missing_ok=True)
+        files.write(_file(), json.dumps(document))

@@ -7,6 +7,7 @@ from pathlib import Path
 from kumulus.toolchain import pins, releases, supply
 from kumulus.toolchain.errors import ToolchainError, ToolMissing
 from kumulus.toolchain.locate import find, is_installed, plugin_directory
+from kumulus.toolchain.progress import answer
 
 PROVIDER = "pulumi-resource-kubernetes"
 COMMAND = "pulumi-resource-command"
@@ -38,9 +39,9 @@ def install_command(pulumi_home: Path) -> None:
         _put(pulumi_home, COMMAND)
         return
     kind = ["resource", "command", COMMAND_VERSION]
-    answer = _install(pulumi_home, [*kind, "--non-interactive"])
-    if answer.returncode != 0 or not has_command_plugin(pulumi_home):
-        output = (answer.stderr + answer.stdout).strip()
+    said = _install(pulumi_home, [*kind, "--non-interactive"])
+    if said.returncode != 0 or not has_command_plugin(pulumi_home):
+        output = (said.stderr + said.stdout).strip()
         raise ToolchainError(
             f"pulumi did not fetch the plugin command {COMMAND_VERSION}, which hostCommands and loadImages need:\n"
             f"  {output}\n  From a machine that can fetch it: pulumi plugin install {' '.join(kind)} --file ARCHIVE"
@@ -63,20 +64,13 @@ def _put(pulumi_home: Path, name: str) -> None:
     if is_installed(pulumi_home, plugin):
         return
     kind = ["resource", plugin.name.removeprefix("pulumi-resource-"), plugin.version]
-    answer = _install(pulumi_home, [*kind, "--file", str(find(name)), "--reinstall", "--non-interactive"])
-    if answer.returncode != 0 or not is_installed(pulumi_home, plugin):
-        output = (answer.stderr + answer.stdout).strip()
+    said = _install(pulumi_home, [*kind, "--file", str(find(name)), "--reinstall", "--non-interactive"])
+    if said.returncode != 0 or not is_installed(pulumi_home, plugin):
+        output = (said.stderr + said.stdout).strip()
         directory = plugin_directory(pulumi_home, plugin)
         raise ToolchainError(f"pulumi did not install {plugin.name} into {directory}:\n  {output}")
 
 
 def _install(pulumi_home: Path, arguments: list[str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [find("pulumi"), "plugin", "install", *arguments],
-        capture_output=True,
-        text=True,
-        errors="replace",
-        stdin=subprocess.DEVNULL,
-        env={**os.environ, "PULUMI_HOME": str(pulumi_home), "PULUMI_SKIP_UPDATE_CHECK": "true"},
-        check=False,
-    )
+    environment = {**os.environ, "PULUMI_HOME": str(pulumi_home), "PULUMI_SKIP_UPDATE_CHECK": "true"}
+    return answer([find("pulumi"), "plugin", "install", *arguments], env=environment)

@@ -8,7 +8,9 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
+
+from kumulus.host.files import last_lines
 
 # A log that is silent for minutes looks like a hang, and some CI systems end it.
 _LOG_HEARTBEAT_SECONDS = 60
@@ -24,13 +26,7 @@ def say(line: str) -> None:
 
 
 def transferred(have: int, total: int | None, begun: float) -> str:
-    """The progress of a transfer: `31 of 84 MB (37%), 5.2 MB/s`.
-
-    Args:
-        have: bytes so far.
-        total: bytes in all, if known.
-        begun: when it began, by the monotonic clock.
-    """
+    """The progress of a transfer of bytes, begun at a monotonic time: `31 of 84 MB (37%), 5.2 MB/s`."""
     rate = f"{have / 1e6 / max(time.monotonic() - begun, 0.001):.1f} MB/s"
     if not total:
         return f"{have / 1e6:.0f} MB, {rate}"
@@ -79,6 +75,13 @@ class ToolLine:
 
     def _rewrite(self, rest: str) -> None:
         print(f"\r\x1b[K{self.title} … {rest}", end="", file=sys.stderr, flush=True)
+
+
+def answer(command: Sequence[str | Path], **options: Any) -> subprocess.CompletedProcess[str]:
+    """What a program says that has nothing to read and may fail; the options are those of :func:`subprocess.run`."""
+    return subprocess.run(
+        command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, check=False, **options
+    )
 
 
 _LINES_OF_LOG = 15
@@ -134,41 +137,26 @@ def run(
             stderr=messages,
             preexec_fn=_end_with_parent,  # noqa: PLW1509 - there are no threads here
         )
-        _await(process, step)
+        try:
+            while not _ends(process, _TICK_SECONDS):
+                step.tick()
+        except BaseException:
+            # Ctrl-C reaches the program as well, but a signal to this process alone does not.
+            process.send_signal(signal.SIGINT)
+            if not _ends(process, _GRACE_SECONDS):
+                process.kill()
+                process.wait()
+            raise
     if process.returncode != 0:
-        raise Failed(process.returncode, last_lines(log))
+        raise Failed(process.returncode, last_lines(log, _LINES_OF_LOG))
 
 
-def last_lines(log: Path) -> str:
-    """The end of a log, indented, for an error message."""
-    return "\n".join(f"  {line}" for line in log.read_text(errors="replace").splitlines()[-_LINES_OF_LOG:])
-
-
-def _await(process: subprocess.Popen[bytes], step: ToolLine) -> None:
+def _ends(process: subprocess.Popen[bytes], within: float) -> bool:
     try:
-        while not _ended(process):
-            step.tick()
-    except BaseException:
-        _stop(process)
-        raise
-
-
-def _ended(process: subprocess.Popen[bytes]) -> bool:
-    try:
-        process.wait(timeout=_TICK_SECONDS)
+        process.wait(timeout=within)
     except subprocess.TimeoutExpired:
         return False
     return True
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    # Ctrl-C reaches the program as well, but a signal to this process alone does not.
-    process.send_signal(signal.SIGINT)
-    try:
-        process.wait(timeout=_GRACE_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
 
 
 def _end_with_parent() -> None:

@@ -44,11 +44,7 @@ class Image:
 
 
 def image(written: str) -> Image:
-    """The image of a reference such as `registry.example/team/app:v1.2.3`.
-
-    Raises:
-        ToolchainError: it is none with a registry and a tag.
-    """
+    """The image of a reference such as `registry.example/team/app:v1.2.3`."""
     if (found := _IMAGE.fullmatch(written)) is None:
         raise ToolchainError(
             f"{written!r} is no image\n  Write REGISTRY/REPOSITORY:TAG, such as registry.example/app:v1.2"
@@ -68,9 +64,6 @@ def token_address(url: str, challenge: str) -> str:
     Args:
         url: of an image's manifest or layer.
         challenge: the answer's header `WWW-Authenticate`.
-
-    Raises:
-        ToolchainError: the token would come from a place that anybody in between can pretend to be.
     """
     kind, _, fields = challenge.partition(" ")
     found, asked = _OF_IMAGE.fullmatch(url), dict(_FIELD.findall(fields))

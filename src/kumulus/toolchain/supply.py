@@ -32,10 +32,9 @@ def ensure(kubernetes: str | None = None, extra: Sequence[str] = (), known: Pins
 
 
 def provide(names: Sequence[str], kubernetes: str | None = None) -> None:
-    """Get those of these tools that are missing, and no others.
+    """Get those of these tools, or sets of tools, that are missing, and no others.
 
     Args:
-        names: of tools, or of sets of them.
         kubernetes: the version for tools that belong to a control plane.
     """
     known = pins.load()

@@ -12,16 +12,15 @@ import importlib.util
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from kumulus.host import installation
 from kumulus.toolchain import cache, pins
 from kumulus.toolchain.errors import ToolchainError
-from kumulus.toolchain.progress import say
+from kumulus.toolchain.progress import answer, say
 
 LOCK = "requirements.txt"
 """What may be installed into a checkout's environment; ``kumulus venv --lock`` writes it."""
@@ -119,11 +118,7 @@ def write_requirements(project: Path, arguments: list[str]) -> None:
 
 
 def ensure_policies(folder: Path) -> None:
-    """Create a policy pack's environment, or install what changed in its requirements; instant if nothing did.
-
-    Args:
-        folder: the pack, with its requirements.txt.
-    """
+    """Create a policy pack's environment, or install what changed in its requirements; instant if nothing did."""
     with cache.exclusive(folder / ".venv.lock", "making .venv", say):
         wanted = hashlib.sha256(f"{folder} ".encode() + (folder / "requirements.txt").read_bytes()).hexdigest()
         stamp = _stamp_file(folder)
@@ -164,7 +159,7 @@ def _digest(project: Path) -> str:
 def _works(project: Path) -> bool:
     try:
         code = "import sys, pip; sys.exit(sys.version_info < (3, 11))"
-        return subprocess.run([python(project), "-c", code], capture_output=True, check=False).returncode == 0
+        return answer([python(project), "-c", code]).returncode == 0
     except OSError:
         return False
 
@@ -180,16 +175,14 @@ def _create(project: Path) -> None:
     shutil.rmtree(project / ".venv", ignore_errors=True)
     # If we run from the environment that is to be replaced, this is the Python it was made from.
     base = getattr(sys, "_base_executable", None) or sys.executable
-    command = [base, "-m", "venv", str(project / ".venv")]
-    answer = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
-    if answer.returncode != 0:
-        output = (answer.stdout + answer.stderr).strip()
-        raise ToolchainError(f"python -m venv failed:\n  {output}")
+    said = answer([base, "-m", "venv", project / ".venv"])
+    if said.returncode != 0:
+        raise ToolchainError(f"python -m venv failed:\n  {(said.stdout + said.stderr).strip()}")
 
 
 def _pip(project: Path, arguments: list[str]) -> None:
-    command = [str(python(project)), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *arguments]
-    _install(command, project, "pip", arguments)
+    pip = [str(python(project)), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    _install(project, "pip", pip, arguments)
 
 
 def _uv(project: Path, arguments: list[str]) -> None:
@@ -198,8 +191,7 @@ def _uv(project: Path, arguments: list[str]) -> None:
 
 def run_uv(project: Path, arguments: list[str]) -> None:
     """Run the pinned uv in a project, with pip's settings."""
-    program = _uv_program(project)
-    _install([str(program), *arguments], project, "uv", arguments, _settings(project))
+    _install(project, "uv", [_uv_program(project)], arguments, _settings(project))
 
 
 def _uv_program(project: Path) -> Path:
@@ -218,10 +210,8 @@ def _uv_program(project: Path) -> Path:
 
 def _settings(project: Path) -> dict[str, str]:
     """The environment for uv: it asks the indexes that pip asks, and trusts the machine's certificates."""
-    command = [str(python(project)), "-m", "pip", "config", "list"]
-    answer = subprocess.run(command, cwd=project, capture_output=True, text=True, errors="replace", check=False)
     found = {"UV_NATIVE_TLS": "1", "UV_NO_CONFIG": "1"}
-    for line in answer.stdout.splitlines():
+    for line in answer([python(project), "-m", "pip", "config", "list"], cwd=project).stdout.splitlines():
         key, _, value = line.partition("=")
         if name := _SETTINGS.get(key.rpartition(".")[2]):
             found[name] = value.strip().strip("'\"").replace("\\n", " ").strip()
@@ -229,21 +219,16 @@ def _settings(project: Path) -> dict[str, str]:
 
 
 def _install(
-    command: list[str], project: Path, program: str, arguments: list[str], environment: dict[str, str] | None = None
+    project: Path,
+    name: str,
+    program: Sequence[str | Path],
+    arguments: list[str],
+    environment: dict[str, str] | None = None,
 ) -> None:
-    answer = subprocess.run(
-        command,
-        cwd=project,
-        env=environment,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        stdin=subprocess.DEVNULL,
-        check=False,
-    )
-    if answer.returncode != 0:
-        last = "\n".join(f"  {line}" for line in answer.stderr.strip().splitlines()[-_LINES_OF_LOG:])
-        raise ToolchainError(f"{program} could not install {' '.join(arguments)}:\n{last}\n  The next run tries again.")
+    said = answer([*program, *arguments], cwd=project, env=environment)
+    if said.returncode != 0:
+        last = "\n".join(f"  {line}" for line in said.stderr.strip().splitlines()[-_LINES_OF_LOG:])
+        raise ToolchainError(f"{name} could not install {' '.join(arguments)}:\n{last}\n  The next run tries again.")
 
 
 def _options(option: str, values: Iterable[str]) -> list[str]:

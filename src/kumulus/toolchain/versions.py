@@ -60,11 +60,7 @@ class KubernetesVersion:
     godebug: str
 
     def module_files(self, folder: Path) -> tuple[tuple[str, bytes], ...]:
-        """The files of the Go module to build this version in, by name.
-
-        Args:
-            folder: has the template of go.mod, and each version's checksums.
-        """
+        """The files of the Go module to build this version in, by name."""
         return _module_files(self, folder)
 
     @property

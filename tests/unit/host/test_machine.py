@@ -34,31 +34,18 @@ def systemd(folder: Path, text: str = "4c4c4544\n") -> Path:
     return file
 
 
-def test_a_machine_stays_the_same_and_has_its_hosts_name(tmp_path: Path) -> None:
+def test_a_machine_is_known_by_systemds_id_and_what_was_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = machine.this(systemd(tmp_path))
     assert found == machine.this(systemd(tmp_path))
     assert found.name == socket.gethostname()
     assert "4c4c4544" not in found.id
-
-
-def test_a_home_that_two_machines_share_does_not_make_them_one(tmp_path: Path) -> None:
-    assert machine.this(systemd(tmp_path)) != machine.this(systemd(tmp_path, "another\n"))
-
-
-def test_containers_of_one_image_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    one = machine.this(systemd(tmp_path))
+    assert machine.this(systemd(tmp_path, "another\n")) != found, "two machines with one home"
+    assert machine.this(tmp_path / "none") == machine.this(tmp_path / "none"), "drawn alone"
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "other"))
-    assert machine.this(systemd(tmp_path)) != one
-
-
-def test_without_systemds_file_what_was_drawn_tells(tmp_path: Path) -> None:
-    assert machine.this(tmp_path / "none") == machine.this(tmp_path / "none")
-
-
-def test_where_nothing_can_be_kept_systemds_file_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert machine.this(systemd(tmp_path)) != found, "containers of one image"
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
-    assert machine.this(systemd(tmp_path)) == machine.this(systemd(tmp_path))
+    assert machine.this(systemd(tmp_path)) == machine.this(systemd(tmp_path)), "nothing can be kept"
     assert machine.this(systemd(tmp_path)) != machine.this(systemd(tmp_path, "another\n"))
 
 

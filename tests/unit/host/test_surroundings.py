@@ -89,29 +89,34 @@ def test_without_a_yaml_library_the_checkouts_own_file_is_read_the_same(tmp_path
     assert "name='kumulus'" in bare
 
 
-def test_the_selected_stack_is_pulumis(root: Path, tmp_path: Path) -> None:
-    project = found(root)
-    assert project.selected_stack(tmp_path) is None
+def selection(root: Path, home: Path, written: object) -> None:
+    """Write what Pulumi keeps of the selected stack."""
     digest = hashlib.sha1(str(root / "Pulumi.yaml").encode(), usedforsecurity=False).hexdigest()
-    file = tmp_path / "workspaces" / f"fleet-{digest}-workspace.json"
-    file.parent.mkdir()
-    for stack, said in (("dev", "dev"), ("organization/fleet/prod", "prod"), ("", None)):
-        file.write_text(json.dumps({"stack": stack}))
-        assert project.selected_stack(tmp_path) == said
-    for broken in ("{", "[]", '{"stacks": [], "stack": 1}'):
-        file.write_text(broken)
-        assert project.selected_stack(tmp_path) is None
+    file = home / "workspaces" / f"fleet-{digest}-workspace.json"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(written if isinstance(written, str) else json.dumps(written))
+
+
+@pytest.mark.parametrize(
+    ("written", "stack"),
+    [
+        ({"stack": "dev"}, "dev"),
+        ({"stack": "organization/fleet/prod"}, "prod"),
+        *((each, None) for each in ({"stack": ""}, "{", "[]", {"stacks": [], "stack": 1})),
+    ],
+)
+def test_the_selected_stack_is_pulumis(root: Path, tmp_path: Path, written: object, stack: str | None) -> None:
+    assert found(root).selected_stack(tmp_path) is None
+    selection(root, tmp_path, written)
+    assert found(root).selected_stack(tmp_path) == stack
 
 
 def test_each_backend_has_a_selected_stack_of_its_own(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    digest = hashlib.sha1(str(root / "Pulumi.yaml").encode(), usedforsecurity=False).hexdigest()
-    file = tmp_path / "workspaces" / f"fleet-{digest}-workspace.json"
-    file.parent.mkdir()
     (tmp_path / "credentials.json").write_text(json.dumps({"current": "s3://fleet"}))
     one, two = {"file://./state": "organization/fleet/dev"}, {"s3://fleet": "organization/fleet/prod"}
-    file.write_text(json.dumps({"stacks": one | two}))
+    selection(root, tmp_path, {"stacks": one | two})
     monkeypatch.setenv("PULUMI_BACKEND_URL", "s3://fleet")
     assert found(root).selected_stack(tmp_path) == "prod"
     monkeypatch.delenv("PULUMI_BACKEND_URL")
@@ -122,7 +127,7 @@ def test_each_backend_has_a_selected_stack_of_its_own(
         ("", one | two, "prod"),
         ("", one, "old"),
     ):
-        file.write_text(json.dumps({"stack": "old", "stacks": backends}))
+        selection(root, tmp_path, {"stack": "old", "stacks": backends})
         project = dataclasses.replace(found(root), backend=url)
         assert project.selected_stack(tmp_path) == said, (url, backends)
 

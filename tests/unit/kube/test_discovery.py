@@ -2,11 +2,8 @@
 
 from typing import Any, cast
 
-import pytest
-
 from kumulus.kube import ApiError
 from kumulus.kube.discovery import ApiResource, namespaced
-from kumulus.kube.objects import address
 
 ALL = ["create", "delete", "get", "list", "patch", "update", "watch"]
 
@@ -43,9 +40,9 @@ async def test_each_kind_is_named_once_in_the_version_that_is_preferred_or_in_th
         "/apis/gateway.networking.k8s.io/v1alpha2": [kind("TCPRoute", "tcproutes")],
         "/apis/seen.example.com/v1": [kind("Seen", "seen", verbs=["get", "list"])],
     }
-    server = Server(
-        answers, group("gateway.networking.k8s.io", "v1", "v1beta1", "v1alpha2"), group("seen.example.com", "v1")
-    )
+    gateways = group("gateway.networking.k8s.io", "v1", "v1beta1", "v1alpha2")
+    # The last kind of the third has just gone.
+    server = Server(answers, gateways, group("seen.example.com", "v1"), group("gone.example.com", "v1"))
     assert await namespaced(cast(Any, server)) == [
         ApiResource("v1", "Pod", "pods"),
         ApiResource("gateway.networking.k8s.io/v1", "HTTPRoute", "httproutes"),
@@ -53,27 +50,8 @@ async def test_each_kind_is_named_once_in_the_version_that_is_preferred_or_in_th
     ]
 
 
-async def test_a_group_whose_last_kind_has_just_gone_has_none() -> None:
-    server = Server({"/api/v1": [kind("Pod", "pods")]}, group("gone.example.com", "v1"))
-    assert await namespaced(cast(Any, server)) == [ApiResource("v1", "Pod", "pods")]
-
-
 async def test_groups_of_measurements_are_not_asked_for() -> None:
     """They have no objects that somebody creates, and their server is often down."""
     names = ("metrics.k8s.io", "custom.metrics.k8s.io")
     answers = {"/api/v1": [], **{f"/apis/{name}/v1": [kind("Measured", "measured")] for name in names}}
     assert await namespaced(cast(Any, Server(answers, *(group(name, "v1") for name in names)))) == []
-
-
-@pytest.mark.parametrize(
-    ("version", "kind", "namespace", "path"),
-    [
-        ("v1", "Namespace", None, "/api/v1/namespaces/a"),
-        ("v1", "Secret", "kueue-system", "/api/v1/namespaces/kueue-system/secrets/a"),
-        ("batch/v1", "Job", "default", "/apis/batch/v1/namespaces/default/jobs/a"),
-        ("karpenter.kwok.sh/v1alpha1", "KWOKNodeClass", None, "/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses/a"),
-    ],
-)
-def test_an_object_is_in_the_collection_of_its_kind(version: str, kind: str, namespace: str | None, path: str) -> None:
-    metadata = {"name": "a", **({"namespace": namespace} if namespace else {})}
-    assert address({"apiVersion": version, "kind": kind, "metadata": metadata}) == path

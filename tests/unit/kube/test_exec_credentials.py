@@ -3,43 +3,24 @@
 import json
 import stat
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from aiohttp import web
 
 from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
 from kumulus.kube.codecs import JsonCodec
 from kumulus.kube.watch import watch
-from tests.support.apiserver import listening
+from tests.support.apiserver import TokenServer, kubeconfig, taking_tokens
 
 V1, BETA = "client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"
 
 
-@dataclass
-class Server:
-    """An API server that takes the tokens of a set."""
-
-    address: str = ""
-    valid: set[str] = field(default_factory=set)
-    seen: list[str] = field(default_factory=list)
-
-    async def answer(self, request: web.Request) -> web.Response:
-        token = request.headers.get("Authorization", "").removeprefix("Bearer ")
-        self.seen.append(token)
-        if token in self.valid:
-            return web.json_response({"items": []})
-        return web.json_response({"kind": "Status", "reason": "Unauthorized", "message": "no"}, status=401)
-
-
 @pytest.fixture
-async def server() -> AsyncIterator[Server]:
-    found = Server()
-    async with listening(found.answer) as found.address:
+async def server() -> AsyncIterator[TokenServer]:
+    async with taking_tokens() as found:
+        found.valid = set()
         yield found
 
 
@@ -48,7 +29,6 @@ class Login:
 
     def __init__(self, folder: Path, server: str, **entry: Any) -> None:
         self.folder = folder
-        self.file = folder / "kubeconfig.yaml"
         script = folder / "login"
         script.write_text(
             "#!/bin/sh\n"
@@ -58,17 +38,8 @@ class Login:
         )
         script.chmod(script.stat().st_mode | stat.S_IXUSR)
         wanted = {"apiVersion": V1, "command": "./login", "interactiveMode": "IfAvailable", **entry}
-        cluster = {
-            "server": server,
-            "extensions": [{"name": "client.authentication.k8s.io/exec", "extension": {"a": 1}}],
-        }
-        document = {
-            "current-context": "it",
-            "contexts": [{"name": "it", "context": {"cluster": "it", "user": "me"}}],
-            "clusters": [{"name": "it", "cluster": cluster}],
-            "users": [{"name": "me", "user": {"exec": wanted}}],
-        }
-        self.file.write_text(yaml.safe_dump(document))
+        extension = {"name": "client.authentication.k8s.io/exec", "extension": {"a": 1}}
+        self.file = kubeconfig(folder, server, {"exec": wanted}, extensions=[extension])
 
     def gives(self, version: str = V1, **status: Any) -> None:
         (self.folder / "answer").write_text(credential(version, status=status))
@@ -90,7 +61,7 @@ def in_seconds(seconds: float) -> str:
     return (datetime.now(UTC) + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-async def test_the_command_is_asked_once_and_told_what_client_go_tells(server: Server, tmp_path: Path) -> None:
+async def test_the_command_is_asked_once_and_told_what_client_go_tells(server: TokenServer, tmp_path: Path) -> None:
     env = [{"name": "GREETING", "value": "hello"}]
     login = Login(tmp_path, server.address, args=["get", "token"], env=env, provideClusterInfo=True)
     login.gives(token="a")
@@ -99,7 +70,7 @@ async def test_the_command_is_asked_once_and_told_what_client_go_tells(server: S
         assert login.calls == []
         for _ in range(3):
             await client.get("/api/v1/nodes")
-    assert server.seen == ["a", "a", "a"]
+    assert server.tokens == ["a", "a", "a"]
     cluster = {"server": server.address, "config": {"a": 1}}
     spec = {"interactive": False, "cluster": cluster}
     assert login.calls == [{"apiVersion": V1, "kind": "ExecCredential", "spec": spec}]
@@ -108,7 +79,7 @@ async def test_the_command_is_asked_once_and_told_what_client_go_tells(server: S
 
 @pytest.mark.parametrize("version", [V1, BETA])
 async def test_it_is_told_of_the_cluster_only_when_it_wants_to_know(
-    server: Server, tmp_path: Path, version: str
+    server: TokenServer, tmp_path: Path, version: str
 ) -> None:
     login = Login(tmp_path, server.address, apiVersion=version)
     login.gives(version, token="a")
@@ -118,7 +89,7 @@ async def test_it_is_told_of_the_cluster_only_when_it_wants_to_know(
     assert login.calls == [{"apiVersion": version, "kind": "ExecCredential", "spec": {"interactive": False}}]
 
 
-async def test_credentials_are_renewed_when_they_expire(server: Server, tmp_path: Path) -> None:
+async def test_credentials_are_renewed_when_they_expire(server: TokenServer, tmp_path: Path) -> None:
     login = Login(tmp_path, server.address)
     server.valid = {"first", "second"}
     login.gives(token="first", expirationTimestamp=in_seconds(5))
@@ -127,11 +98,11 @@ async def test_credentials_are_renewed_when_they_expire(server: Server, tmp_path
         login.gives(token="second", expirationTimestamp=in_seconds(3600))
         for _ in range(2):
             await client.get("/api/v1/nodes")
-    assert server.seen == ["first", "second", "second"]
+    assert server.tokens == ["first", "second", "second"]
     assert len(login.calls) == 2
 
 
-async def test_credentials_that_are_refused_are_renewed_once(server: Server, tmp_path: Path) -> None:
+async def test_credentials_that_are_refused_are_renewed_once(server: TokenServer, tmp_path: Path) -> None:
     login = Login(tmp_path, server.address)
     login.gives(token="first")
     server.valid = {"first"}
@@ -140,14 +111,14 @@ async def test_credentials_that_are_refused_are_renewed_once(server: Server, tmp
         server.valid = {"second"}
         login.gives(token="second")
         assert [page async for page in client.pages("/api/v1/nodes")] == [[]]
-        assert server.seen == ["first", "first", "second"]
+        assert server.tokens == ["first", "first", "second"]
         server.valid = set()
         with pytest.raises(ApiError, match="401 Unauthorized"):
             await client.get("/api/v1/nodes")
     assert len(login.calls) == 3
 
 
-async def test_a_watch_is_signed_too(server: Server, tmp_path: Path) -> None:
+async def test_a_watch_is_signed_too(server: TokenServer, tmp_path: Path) -> None:
     login = Login(tmp_path, server.address)
     login.gives(token="a")
     server.valid = {"a"}
@@ -183,7 +154,7 @@ UNUSABLE = {"clientCertificateData": "no", "clientKeyData": "no"}
     ],
 )
 async def test_a_command_that_fails_is_named_with_what_it_did(
-    server: Server, tmp_path: Path, entry: dict[str, Any], answer: str, told: str
+    server: TokenServer, tmp_path: Path, entry: dict[str, Any], answer: str, told: str
 ) -> None:
     login = Login(tmp_path, server.address, **entry)
     (tmp_path / "answer").write_text(answer)
@@ -191,7 +162,7 @@ async def test_a_command_that_fails_is_named_with_what_it_did(
         # It counts as a cluster that cannot be asked, never as one that is gone.
         with pytest.raises(Unreachable, match=f"no credentials for .*{told}"):
             await client.get("/api/v1/nodes")
-    assert server.seen == []
+    assert server.tokens == []
 
 
 @pytest.mark.parametrize(

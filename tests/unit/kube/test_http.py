@@ -71,11 +71,25 @@ async def asked(of: Http, verb: str = "GET", body: bytes | None = None) -> bytes
     return (await of.request(verb, "/api", {}, {}, body, within=5)).body
 
 
-async def test_requests_that_follow_one_another_share_a_connection() -> None:
-    async with scripted([OK, OK, OK]) as server:
+@pytest.mark.parametrize(
+    ("scripts", "verbs", "connections"),
+    [
+        ([[OK, OK, OK]], ["GET", "POST", "GET"], 1),
+        # It says that it closes the connection, or closes it while it is idle.
+        ([[OK.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")], [OK]], ["GET", "POST"], 2),
+        ([[OK, END], [OK]], ["GET", "GET"], 2),
+        # What nobody asked for is not taken for the next answer.
+        ([[OK + OK.replace(b"ok", b"no"), OK], [OK]], ["POST", "POST"], 2),
+    ],
+)
+async def test_requests_that_follow_one_another_share_a_connection_while_it_is_good(
+    scripts: list[list[bytes]], verbs: list[str], connections: int
+) -> None:
+    async with scripted(*scripts) as server:
         client = server.http()
-        assert [await asked(client), await asked(client, "POST", b"{}"), await asked(client)] == [b"ok"] * 3
-    assert server.connections == 1
+        for verb in verbs:
+            assert await asked(client, verb, None if verb == "GET" else b"{}") == b"ok"
+    assert server.connections == connections
 
 
 async def test_a_request_says_what_a_server_needs_to_know() -> None:
@@ -130,23 +144,6 @@ async def test_a_compressed_answer_is_read_and_one_that_cannot_be_is_broken() ->
     assert "Accept-Encoding: gzip" in server.heads[0]
 
 
-async def test_a_server_that_says_close_is_not_asked_on_that_connection_again() -> None:
-    last = OK.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
-    async with scripted([last], [OK]) as server:
-        client = server.http()
-        await asked(client)
-        await asked(client, "POST", b"{}")
-    assert server.connections == 2
-
-
-async def test_a_connection_closed_while_it_was_idle_costs_a_get_nothing() -> None:
-    async with scripted([OK, END], [OK]) as server:
-        client = server.http()
-        await asked(client)
-        assert await asked(client) == b"ok"
-    assert server.connections == 2
-
-
 async def test_a_post_without_an_answer_is_told_since_it_may_have_been_carried_out() -> None:
     async with scripted([OK, END], [OK]) as server:
         client = server.http()
@@ -168,13 +165,6 @@ async def test_an_answer_that_is_cut_or_no_http_is_broken(answers: list[bytes], 
         client = server.http()
         with pytest.raises(Broken, match=said):
             await asked(client)
-
-
-async def test_what_nobody_asked_for_is_not_taken_for_the_next_answer() -> None:
-    async with scripted([OK + OK.replace(b"ok", b"no"), OK], [OK]) as server:
-        client = server.http()
-        assert [await asked(client, "POST", b"{}"), await asked(client, "POST", b"{}")] == [b"ok", b"ok"]
-    assert server.connections == 2
 
 
 async def test_a_connection_that_was_idle_for_long_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 import pytest
 
 from kumulus.kube import ApiError, objects
-from kumulus.kube.errors import tolerating
 from kumulus.kube.pods import each_bound
 from tests.support.apiserver import Server, ok, serving, status
 
@@ -113,25 +112,20 @@ async def test_pods_of_few_nodes_are_asked_for_by_node_and_of_many_at_once(
 
 
 @pytest.mark.parametrize(
-    ("kind", "plural"), [("Job", "jobs"), ("Ingress", "ingresses"), ("Topology", "topologies"), ("Gateway", "gateways")]
+    ("version", "kind", "namespace", "path"),
+    [
+        ("v1", "Namespace", None, "/api/v1/namespaces/a"),
+        ("v1", "Secret", "kueue-system", "/api/v1/namespaces/kueue-system/secrets/a"),
+        ("batch/v1", "Job", "default", "/apis/batch/v1/namespaces/default/jobs/a"),
+        ("a.b/v1", "Ingress", None, "/apis/a.b/v1/ingresses/a"),
+        ("a.b/v1", "Topology", None, "/apis/a.b/v1/topologies/a"),
+        ("a.b/v1", "Gateway", None, "/apis/a.b/v1/gateways/a"),
+        ("karpenter.kwok.sh/v1alpha1", "KWOKNodeClass", None, "/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses/a"),
+    ],
 )
-def test_the_collection_of_an_object_has_the_regular_plural_of_its_kind(kind: str, plural: str) -> None:
-    manifest = {"apiVersion": "a.b/v1", "kind": kind, "metadata": {"name": "x"}}
-    assert objects.collection(manifest) == f"/apis/a.b/v1/{plural}"
-
-
-def test_an_answer_that_is_tolerated_ends_the_context() -> None:
-    begun = []
-    with tolerating(404, 409):
-        begun.append("this")
-        raise ApiError(409, "Conflict", "it is there", "POST", "/api/v1/nodes")
-    assert begun == ["this"]
-
-
-@pytest.mark.parametrize("error", [ApiError(403, "Forbidden", "no", "GET", "/api/v1/nodes"), ValueError("no")])
-def test_any_other_error_is_raised(error: Exception) -> None:
-    with pytest.raises(type(error)), tolerating(404):
-        raise error
+def test_an_object_is_in_the_collection_of_its_kind(version: str, kind: str, namespace: str | None, path: str) -> None:
+    metadata = {"name": "a", **({"namespace": namespace} if namespace else {})}
+    assert objects.address({"apiVersion": version, "kind": kind, "metadata": metadata}) == path
 
 
 @pytest.mark.parametrize(("status", "holds"), [("True", True), ("False", False), ("Unknown", False)])
@@ -150,10 +144,3 @@ async def test_what_is_looked_for_is_looked_for_until_it_comes_or_the_time_is_ov
     assert await objects.comes(look, lambda number: number == 3, within=10, every=0.001)
     assert next(found) == 4
     assert not await objects.comes(look, lambda _: False, within=0.0, every=0.001)
-
-
-def test_credentials_that_are_not_taken_are_to_be_renewed() -> None:
-    error = ApiError(401, "Unauthorized", "Unauthorized", "GET", "/api/v1/nodes")
-    assert (
-        str(error) == "GET /api/v1/nodes: 401 Unauthorized: Unauthorized; the credentials may have expired: renew them"
-    )

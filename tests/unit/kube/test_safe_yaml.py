@@ -9,22 +9,7 @@ from kumulus.kube.safe_yaml import Dumper, written
 from kumulus.stackfile.yamltext import read_yaml
 
 # Each is a number or a switch to gopkg.in/yaml.v3 or sigs.k8s.io/yaml: seen with `pulumi config --json` and kubectl.
-NO_TEXT_TO_GO = [
-    "08",
-    "-09",
-    "12e5",
-    "1234e56",
-    ".5e3",
-    "0o17",
-    "0O17",
-    "0X1F",
-    "1_0.5",
-    "9e_2",
-    "+_4",
-    "0_8",
-    "y",
-    "N",
-]
+NO_TEXT_TO_GO = ["08", "-09", "12e5", "1234e56", ".5e3", "0o17", "0O17", "0X1F", "1_0.5", "9e_2", "+_4", "0_8", *"yN"]
 # PyYAML quotes these by itself.
 NOR_TO_PYYAML = ["1", "017", "1.10", "yes", "null", "~", "12:30", "2026-01-31"]
 TEXT_TO_ALL = ["1Gi", "m5", "a2-ultragpu-8g", "10.0.0.1", "1.35.4", "us-east-1a", "e5", "1e", "0b2", "12e5f", "yy"]

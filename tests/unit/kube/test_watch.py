@@ -91,13 +91,6 @@ async def test_events_come_as_they_happen_though_they_come_in_pieces(server: Ser
         assert await anext(batches) == [("DELETED", {})]
 
 
-async def test_a_large_object_comes_through_a_watch(server: Server) -> None:
-    large = item("large", 1, data="x" * 1_500_000)  # etcd's limit of a request
-    server.answers = [stream(*happens("ADDED", large))]
-    async with server.client() as client:
-        assert [batch async for batch in watch(client, NODES, codec=JsonCodec())] == [[], [("ADDED", large)]]
-
-
 @pytest.mark.parametrize(
     ("answer", "said"),
     [

@@ -53,19 +53,25 @@ def test_wrong(number):
 '''
 
 
+def pytest_with(plugin: str, directory: Path, tests: str, *arguments: str) -> tuple[int, list[str]]:
+    """Run tests with one of our plugins."""
+    (directory / "test_it.py").write_text(tests)
+    (directory / "conftest.py").write_text(f'pytest_plugins = ["tests.support.{plugin}"]\n')
+    markers = "\n  e2e: starts a cluster\n  integration: starts a cluster\n"
+    (directory / "pytest.ini").write_text(f"[pytest]\npythonpath = {ROOT}\nmarkers ={markers}")
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rs", *arguments]
+    environment = {**os.environ, **ONE_PLUGIN}
+    answer = subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True, check=False)
+    return answer.returncode, answer.stdout.splitlines()
+
+
 def run(
     directory: Path, *arguments: str, wrong: int = 0, of_fixture: int = 1, gone: bool = False
 ) -> tuple[int, list[str]]:
     text = TESTS
     for name, value in {"wrong": wrong, "of_fixture": of_fixture, "gone": gone}.items():
         text = text.replace(f"{{{name}}}", str(value))
-    (directory / "test_it.py").write_text(text)
-    (directory / "conftest.py").write_text('pytest_plugins = ["tests.support.second_try"]\n')
-    (directory / "pytest.ini").write_text(f"[pytest]\npythonpath = {ROOT}\n")
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
-    environment = {**os.environ, **ONE_PLUGIN}
-    answer = subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True, check=False)
-    return answer.returncode, answer.stdout.splitlines()
+    return pytest_with("second_try", directory, text, *arguments)
 
 
 @pytest.mark.parametrize("side_by_side", [(), ("-n", "2", "--dist", "loadfile")])

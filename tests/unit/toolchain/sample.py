@@ -63,36 +63,26 @@ class Sample:
 
     def write(self, *, alpha: str = "1.2.3", beta: str = "2.0.0", accepts: str = "", gigabytes: float = 0.001) -> None:
         """Write pins.toml and the modules of both tools."""
-        range_of_alpha = f'accepts = "{accepts}"' if accepts else ""
-        self.pins.write_text(
-            textwrap.dedent(f"""
-                [go]
-                minimum = "1.21"
-                [disk]
-                alpha = {gigabytes}
-                beta = {gigabytes}
-                [ldflags]
-                alpha = ["-X main.version=v{{version}}"]
-                beta = ["-X main.version=v{{version}}"]
+        flags = '["-X main.version=v{version}"]'
+        text = textwrap.dedent(f"""
+            disk = {{alpha = {gigabytes}, beta = {gigabytes}}}
+            ldflags = {{alpha = {flags}, beta = {flags}}}
+            [go]
+            minimum = "1.21"
+        """)
+        for name, version, more in (("alpha", alpha, f'accepts = "{accepts}"' if accepts else ""), ("beta", beta, "")):
+            text += textwrap.dedent(f"""
                 [[tool]]
-                name = "alpha"
-                version = "{alpha}"
-                purpose = "the first"
+                name = "{name}"
+                version = "{version}"
+                purpose = "one of two"
                 cpu = 9
-                module = "alpha"
+                module = "{name}"
                 package = "."
                 probe = {{args = ["--version"], pattern = 'tool (v\\S+)'}}
-                {range_of_alpha}
-                [[tool]]
-                name = "beta"
-                version = "{beta}"
-                purpose = "the second"
-                cpu = 9
-                module = "beta"
-                package = "."
-                probe = {{args = ["--version"], pattern = 'tool (v\\S+)'}}
+                {more}
             """)
-        )
+        self.pins.write_text(text)
         for name in ("alpha", "beta"):
             module = self.folder / "modules" / name
             module.mkdir(parents=True, exist_ok=True)

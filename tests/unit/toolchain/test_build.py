@@ -85,33 +85,28 @@ def test_where_nobody_can_be_asked_it_is_said_once_and_everything_is_built(sampl
     assert says(sample.installed()["beta"]) == "tool v2.0.0"
 
 
-def test_what_a_server_has_not_is_built_and_the_rest_downloaded(sample: Sample) -> None:
+@pytest.mark.parametrize(
+    ("mode", "status", "said", "downloaded", "asked"),
+    [
+        ("auto", 404, "[1/2] alpha v1.2.3 … not downloaded: HTTP 404 Not Found\n", ["beta"], 2),
+        # A server that refuses is not asked again.
+        ("auto", 403, "[1/2] alpha v1.2.3 … not downloaded: HTTP 403 Forbidden\n", [], 1),
+        ("build", 200, "building 2 tools", [], 0),
+    ],
+)
+def test_what_is_not_downloaded_is_built(
+    sample: Sample, mode: str, status: int, said: str, downloaded: list[str], asked: int
+) -> None:
     with serving() as mirror:
         alpha, _ = both(sample, mirror)
-        alpha.status = 404
-        result = sample.ensure(KUMULUS_TOOLS="auto", KUMULUS_MIRROR=f"{mirror.url}/mine")
+        alpha.status = status
+        result = sample.ensure(KUMULUS_TOOLS=mode, KUMULUS_MIRROR=f"{mirror.url}/mine")
     assert result.returncode == 0, result.stderr
-    assert "[1/2] alpha v1.2.3 … not downloaded: HTTP 404 Not Found\n" in result.stderr
-    assert "[1/1] alpha v1.2.3 … built in" in result.stderr
-    assert sample.installed()["beta"].read_bytes().startswith(b"#!/bin/sh")
-
-
-def test_a_server_that_refuses_is_not_asked_again(sample: Sample) -> None:
-    with serving() as mirror:
-        alpha, _ = both(sample, mirror)
-        alpha.status = 403
-        result = sample.ensure(KUMULUS_TOOLS="auto", KUMULUS_MIRROR=f"{mirror.url}/mine")
-    assert "alpha v1.2.3 … not downloaded: HTTP 403 Forbidden" in result.stderr
-    assert "[2/2] beta v2.0.0 … built in" in result.stderr
-    assert len(mirror.asked) == 1
-
-
-def test_who_wants_tools_built_asks_nobody(sample: Sample) -> None:
-    with serving() as mirror:
-        both(sample, mirror)
-        result = sample.ensure(KUMULUS_TOOLS="build", KUMULUS_MIRROR=f"{mirror.url}/mine")
-    assert "[2/2] beta v2.0.0 … built in" in result.stderr
-    assert mirror.asked == []
+    assert said in result.stderr
+    tools = sample.installed()
+    assert [name for name, file in tools.items() if file.read_bytes().startswith(b"#!/bin/sh")] == downloaded
+    assert {"alpha", "beta"} == tools.keys()
+    assert len(mirror.asked) == asked
 
 
 def test_what_goes_into_an_image_is_built_here_whatever_path_has(
@@ -127,11 +122,6 @@ def test_what_goes_into_an_image_is_built_here_whatever_path_has(
     made = supply.built(["alpha"], known)
     assert made == {"alpha": sample.cache / known.key / "bin" / "alpha"}
     assert supply.missing(known, wanted) == wanted
-
-
-def test_a_second_run_needs_no_compiler_and_says_nothing(built: Sample) -> None:
-    again = built.ensure(PATH="/nonexistent")
-    assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
 
 
 def test_a_second_process_waits_for_the_first_and_builds_nothing(sample: Sample) -> None:
@@ -266,13 +256,6 @@ def test_charts_go_when_they_were_not_used_for_a_long_time(tmp_path: Path, monke
         aged(folder / name, days)
     cache.remove_old_charts()
     assert {file.name for file in folder.iterdir()} == {"recent.tgz", "other.txt"}
-
-
-def test_a_tool_whose_file_is_gone_is_built_again(built: Sample) -> None:
-    built.installed()["beta"].unlink()
-    result = built.ensure()
-    assert "[1/1] beta" in result.stderr
-    assert says(built.installed()["beta"]) == "tool v2.0.0"
 
 
 def test_too_little_disk_space_is_said_before_anything_is_built(sample: Sample) -> None:

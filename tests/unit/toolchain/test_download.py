@@ -1,10 +1,12 @@
 """Downloading tools: from a mirror on this machine that answers well, slowly, wrongly, elsewhere, or not at all."""
 
 import base64
+import hashlib
 import json
 import socket
 import subprocess
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,7 @@ from kumulus.toolchain.pins import CONTROL_PLANE
 from kumulus.toolchain.releases import Unpinned
 from tests.support.mirror import Answer, Mirror, program, serving, sha256, tar, zipped
 from tests.unit.toolchain.releases import ALPHA, BETA, HERE, both, offer
-from tests.unit.toolchain.sample import Sample, wait_for
+from tests.unit.toolchain.sample import Sample
 
 
 @pytest.fixture
@@ -188,41 +190,10 @@ def test_a_host_that_cannot_be_reached_does_not_keep_the_others_from_it(
     text = sample.pins.read_text().replace("https://files.example/release/beta", "http://127.0.0.1:1/beta")
     sample.pins.write_text(text.replace("https://files.example", f"{mirror.url}/mine/files.example"))
     known = pins.load(sample.pins)
-    got = download_module.Downloads(known, limits=QUICK).get(known.tools)
+    monkeypatch.setattr(fetch, "_LIMITS", QUICK)
+    got = download_module.Downloads(known).get(known.tools)
     assert [tool.name for tool in got] == ["alpha"]
     assert "beta v2.0.0 … not downloaded: 127.0.0.1 cannot be reached (Connection refused)" in capsys.readouterr().err
-
-
-def test_two_processes_at_once_download_once(sample: Sample, mirror: Mirror) -> None:
-    alpha, _ = both(sample, mirror)
-    alpha.silent = 30
-    environment = {"KUMULUS_TOOLS": "download", "KUMULUS_MIRROR": f"{mirror.url}/mine"}
-    first = sample.start(**environment)
-    wait_for(lambda: mirror.asked)
-    second = sample.start(**environment)
-    assert second.stderr is not None
-    assert second.stderr.readline() == f"waiting for process {first.pid}, which is getting the tools\n"
-    mirror.gate.set()
-    first.communicate(timeout=60)
-    _, said = second.communicate(timeout=60)
-    assert (first.returncode, second.returncode, said) == (0, 0, "")
-    assert len(mirror.asked) == 2
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "said"),
-    [
-        ("KUMULUS_TOOLS", "yes", "KUMULUS_TOOLS is 'yes'\n  Write one of: auto, download, build"),
-        ("KUMULUS_MIRROR", "ftp://mirror", "KUMULUS_MIRROR is 'ftp://mirror'\n  Write a URL such as https://"),
-        ("KUMULUS_MIRROR", "mirror.example", "KUMULUS_MIRROR is 'mirror.example'"),
-    ],
-)
-def test_settings_that_mean_nothing_are_refused(
-    sample: Sample, mirror: Mirror, name: str, value: str, said: str
-) -> None:
-    both(sample, mirror)
-    environment = {"KUMULUS_TOOLS": "auto", "KUMULUS_MIRROR": mirror.url, name: value, "PATH": "/nonexistent"}
-    assert said in sample.ensure(**environment).stderr
 
 
 def test_a_mirrors_user_and_password_are_sent_to_it_and_nobody_else_and_never_printed(
@@ -253,11 +224,25 @@ def test_a_password_is_not_for_another_host_nor_for_another_scheme(monkeypatch: 
         assert releases.authorization(url) == ""
 
 
-@pytest.mark.parametrize("written", ["ftp://ci:s3cret@mirror", "ci:s3cret@mirror", "https://ci:s3/cret@mirror"])
-def test_a_mirror_that_is_refused_is_told_without_its_password(monkeypatch: pytest.MonkeyPatch, written: str) -> None:
+@pytest.mark.parametrize(
+    ("setting", "written", "said"),
+    [
+        (releases.mode, "yes", "KUMULUS_TOOLS is 'yes'\n  Write one of: auto, download, build"),
+        (releases.mirror, "ftp://mirror", "KUMULUS_MIRROR is 'ftp://mirror'\n  Write a URL such as https://"),
+        (releases.mirror, "mirror.example", "KUMULUS_MIRROR is 'mirror.example'\n  Write a URL "),
+        (releases.mirror, "ftp://ci:s3cret@mirror", "KUMULUS_MIRROR is '…@mirror'\n  Write a URL "),
+        (releases.mirror, "ci:s3cret@mirror", "KUMULUS_MIRROR is '…@mirror'\n  Write a URL "),
+        (releases.mirror, "https://ci:s3/cret@mirror", "KUMULUS_MIRROR is '…@mirror'\n  Write a URL "),
+    ],
+)
+def test_settings_that_mean_nothing_are_refused_without_a_password(
+    monkeypatch: pytest.MonkeyPatch, setting: Callable[[], str], written: str, said: str
+) -> None:
+    monkeypatch.setenv("KUMULUS_TOOLS", written)
     monkeypatch.setenv("KUMULUS_MIRROR", written)
-    with pytest.raises(ToolchainError, match=r"^KUMULUS_MIRROR is '…@mirror'\n  Write a URL ") as raised:
-        releases.mirror()
+    with pytest.raises(ToolchainError) as raised:
+        setting()
+    assert str(raised.value).startswith(said)
     assert "cret" not in str(raised.value)
 
 
@@ -276,60 +261,60 @@ def test_a_proxy_of_the_environment_is_used(sample: Sample, mirror: Mirror) -> N
 QUICK = Timeouts(connect=5, stall=0.5, least=100_000, attempts=2, pause=0)
 
 
-def test_a_server_that_only_drips_is_given_up(tmp_path: Path, mirror: Mirror) -> None:
-    mirror.files["/slow"] = Answer(BETA, drip=0.05)
-    with pytest.raises(NotFetched, match=r"only [\d,]+ bytes came in 0.5 s") as raised:
-        fetch.fetch(f"{mirror.url}/slow", tmp_path / "slow", "sha256", sha256(BETA), lambda *_: None, QUICK)
-    assert raised.value.host_out
-    assert 0 < (tmp_path / "slow.part").stat().st_size < len(BETA)
+def fetched(mirror: Mirror, to: Path, answer: Answer) -> None:
+    mirror.files["/file"] = answer
+    fetch.fetch((f"{mirror.url}/file",), to, "sha256", sha256(BETA), lambda *_: None)
+
+
+@pytest.mark.parametrize(
+    ("answer", "limits", "said"),
+    [
+        (Answer(BETA, drip=0.05), QUICK, r"only [\d,]+ bytes came in 0.5 s"),
+        (Answer(BETA, silent=60), QUICK, "timed out"),
+        (Answer(BETA), Timeouts(most=1000), "more than 1,000 bytes"),
+    ],
+    ids=["drips", "says nothing", "does not end"],
+)
+def test_a_server_of_which_there_is_no_end_is_given_up(
+    tmp_path: Path, mirror: Mirror, monkeypatch: pytest.MonkeyPatch, answer: Answer, limits: Timeouts, said: str
+) -> None:
+    monkeypatch.setattr(fetch, "_LIMITS", limits)
+    with pytest.raises(NotFetched, match=said) as raised:
+        fetched(mirror, tmp_path / "f", answer)
+    assert raised.value.host_out == (limits is QUICK)
     assert len(mirror.asked) == 1
 
 
-def test_a_server_that_says_nothing_is_given_up(tmp_path: Path, mirror: Mirror) -> None:
-    mirror.files["/silent"] = Answer(BETA, silent=60)
-    with pytest.raises(NotFetched, match="timed out"):
-        fetch.fetch(f"{mirror.url}/silent", tmp_path / "f", "sha256", sha256(BETA), lambda *_: None, QUICK)
-    assert len(mirror.asked) == 1
-
-
-def test_a_slow_server_that_goes_on_is_waited_for(tmp_path: Path, mirror: Mirror) -> None:
-    mirror.files["/slow"] = Answer(BETA, drip=0.01)
-    told: list[tuple[int, int | None]] = []
-    patient = Timeouts(stall=0.3, least=1)
-    fetch.fetch(f"{mirror.url}/slow", tmp_path / "f", "sha256", sha256(BETA), lambda *now: told.append(now), patient)
+def test_a_slow_server_that_goes_on_is_waited_for(
+    tmp_path: Path, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetch, "_LIMITS", Timeouts(stall=0.3, least=1))
+    fetched(mirror, tmp_path / "f", Answer(BETA, drip=0.01))
     assert (tmp_path / "f").read_bytes() == BETA
-    assert told[-1] == (len(BETA), len(BETA))
-
-
-def test_a_file_that_never_ends_is_given_up(tmp_path: Path, mirror: Mirror) -> None:
-    mirror.files["/large"] = Answer(BETA)
-    with pytest.raises(NotFetched, match="more than 1,000 bytes"):
-        fetch.fetch(f"{mirror.url}/large", tmp_path / "f", "sha256", "", lambda *_: None, Timeouts(most=1000))
 
 
 def test_a_sha512_does_as_well(tmp_path: Path, mirror: Mirror) -> None:
-    import hashlib
-
     mirror.files["/file"] = Answer(BETA)
     wanted = hashlib.sha512(BETA).hexdigest()
-    fetch.fetch(f"{mirror.url}/file", tmp_path / "f", "sha512", wanted, lambda *_: None, QUICK)
+    fetch.fetch((f"{mirror.url}/file",), tmp_path / "f", "sha512", wanted, lambda *_: None)
     with pytest.raises(WrongSum, match="sha512 wanted: abc"):
-        fetch.fetch(f"{mirror.url}/file", tmp_path / "g", "sha512", "abc", lambda *_: None, QUICK)
+        fetch.fetch((f"{mirror.url}/file",), tmp_path / "g", "sha512", "abc", lambda *_: None)
     assert [file.name for file in tmp_path.iterdir()] == ["f"]
 
 
-def test_a_dead_host_is_told_of_within_the_time_limit() -> None:
+def test_a_dead_host_is_told_of_within_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetch, "_LIMITS", Timeouts(connect=0.3))
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
     with pytest.raises(NotFetched, match=r"127.0.0.1 cannot be reached \(Connection refused\)"):
-        fetch.reachable(f"http://127.0.0.1:{port}/x", QUICK)
+        fetch.reachable(f"http://127.0.0.1:{port}/x")
     with socket.socket() as deaf:
         # Nobody accepts, and what waits to be accepted is full.
         deaf.bind(("127.0.0.1", 0))
         deaf.listen(0)
         with socket.create_connection(deaf.getsockname()), pytest.raises(NotFetched, match="cannot be reached"):
-            fetch.reachable(f"http://127.0.0.1:{deaf.getsockname()[1]}/x", Timeouts(connect=0.3))
+            fetch.reachable(f"http://127.0.0.1:{deaf.getsockname()[1]}/x")
 
 
 # --- archives ------------------------------------------------------------------------------------------------------
@@ -363,8 +348,6 @@ PLATFORMS = ("linux-amd64", "linux-arm64", "darwin-amd64", "darwin-arm64")
 
 
 def test_every_release_file_of_the_project_has_a_sum_with_its_source_and_belongs_to_a_tool() -> None:
-    import tomllib
-
     known = pins.load()
     entries = tomllib.loads((pins.HERE / "pins.toml").read_text())["download"]
     versions = {(tool.name, tool.version) for tool in known.tools}

@@ -42,25 +42,22 @@ def test_versions_compare_by_number(version: str, accepts: str, expected: bool) 
     assert satisfies(version, accepts) is expected
 
 
-def test_a_tool_on_path_within_its_range_is_used(sample: Sample) -> None:
-    program = sample.program("alpha", "echo tool v1.2.9")
+@pytest.mark.parametrize(
+    ("says", "source", "version", "note"),
+    [
+        ("echo tool v1.2.9", "PATH", "1.2.9", ""),
+        ("echo tool v1.3.0", "missing", "1.2.3", "{} is 1.3.0, needed is >=1.2.0,<1.3.0"),
+        ("echo nothing of the kind; exit 3", "missing", "1.2.3", "{} does not say its version"),
+    ],
+)
+def test_a_tool_on_path_is_used_within_its_range_or_the_reason_is_named(
+    sample: Sample, says: str, source: str, version: str, note: str
+) -> None:
+    program = sample.program("alpha", says)
     known = pins.load(sample.pins)
     found = locate(known, known.tool("alpha"))
-    assert (found.source, found.path, found.version) == ("PATH", program, "1.2.9")
-
-
-def test_a_tool_on_path_outside_its_range_is_not_used_and_the_reason_is_given(sample: Sample) -> None:
-    program = sample.program("alpha", "echo tool v1.3.0")
-    known = pins.load(sample.pins)
-    found = locate(known, known.tool("alpha"))
-    assert (found.source, found.path) == ("missing", None)
-    assert found.note == f"{program} is 1.3.0, needed is >=1.2.0,<1.3.0"
-
-
-def test_a_program_of_the_same_name_that_tells_no_version_is_not_used(sample: Sample) -> None:
-    program = sample.program("alpha", "echo nothing of the kind; exit 3")
-    known = pins.load(sample.pins)
-    assert locate(known, known.tool("alpha")).note == f"{program} does not say its version"
+    assert (found.source, found.version, found.note) == (source, version, note.format(program))
+    assert found.path == (program if source == "PATH" else None)
 
 
 def test_a_program_on_path_is_asked_once_until_it_changes(sample: Sample) -> None:
@@ -74,23 +71,14 @@ def test_a_program_on_path_is_asked_once_until_it_changes(sample: Sample) -> Non
     assert locate(known, known.tool("alpha")).version == "1.2.10"
 
 
-def test_a_built_tool_that_env_put_on_path_still_counts_as_built(
+def test_a_built_tool_counts_as_built_though_env_puts_it_on_path_until_its_module_changes(
     sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = pins.load(sample.pins)
     made = sample.folder / "made"
     made.write_text("#!/bin/sh\necho tool v1.2.3\n")
-    made.chmod(0o755)
     install(made, known.tool("alpha"), sample.cache / known.key, known.tool("alpha").stamp())
     monkeypatch.setenv("PATH", f"{sample.cache / known.key / 'bin'}:{os.environ['PATH']}")
-    assert locate(known, known.tool("alpha")).source == "built"
-
-
-def test_changed_module_files_make_a_built_tool_count_as_missing(sample: Sample) -> None:
-    known = pins.load(sample.pins)
-    made = sample.folder / "made"
-    made.touch(mode=0o755)
-    install(made, known.tool("alpha"), sample.cache / known.key, known.tool("alpha").stamp())
     assert locate(known, known.tool("alpha")).source == "built"
     pins.load.cache_clear()
     pins._module_files.cache_clear()
@@ -99,29 +87,24 @@ def test_changed_module_files_make_a_built_tool_count_as_missing(sample: Sample)
     assert locate(known, known.tool("alpha")).source == "missing"
 
 
-def test_pulumi_on_path_counts_only_with_its_language_host_beside_it(sample: Sample) -> None:
+@pytest.mark.parametrize("linked", [False, True])
+def test_pulumi_on_path_counts_only_with_its_language_host_next_to_the_program_itself(
+    sample: Sample, linked: bool
+) -> None:
     known = pins.load()
     program = sample.program("pulumi", "echo v3.250.0")
     found = locate(known, known.tool("pulumi"))
-    assert found.source == "missing"
+    assert (found.source, found.path) == ("missing", None)
     assert found.note.startswith(f"{program} has no pulumi-language-python")
+    folder = sample.folder / "elsewhere" if linked else sample.path
+    folder.mkdir(exist_ok=True)
+    if linked:
+        program.rename(folder / "pulumi")
+        program.symlink_to(folder / "pulumi")
     for name in ("pulumi-language-python", "pulumi-language-python-exec"):
-        sample.program(name, "")
+        (folder / name).touch(mode=0o755)
     assert locate(known, known.tool("pulumi")).path == program
-    assert locate(known, known.tool("pulumi-language-python")).path == sample.path / "pulumi-language-python"
-
-
-def test_a_link_to_pulumi_counts_when_the_language_host_is_beside_what_it_points_to(sample: Sample) -> None:
-    known = pins.load()
-    program = sample.program("pulumi", "echo v3.250.0")
-    elsewhere = sample.folder / "elsewhere"
-    elsewhere.mkdir()
-    program.rename(elsewhere / "pulumi")
-    program.symlink_to(elsewhere / "pulumi")
-    for name in ("pulumi-language-python", "pulumi-language-python-exec"):
-        (elsewhere / name).touch(mode=0o755)
-    assert locate(known, known.tool("pulumi")).path == program
-    assert locate(known, known.tool("pulumi-language-python")).path == elsewhere / "pulumi-language-python"
+    assert locate(known, known.tool("pulumi-language-python")).path == folder / "pulumi-language-python"
 
 
 def test_a_provider_plugin_that_pulumi_has_already_need_not_be_built(sample: Sample) -> None:
@@ -145,10 +128,6 @@ def test_a_missing_tool_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> N
         toolchain.find("kube-apiserver")
     version = pins.load().default_kubernetes
     assert str(raised.value) == f"kube-apiserver v{version} is missing\n  To get it: ./kumulus tools"
-
-
-def test_the_default_kubernetes_version_is_the_one_of_the_built_control_plane() -> None:
-    assert toolchain.kubernetes_versions()[0] == pins.load().tool("kube-apiserver").version
 
 
 @pytest.mark.parametrize(

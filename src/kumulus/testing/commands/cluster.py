@@ -23,6 +23,7 @@ from kumulus.host import installation, interrupts
 
 if TYPE_CHECKING:
     from kumulus.testing import Cluster
+    from kumulus.testing.wanted import Nodes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,7 +59,7 @@ def _up(args: argparse.Namespace) -> int:
     if args.ends_with is not None and not args.detach:
         raise UserError("--ends-with is for a cluster that goes on: add --detach, or leave it out")
     sections: dict[str, Any] = {"kubernetesVersion": args.kubernetes} if args.kubernetes else {}
-    nodes = _nodes(args.nodes) if args.nodes or not args.file else None
+    nodes = _nodes(args.nodes or []) if args.nodes or not args.file else None
     more: dict[str, Any] = {"ends_with": args.ends_with} if args.ends_with is not None else {}
     # Progress belongs to people, and stdout to programs.
     cluster = Cluster(args.file, nodes=nodes, cluster=args.cluster, say=_say, **more, **sections)
@@ -92,14 +93,14 @@ def _print(cluster: Cluster, *, as_json: bool) -> None:
     print(f"# to remove it: {installation.command()} cluster down {found['folder']}", flush=True)
 
 
-def _nodes(written: list[str] | None) -> int | dict[str, int]:
+def _nodes(written: list[str]) -> Nodes:
     """The nodes on a command line."""
+    from kumulus.testing.wanted import nodes_of
+
     try:
-        if not written or (written == [written[0]] and "=" not in written[0]):
-            return int(written[0]) if written else 3
-        return {name: int(number) for name, _, number in (each.partition("=") for each in written)}
+        return nodes_of(written)
     except ValueError:
-        raise UserError(f"--nodes {' '.join(written or ())}: write a number, or h100=100 for each machine") from None
+        raise UserError(f"--nodes {' '.join(written)}: write a number, or h100=100 for each machine") from None
 
 
 def _say(line: str) -> None:

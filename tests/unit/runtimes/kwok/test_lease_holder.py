@@ -16,7 +16,7 @@ from kumulus.runtimes.kwok.layout import Layout, dump
 from kumulus.runtimes.kwok.priority import bearable
 from kumulus.runtimes.kwok.storage import LeaseHolder
 from tests.support.apiserver import Server, serving
-from tests.unit.kube.test_stored_lease import answer
+from tests.unit.kube.test_stored import lease as a_lease
 
 NOW = datetime(2026, 11, 23, 3, 0, tzinfo=UTC)
 LASTS = 200.0
@@ -32,7 +32,7 @@ class Cluster:
     """The nodes that were posted."""
     looks: int = 2
     """How often a lease is not there yet."""
-    lease: bytes = field(default_factory=answer)
+    lease: bytes = field(default_factory=a_lease)
     """What it is then."""
 
     async def post(self) -> str:
@@ -99,7 +99,7 @@ async def test_one_that_is_behind_makes_its_leases_itself(cluster: Cluster, monk
 
 @pytest.mark.parametrize("whose", ["", HOLDER, "n-0"], ids=["nobody's", "a fault's", "a kubelet's"])
 async def test_what_is_not_a_controllers_is_no_model(cluster: Cluster, whose: str) -> None:
-    cluster.lease = answer(whose)
+    cluster.lease = a_lease(whose)
     assert await LeaseHolder(cluster.layout).leases(cluster.client, cluster.post) is None
 
 
