@@ -23,9 +23,7 @@ class Side:
     """One of the two."""
 
     name: str
-    """What it is called: `main.yaml`."""
     loaded: LoadedExperiment
-    """Its experiment."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +41,8 @@ class Comparison:
     """What A and B came to."""
 
     experiment: str
-    """The experiment's name."""
     sides: tuple[str, str]
-    """The names of A and B."""
     pairs: Pairs
-    """Their measures."""
     reports: list[tuple[Report, Report]] = field(default_factory=list)
     """Of A and B, of each pair."""
     cut_off: str = ""

@@ -51,11 +51,9 @@ class RunPlace:
     found: which.Which | None
     """The stack's cluster; None for one that is known by its kubeconfig alone."""
     kubeconfig: Path
-    """Of the cluster."""
     federation: RunningFederation | None
     """Whose hub it is; None for a single cluster."""
     prices: Prices
-    """Of machines."""
 
     def options(
         self, args: argparse.Namespace, progress: RunProgress, on_report: Callable[[Report, Path], None]

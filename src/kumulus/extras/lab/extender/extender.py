@@ -23,15 +23,12 @@ class ExtenderResult:
     """What an extender did in a repetition."""
 
     asked: int = 0
-    """How often it was asked."""
     failed: int = 0
-    """How often the policy failed."""
     failure: str = ""
     """The message of the first failure; empty if there is none."""
     elsewhere: int = 0
     """Pods that were bound to a node other than the chosen one."""
     seconds: list[float] = field(default_factory=list)
-    """How long each answer took."""
     places: dict[str, list[tuple[str, tuple[int, ...]]]] = field(default_factory=dict)
     """The node and the GPUs of each pod that was bound, by its job."""
 

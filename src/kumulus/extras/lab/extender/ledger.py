@@ -33,9 +33,7 @@ class Reservation:
     """The part of a node that a pod has or is to have."""
 
     pod: Pod
-    """What it asks for."""
     where: PodPlacement
-    """What it has."""
     seen: bool
     """Whether the cluster has reported it as bound there; until then it is only expected."""
 

@@ -31,7 +31,6 @@ class JobProgress(Timed):
     """The progress of a Job."""
 
     workers: int
-    """How many pods it is to have."""
     created: float | None = None
     """When the hub accepted it; None before."""
     dispatched: float | None = None
@@ -47,7 +46,6 @@ class JobProgress(Timed):
     gone: bool = False
     """Whether its Workload was deleted before that, such as with its Job."""
     requeued: int = 0
-    """How often it was taken from its worker."""
     begun: dict[tuple[str, str], None] = field(default_factory=dict)
     """Where its pods have run: the cluster, and the UID of the Job there."""
     ended: set[str] = field(default_factory=set)

@@ -39,9 +39,7 @@ class Worker:
     """A cluster that runs the hub's Jobs."""
 
     name: str
-    """What the stack file calls it."""
     kubeconfig: Path
-    """By which this machine reaches it."""
 
 
 @dataclass(frozen=True)
@@ -49,17 +47,13 @@ class RunningFederation:
     """Clusters that work as one by MultiKueue."""
 
     hub: str
-    """What the stack file calls it."""
     hub_kubeconfig: Path
-    """By which this machine reaches it."""
     hub_name: str
     """Its own name, after which its account on workers is named."""
     workers: tuple[Worker, ...]
-    """In the order of the file."""
     queue: str
     """The LocalQueue, and the ClusterQueue behind it, on each of them."""
     namespace: str
-    """Kueue's."""
 
     def worker(self, name: str) -> Worker:
         """The worker of that name.
@@ -170,11 +164,8 @@ class FederationMember:
     """A worker."""
 
     name: str
-    """What the stack file calls it."""
     client: Client
-    """Of the worker."""
     journal: Journal
-    """The run's on it."""
     creator: Creator | None = None
     """Creates a repetition's objects in it besides Jobs; None before the first repetition."""
 

@@ -62,7 +62,6 @@ class OfFault:
     """The nodes of a fault."""
 
     fault: str
-    """The name of a fault of the timeline."""
 
 
 def _nodes_problems(where: Where, raw: object) -> list[Problem]:

@@ -45,7 +45,6 @@ class LoadedExperiment:
     """An experiment with what it takes from other files."""
 
     experiment: ExperimentSpec
-    """The file's content."""
     directory: Path
     """The file's, which paths in it are relative to."""
     manifests: dict[str, str] = field(default_factory=dict)
@@ -55,14 +54,12 @@ class LoadedExperiment:
     recordings: dict[str, Recording] = field(default_factory=dict)
     """What each workload replays, likewise."""
     setup: list[Object] = field(default_factory=list)
-    """The objects to create before the workloads."""
     inputs: dict[str, str] = field(default_factory=dict)
     """The exact text of each file that was read, by the name it is kept under; for a trace of more than 4 MiB, the
     lines that are replayed."""
     kept: dict[Where, str] = field(default_factory=dict)
     """The names of these, by the place that names the file."""
     baseline: Report | None = None
-    """The run that it is compared with; None without one."""
 
     @property
     def profiles(self) -> tuple[str, ...]:

@@ -29,23 +29,16 @@ class ImportedBenchmark:
     """A benchmark as an experiment."""
 
     name: str
-    """The experiment's."""
     source: str
-    """Where it is from."""
     workloads: list[dict[str, Any]] = field(default_factory=list)
     """As the experiment has them; those with a manifest name it by the workload."""
     manifests: dict[str, str] = field(default_factory=dict)
     """The objects of these, as texts, by workload."""
     setup: list[Object] = field(default_factory=list)
-    """Objects to create before."""
     expect: list[dict[str, Any]] = field(default_factory=list)
-    """Thresholds."""
     groups: list[dict[str, Any]] = field(default_factory=list)
-    """The nodes."""
     more: dict[str, Any] = field(default_factory=dict)
-    """Further keys of the experiment."""
     kwok: dict[str, Any] = field(default_factory=dict)
-    """The stack's section of that name."""
     missing: list[str] = field(default_factory=list)
     """What an experiment cannot express."""
 

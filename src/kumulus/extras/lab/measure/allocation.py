@@ -19,7 +19,6 @@ class GpuShare:
     """GPUs of one product in one zone."""
 
     capacity: int = 0
-    """How many there are."""
     milli: int = 0
     """How many thousandths of one are allocated."""
     free: int = 0
@@ -37,9 +36,7 @@ class ClusterPart:
     """What a cluster has, one of several that are measured together or all of them."""
 
     nodes: int = 0
-    """How many there are."""
     capacity: Amounts = NOTHING
-    """What they have."""
     most: Amounts = NOTHING
     """The most that they had at one time, of each."""
     allocated: Amounts = NOTHING

@@ -233,7 +233,6 @@ class GroupRecord(Timed):
     """A PodGroup of a gang."""
 
     created: float
-    """When it was first seen."""
     minimum: int
     """How many of its pods get nodes together or not at all."""
     bound: float | None = None

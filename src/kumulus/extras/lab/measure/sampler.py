@@ -85,17 +85,12 @@ class Sampler:
     """
 
     records: ExperimentRecords
-    """What the watch has seen."""
     components: Components
-    """The cluster's processes."""
     client: Client | None
     """Asks for the API server's counter; None if that counts something else."""
     now: Callable[[], float]
-    """Seconds from the start."""
     scheduler: str = SCHEDULER
-    """The name of the component that schedules."""
     on_sample: Callable[[], None] = lambda: None
-    """Called after each sample."""
     more: Callable[[], Mapping[str, float]] = dict
     """Further values to sample, by column."""
     series: Series = field(default_factory=Series)

@@ -62,13 +62,9 @@ class NodeView(NamedTuple):
     """A node."""
 
     name: str
-    """Its name."""
     product: str
-    """Of its GPUs."""
     zone: str
-    """Where it is."""
     has: Amounts
-    """What pods can have of it."""
     hourly: float | None = None
     """What it costs, in US dollars per hour; None where no price is known."""
     kind: str = ""

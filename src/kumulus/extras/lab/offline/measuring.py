@@ -138,13 +138,9 @@ class OfflineOutcome:
     """The outcome of a run."""
 
     seed: int
-    """The run's."""
     pods: int
-    """How many arrived."""
     placed: int
-    """How many got a node."""
     failed: int
-    """How many the policy failed on."""
     failure: str
     """The message for the first of them; empty where there are none."""
     curves: Curves

@@ -21,13 +21,11 @@ class EmptyNode:
     """An empty node."""
 
     name: str
-    """The node's."""
     cpu: int
     """Milli-CPU."""
     memory: int
     """MiB."""
     gpus: int = 0
-    """How many GPUs."""
     model: str = ""
     """Their model; empty where it is not known or there are none."""
 
@@ -48,7 +46,6 @@ class PodPlacement:
     """Where a pod is."""
 
     node: int
-    """The node's place among all."""
     gpus: tuple[int, ...]
     """Which of its GPUs it has, or has a share of."""
 

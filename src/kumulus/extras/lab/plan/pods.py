@@ -154,9 +154,7 @@ class PlannedJob:
     """A job to create."""
 
     name: str
-    """Its name, by which its pods are known."""
     workload: str
-    """The workload that it belongs to."""
     at: float
     """Seconds from the start."""
     workers: int

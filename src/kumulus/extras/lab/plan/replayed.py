@@ -29,13 +29,11 @@ class PlannedStep:
     """Something that happens to what a recording has created, or to a node."""
 
     at: float
-    """Seconds from the start."""
     do: str
     """Change, delete, evict, drain, cordon or uncordon."""
     job: str
     """The planned job's name, or the node's."""
     spec: Mapping[str, Any] = field(default_factory=dict)
-    """The fields of the job's spec that change."""
 
 
 @dataclass(frozen=True)

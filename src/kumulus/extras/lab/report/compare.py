@@ -237,7 +237,6 @@ class RunConditions(NamedTuple):
     """Everything but the seed that the figures of a run depend on."""
 
     label: str
-    """What it is called, unless other lines are called so, too."""
     details: _Pairs
     """Its stack, scheduler, ties and the scheduler's settings, each with what it is."""
     files: _Pairs

@@ -28,11 +28,9 @@ class Limit:
     """How much more, or less, of a measure there may be."""
 
     measure: str
-    """Which one."""
     sign: str
     """`+` for more, `-` for less."""
     most: Margin
-    """How much."""
 
     @property
     def name(self) -> str:

@@ -25,11 +25,8 @@ class ThresholdOutcome:
     """A threshold in all repetitions."""
 
     expected: str
-    """The threshold in words."""
     found: tuple[str, ...]
-    """What was found in each repetition, in their order."""
     missed: int
-    """In how many of them it was missed."""
 
     def __str__(self) -> str:
         times = f", missed in {self.missed} of {len(self.found)} repetitions" if len(self.found) > 1 else ""

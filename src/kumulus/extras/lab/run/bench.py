@@ -37,23 +37,17 @@ class RepetitionOutcome:
     """The outcome of a repetition."""
 
     records: ExperimentRecords
-    """What became of pods and jobs."""
     sampler: Sampler
-    """What was sampled."""
     placement: PlacementRecorder
     """What was where, and when."""
     ended: str = ""
-    """Why it ended, in words."""
     partial: bool = False
-    """Whether it was cut short."""
     created_in: float = 0.0
     """Seconds until everything had been created."""
     lasted: float = 0.0
     """Seconds until it ended."""
     happened: list[Happened] = field(default_factory=list)
-    """The timeline's events, as they happened."""
     interruptions: int = 0
-    """How often a watch was interrupted."""
     stall: float = 0.0
     """The longest time, in seconds, for which the client stood still."""
     nodes: int = 0
@@ -77,23 +71,16 @@ class Bench:
     """What the repetitions of a run share."""
 
     client: Client
-    """Of the cluster."""
     journal: Journal
-    """The run's."""
     experiment: ExperimentSpec
-    """What is run."""
     components: Components
-    """The cluster's processes."""
     switch: SchedulerSwitch
-    """The scheduler."""
     stop: asyncio.Event
     """Set to end the run early."""
     commands: Commands
-    """Starts and ends the timeline's commands."""
     on_sample: Callable[[RepetitionOutcome], None] = lambda _: None
     """Called after each sample, with the outcome so far."""
     owner: Owner = NOBODY
-    """The stack."""
     places: PlaceLabels = NOWHERE
     """Which labels say where nodes stand."""
     prices: prices.Prices = field(default_factory=prices.catalog)
@@ -109,11 +96,8 @@ class RunOptions:
     """How a run is made."""
 
     kubeconfig: Path
-    """Of the cluster."""
     stack: str
-    """The name of the cluster's stack in the report."""
     results: Path
-    """The directory of all runs."""
     on_report: Callable[[Report, Path], None]
     """Takes the report when it is complete, before the cluster is cleaned up."""
     on_sample: Callable[[RepetitionOutcome], None] = lambda _: None
@@ -123,7 +107,6 @@ class RunOptions:
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     """Set to end the run early."""
     commit: str = ""
-    """The project's commit."""
     prices: Prices = field(default_factory=catalog)
     """What machines cost."""
     snapshots: Path | None = None
@@ -131,4 +114,3 @@ class RunOptions:
     federation: RunningFederation | None = None
     """The one whose hub the cluster is; None for a single cluster."""
     label: str = ""
-    """What its user calls the run."""

@@ -37,13 +37,11 @@ class ReplayResult:
     """The result of the replay of a recording."""
 
     sent: int = 0
-    """Requests that were made."""
     late: list[float] = field(default_factory=list)
     """By how many seconds each request was late when it was sent."""
     refused: list[str] = field(default_factory=list)
     """The first few requests that the cluster refused, with its messages."""
     refusals: int = 0
-    """How many requests were refused."""
     unserved: Counter[str] = field(default_factory=Counter)
     """Kinds that the cluster does not know, with how many objects of each."""
     nowhere: int = 0

@@ -42,7 +42,6 @@ class Cell:
     id: str
     """A digest of everything that its result depends on: equal runs have equal ids."""
     values: Mapping[str, Any]
-    """Of the matrix."""
     raw: Mapping[str, Any]
     """The experiment, as in a file."""
     stack: Mapping[str, Any]
@@ -50,7 +49,6 @@ class Cell:
     directory: Path
     """Where paths in both start from."""
     live: bool
-    """Whether it runs on a cluster."""
 
     @property
     def seed(self) -> int:

@@ -44,7 +44,6 @@ class GroupRow:
     """A group of runs that differ by seed alone, in one measure."""
 
     name: str
-    """Its values of the matrix, in words."""
     values: Mapping[int, float]
     """Of its seeds, each the mean of its repetitions."""
     missing: int
@@ -52,7 +51,6 @@ class GroupRow:
     against: GroupDifference | None
     """The comparison with the baseline; None for the baseline itself, and where no seed has both."""
     baseline: bool
-    """Whether it is the baseline."""
 
     @property
     def mean(self) -> float:

@@ -27,21 +27,16 @@ class CellResult:
     """The outcome of a cell."""
 
     id: str
-    """The cell's."""
     values: dict[str, Any]
     """Of the matrix, with the seed where it varies."""
     seed: int
-    """The run's."""
     status: str
     """Success, failure or partial."""
     runs: list[dict[str, float]] = field(default_factory=list)
-    """The measures of each repetition."""
     curves: dict[str, dict[str, float]] = field(default_factory=dict)
     """Measures by whole per cents of demand arrived, of runs that have them."""
     error: str = ""
-    """Why it is not complete; empty if it is."""
     seconds: float = 0.0
-    """How long it took."""
     report: str = ""
     """Of live runs, where the report is."""
 

@@ -28,15 +28,12 @@ class SweepOptions:
     """How a sweep is run."""
 
     directory: Path
-    """Where its results go."""
     engine: CellEngine
-    """Where cells run."""
     jobs: int
     """How many at once; 0 for as many as fit."""
     kumulus: tuple[str, ...]
     """The command, as live runs call it."""
     say: Callable[[str], None]
-    """Takes a line for the user."""
 
 
 @dataclass(frozen=True)

@@ -37,11 +37,8 @@ class WrittenExperiment:
     """What an import wrote."""
 
     tasks: Path
-    """The file of tasks."""
     bad: Path | None
-    """The file of bad rows; None where there were none."""
     lines: list[str]
-    """What to print."""
     listed: list[str]
     """The first bad rows, a line each."""
 
