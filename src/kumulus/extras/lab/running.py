@@ -117,16 +117,14 @@ class Run:
                 logs = self.directory.path / "commands"
                 bench = Bench(
                     client=self._client,
+                    options=options,
                     journal=journal,
                     experiment=experiment,
                     components=components,
                     switch=switch,
-                    stop=options.stop,
                     commands=Commands(journal, self._loaded.directory, logs, options.kubeconfig),
-                    on_sample=options.on_sample,
                     owner=cluster_owner(options.kubeconfig),
                     places=self._places,
-                    prices=options.prices,
                     arriving=self._arriving,
                     session=self._session,
                 )

@@ -100,7 +100,9 @@ async def test_an_operator_that_fails_ends_the_run_at_once(commands: Commands) -
     of_run.outcome = Namespace(records=Namespace(faulted=None), ended="", partial=False)
     quiet, stop = Namespace(ended=lambda: ""), asyncio.Event()
     experiment, client = Namespace(timeout=60), Namespace(patience=60)
-    of_run._bench = Namespace(experiment=experiment, stop=stop, switch=quiet, commands=commands, client=client)
+    of_run._bench = Namespace(
+        experiment=experiment, options=Namespace(stop=stop), switch=quiet, commands=commands, client=client
+    )
     of_run._listener, of_run._now, of_run._moments = Namespace(silence=lambda: (0, "")), lambda: 0.0, lambda _: None
     await commands.start(TimelineProgram(command="exit 3", background=True), "ns")
     under_way = asyncio.create_task(asyncio.sleep(60))

@@ -23,9 +23,8 @@ from kumulus.extras.lab.run.commands import Commands
 from kumulus.extras.lab.run.replaying import ReplayResult
 from kumulus.extras.lab.run.switch import SchedulerSwitch
 from kumulus.extras.lab.run.timeline import Happened
-from kumulus.extras.watch.live.node import NOWHERE, PlaceLabels
-from kumulus.model.identity import NOBODY, Owner
-from kumulus.nodes.catalog import prices
+from kumulus.extras.watch.live.node import PlaceLabels
+from kumulus.model.identity import Owner
 from kumulus.nodes.catalog.prices import Prices, catalog
 
 if TYPE_CHECKING:
@@ -67,41 +66,16 @@ class RepetitionOutcome:
 
 
 @dataclass
-class Bench:
-    """What the repetitions of a run share."""
-
-    client: Client
-    journal: Journal
-    experiment: ExperimentSpec
-    components: Components
-    switch: SchedulerSwitch
-    stop: asyncio.Event
-    """Set to end the run early."""
-    commands: Commands
-    on_sample: Callable[[RepetitionOutcome], None] = lambda _: None
-    """Called after each sample, with the outcome so far."""
-    owner: Owner = NOBODY
-    places: PlaceLabels = NOWHERE
-    """Which labels say where nodes stand."""
-    prices: prices.Prices = field(default_factory=prices.catalog)
-    """What machines cost."""
-    arriving: Arriving | None = None
-    """Accounts for the pods as they arrive; None if their order says nothing."""
-    session: Session | None = None
-    """The workers, where the cluster is the hub of a federation; None where it is measured alone."""
-
-
-@dataclass
 class RunOptions:
     """How a run is made."""
 
     kubeconfig: Path
     stack: str
     results: Path
-    on_report: Callable[[Report, Path], None]
+    on_report: Callable[[Report, Path], None] = lambda _report, _directory: None
     """Takes the report when it is complete, before the cluster is cleaned up."""
     on_sample: Callable[[RepetitionOutcome], None] = lambda _: None
-    """Called after each sample."""
+    """Called after each sample, with the outcome so far."""
     say: Callable[[str], None] = lambda _: None
     """Takes a line for the user."""
     stop: asyncio.Event = field(default_factory=asyncio.Event)
@@ -114,3 +88,23 @@ class RunOptions:
     federation: RunningFederation | None = None
     """The one whose hub the cluster is; None for a single cluster."""
     label: str = ""
+
+
+@dataclass
+class Bench:
+    """What the repetitions of a run share."""
+
+    client: Client
+    options: RunOptions
+    journal: Journal
+    experiment: ExperimentSpec
+    components: Components
+    switch: SchedulerSwitch
+    commands: Commands
+    owner: Owner
+    places: PlaceLabels
+    """Which labels say where nodes stand."""
+    arriving: Arriving | None
+    """Accounts for the pods as they arrive; None if their order says nothing."""
+    session: Session | None
+    """The workers, where the cluster is the hub of a federation; None where it is measured alone."""

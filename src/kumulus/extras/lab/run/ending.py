@@ -18,11 +18,6 @@ _LEAST_PATIENCE = 30.0
 _AT_ONCE = 1.0
 
 
-def nothing() -> str:
-    """Nothing else is waited for."""
-    return ""
-
-
 def unseen(records: ExperimentRecords, scheduler: SchedulerName, names: Collection[str]) -> str:
     """That no scheduler has looked at any pod, and whom the pods wait for; empty if one has, or if that is not known.
 
@@ -75,7 +70,7 @@ class Ending:
         until: Until,
         settle: float,
         expected: int,
-        waits: Callable[[], str] = nothing,
+        waits: Callable[[], str] = str,
         later: int = 0,
     ) -> None:
         self._waits = waits
