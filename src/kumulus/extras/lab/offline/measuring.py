@@ -4,6 +4,7 @@ import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from kumulus.extras.lab.offline.placing import EmptyNode, Placer, PodPlacement, Ties, empty, gpus_for, in_order, place
 from kumulus.extras.lab.plan.stream import drawn
@@ -169,7 +170,9 @@ def run(
     """
     source = random.Random(seed)
     total = WHOLE_GPU * sum(machine.gpus for machine in machines)
-    stream = drawn(pods, total, inflate, source) if shuffle or inflate is not None else list(pods)
+    stream = list(pods)
+    if shuffle or inflate is not None:
+        stream = drawn(pods, attrgetter("total_gpu_milli"), total, inflate, source)
     # The published simulator numbers nodes from 0 for each seed, and breaks ties by the smallest of these names.
     shuffled = in_order(machines)
     source.shuffle(shuffled)
