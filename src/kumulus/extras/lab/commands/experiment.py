@@ -53,11 +53,7 @@ _ACTIONS = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    commands = parser.add_subparsers(
-        dest="action",
-        metavar="ACTION",
-        required=True,
-    )
+    commands = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     run_it = commands.add_parser("run", help="run an experiment")
     _running(run_it)
     sweep = commands.add_parser("sweep", help="run an experiment for every combination that a file lists, each once")
@@ -131,9 +127,7 @@ def _label(text: str) -> str:
 def _running(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `run`."""
     parser.add_argument("file", type=Path, help="the experiment file, or the name of one in the project's experiments/")
-    parser.add_argument("-s", "--stack", help="which stack's cluster (default: the file's)")
-    which.add_option(parser)
-    parser.add_argument("--kubeconfig", type=Path, help="another cluster's kubeconfig, instead of a stack")
+    _on_cluster(parser)
     parser.add_argument("--repetitions", type=int, metavar="N", help="instead of the file's")
     parser.add_argument("--seed", type=int, metavar="N", help="instead of the file's")
     parser.add_argument("--scheduler", metavar="NAME", help=f"instead of the file's: default, {', '.join(NAMES)}")
@@ -155,6 +149,13 @@ def _running(parser: argparse.ArgumentParser) -> None:
         "--jobs", type=int, metavar="N", help="offline: how many runs at once (default: one for each CPU)"
     )
     parser.add_argument("--json", action="store_true", help="offline: for programs")
+
+
+def _on_cluster(parser: argparse.ArgumentParser) -> None:
+    """Declare which cluster is meant."""
+    parser.add_argument("-s", "--stack", help="which stack's cluster (default: the file's)")
+    which.add_option(parser)
+    parser.add_argument("--kubeconfig", type=Path, help="another cluster's kubeconfig, instead of a stack")
 
 
 def _sweeping(parser: argparse.ArgumentParser) -> None:
@@ -191,9 +192,7 @@ def _alternating(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--margin", default="10%", metavar="PERCENT", help="smaller differences do not count (default: 10%%)"
     )
-    parser.add_argument("-s", "--stack", help="which stack's cluster (default: the file's)")
-    which.add_option(parser)
-    parser.add_argument("--kubeconfig", type=Path, help="another cluster's kubeconfig, instead of a stack")
+    _on_cluster(parser)
     parser.add_argument("--prices", type=Path, metavar="FILE", help="prices of your own (default: the stack's)")
     parser.add_argument("--github", action="store_true", help="show the verdict on GitHub, from within a workflow")
     parser.add_argument("-q", "--quiet", action="store_true", help="show nothing but the outcome")

@@ -229,7 +229,7 @@ class Dispatching:
                 found["dispatch.rate"] = each
         nodes, running = _whole(pods, self.jobs)
         for name, times in (("Dispatch", self._to_dispatch("")), ("Nodes", nodes), ("Run", running)):
-            found |= {f"jobTimeTo{name}.{part}": value for part, value in times.spread().items()}
+            found |= times.measures(f"jobTimeTo{name}")
         return found
 
     def to_dispatch(self, cluster: str) -> dict[str, float]:

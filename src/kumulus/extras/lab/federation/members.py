@@ -69,9 +69,6 @@ def require_outside(experiment: ExperimentSpec, where: str) -> None:
 
     Args:
         where: what it runs on, such as a stack's name.
-
-    Raises:
-        LabError: its timeline names workers; the message has the place and the remedy.
     """
     for index, event in enumerate(experiment.timeline):
         if event.action in OUTAGES:
@@ -83,11 +80,7 @@ def require_outside(experiment: ExperimentSpec, where: str) -> None:
 
 
 def require_inside(experiment: ExperimentSpec, federation: RunningFederation) -> None:
-    """Refuse an experiment that cannot run on a federation.
-
-    Raises:
-        LabError: the message has every place, and what to write there instead.
-    """
+    """Refuse an experiment that cannot run on a federation, with every place and what to write there instead."""
     if problems := [*_whole(experiment), *_workloads(experiment, federation), *_timeline(experiment, federation)]:
         several = "a federation cannot run this:\n  " if len(problems) > 1 else ""
         raise LabError(several + "\n  ".join(problems))

@@ -147,12 +147,6 @@ def _profile_problems(loaded: LoadedExperiment) -> list[Problem]:
     ]
 
 
-def _with_baseline(loaded: LoadedExperiment, source: str) -> LoadedExperiment:
-    experiment = loaded.experiment
-    report = _baseline(loaded.inputs[KEPT_AS], experiment.baseline, experiment, source)
-    return replace(loaded, experiment=_against(experiment, report, source), baseline=report)
-
-
 def references(experiment: ExperimentSpec) -> Iterator[tuple[Where, str]]:
     """Every file that an experiment names, with the place where it is named."""
     for index, location in enumerate(experiment.setup):
@@ -257,27 +251,20 @@ def _kept_as(loaded: LoadedExperiment, name: str) -> str:
     return name
 
 
-def _baseline(text: str, name: str, experiment: ExperimentSpec, source: str) -> Report:
-    """The run in a baseline's file."""
+def _with_baseline(loaded: LoadedExperiment, source: str) -> LoadedExperiment:
+    """An experiment whose expectations know the values of its baseline: the medians of its repetitions."""
     # Most experiments have none.
     from kumulus.extras.lab.report.model import report_of
 
-    wrong = ""
+    experiment, name = loaded.experiment, loaded.experiment.baseline
     try:
-        report = report_of(text, name)
+        report = report_of(loaded.inputs[KEPT_AS], name)
+        if report.metadata.experiment != experiment.name:
+            raise LabError(f"{name} is of the experiment {shown(report.metadata.experiment)}")
+        if report.results.status == "partial":
+            raise LabError(f"{name} is of a run that was cut off")
     except LabError as error:
         raise SpecError([Problem("baseline", str(error), _REMEDY)], source) from None
-    if report.metadata.experiment != experiment.name:
-        wrong = f"{name} is of the experiment {shown(report.metadata.experiment)}"
-    elif report.results.status == "partial":
-        wrong = f"{name} is of a run that was cut off"
-    if wrong:
-        raise SpecError([Problem("baseline", wrong, _REMEDY)], source)
-    return report
-
-
-def _against(experiment: ExperimentSpec, report: Report, source: str) -> ExperimentSpec:
-    """An experiment whose expectations know the values of its baseline: the medians of its repetitions."""
     wrong: list[Problem] = []
     found: list[Expectation] = []
     for index, each in enumerate(experiment.expect):
@@ -291,4 +278,4 @@ def _against(experiment: ExperimentSpec, report: Report, source: str) -> Experim
             wrong.append(Problem(f"expect[{index}].measure", f"{each.measure} is not in the baseline", _REMEDY))
     if wrong:
         raise SpecError(wrong, source)
-    return experiment.model_copy(update={"expect": found})
+    return replace(loaded, experiment=experiment.model_copy(update={"expect": found}), baseline=report)

@@ -11,7 +11,6 @@ from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.fields import NAME_LENGTH
 from kumulus.extras.lab.file.manifest import Object
 from kumulus.extras.lab.file.model import ExperimentSpec
-from kumulus.extras.lab.imports.templates import filled
 from kumulus.extras.lab.traces.writing import refuse_invalid, yaml_text
 from kumulus.host import files
 from kumulus.model.names import dns_safe
@@ -105,15 +104,6 @@ def document(file: Path, text: str | None = None) -> Any:
 def text_of(file: Path) -> str:
     """A file's text."""
     return read_text(str(file), Path(), "")[1]
-
-
-def template(file: Path, values: Mapping[str, Any]) -> str:
-    """A template with its values filled in.
-
-    Raises:
-        LabError: as :func:`kumulus.extras.lab.imports.templates.filled`.
-    """
-    return filled(text_of(file), values, file)
 
 
 def chosen(names: Sequence[str], wanted: str, what: str) -> None:

@@ -57,7 +57,7 @@ class Users:
         """Slowdowns of all jobs, and how fairly users were served; the latter only for two users or more."""
         slowed = [user.slowdown for user in self.by_name.values()]
         all_jobs = Times(0.0, [*chain(*(each.heard for each in slowed))], [*chain(*(each.unheard for each in slowed))])
-        found = {f"slowdown.{part}": value for part, value in all_jobs.spread().items()}
+        found = all_jobs.measures("slowdown")
         named = [user for name, user in self.by_name.items() if name and user.asked]
         if len(named) < 2:
             return found

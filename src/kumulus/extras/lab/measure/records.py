@@ -289,7 +289,7 @@ class ObservedPodGroups:
             "groups.admitted": sum(group.bound is not None for group in groups.values()),
             "groups.partlyPlaced": sum(0 < placed[name] < group.minimum for name, group in groups.items()),
             "groups.preempted": len(preempted),
-            **{f"groupTimeToPlacement.{part}": value for part, value in took.spread().items()},
+            **took.measures("groupTimeToPlacement"),
         }
 
 

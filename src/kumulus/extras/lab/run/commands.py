@@ -66,11 +66,7 @@ class Commands:
     _started: list[Started] = field(default_factory=list)
 
     async def start(self, program: TimelineProgram, namespace: str) -> str:
-        """Start a command; returns what was done, in words.
-
-        Raises:
-            LabError: it cannot be run.
-        """
+        """Start a command; returns what was done, in words."""
         self.journal.add(commands=[program.command])
         run = self.journal.changes.run
         variables = {"KUBECONFIG": str(self.kubeconfig.absolute()), "KUMULUS_NAMESPACE": namespace, RUN_VARIABLE: run}
