@@ -234,7 +234,6 @@ class Run:
         return ""
 
     def _conclude(self, report: Report, error: str) -> None:
-        """Write the final report, and pass it on before the cluster is cleaned up."""
         report.results.error = error
         report.results.status = status_of(report.results.tests, self._loaded.experiment.repetitions)
         self._write(report)

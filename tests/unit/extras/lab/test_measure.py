@@ -406,7 +406,7 @@ def test_a_preempted_pod_that_no_controller_makes_again_is_not_waited_for(bare: 
 def test_of_a_deleted_job_nothing_follows() -> None:
     found = records(workers=2, jobs=1)
     ending = Ending(found, "completed", settle=5, expected=2, later=4)
-    ending.expect_fewer(2, 4)
+    ending.expect(-2, -4)
     assert ending.reason(7.0) == "all pods are completed"
 
 

@@ -64,7 +64,6 @@ class Comparison:
         return next((line for pair in self.reports for line in self._less(*pair)), "")
 
     def _less(self, a: Report, b: Report) -> Iterator[str]:
-        """What B's run of a pair has not done, and A's has."""
         run = f"{self.sides[1]}: run {b.metadata.run_id}"
         other = f"run {a.metadata.run_id} of {self.sides[0]}"
         one, two = _measures(a), _measures(b)

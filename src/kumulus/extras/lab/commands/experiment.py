@@ -125,7 +125,6 @@ def _label(text: str) -> str:
 
 
 def _running(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of `run`."""
     parser.add_argument("file", type=Path, help="the experiment file, or the name of one in the project's experiments/")
     _on_cluster(parser)
     parser.add_argument("--repetitions", type=int, metavar="N", help="instead of the file's")
@@ -152,14 +151,12 @@ def _running(parser: argparse.ArgumentParser) -> None:
 
 
 def _on_cluster(parser: argparse.ArgumentParser) -> None:
-    """Declare which cluster is meant."""
     parser.add_argument("-s", "--stack", help="which stack's cluster (default: the file's)")
     which.add_option(parser)
     parser.add_argument("--kubeconfig", type=Path, help="another cluster's kubeconfig, instead of a stack")
 
 
 def _sweeping(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of `sweep`."""
     parser.add_argument("file", type=Path, help="the sweep file")
     parser.add_argument(
         "--engine",
@@ -172,7 +169,6 @@ def _sweeping(parser: argparse.ArgumentParser) -> None:
 
 
 def _alternating(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of `ab`."""
     what = "a scheduler's name, its configuration (.yaml), a policy (.py), or a program in its place"
     parser.add_argument("file", type=Path, help="the experiment file")
     parser.add_argument("--a", metavar="WHAT", help=f"the baseline: {what} (default: as the file has it)")
@@ -199,7 +195,6 @@ def _alternating(parser: argparse.ArgumentParser) -> None:
 
 
 def _comparing(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of `compare`."""
     name = "a run's label, its id or the beginning of it, a path, or latest"
     parser.add_argument("runs", nargs="+", metavar="RUN", help=f"{name}; A+B+C takes runs as repetitions of one")
     parser.add_argument("--all", action="store_true", help="every measure, not only the main ones")
@@ -223,7 +218,6 @@ def _comparing(parser: argparse.ArgumentParser) -> None:
 
 
 def _showing(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of `show`."""
     parser.add_argument("runs", nargs="+", metavar="RUN", help="as compare has it, or a history-1.json.gz")
     parser.add_argument(
         "--repetition", type=int, default=1, metavar="N", help="which one of a run (default: the first)"
@@ -235,7 +229,6 @@ def _showing(parser: argparse.ArgumentParser) -> None:
 
 
 def _explaining(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of `why`."""
     parser.add_argument("run", metavar="RUN", help="as compare has it; a run of a file with why: true")
     parser.add_argument(
         "pod", nargs="?", metavar="POD", help="a pod or the beginning of its name (default: all in sums)"
@@ -247,7 +240,6 @@ def _explaining(parser: argparse.ArgumentParser) -> None:
 
 
 def _importing(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of `import`."""
     parser.add_argument("format", choices=("scheduler_perf", "kueue", "clusterloader2"), help="whose benchmark it is")
     parser.add_argument("file", type=Path, help="performance-config.yaml, generator.yaml, or a test's file")
     parser.add_argument("--case", default="", metavar="NAME", help="of scheduler_perf: this case (default: all)")

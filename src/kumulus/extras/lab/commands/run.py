@@ -101,7 +101,6 @@ async def _run(loaded: LoadedExperiment, options: RunOptions) -> int:
 
 
 def _unlike(loaded: LoadedExperiment, report: Report) -> Iterator[str]:
-    """What makes the comparison with the baseline unfair."""
     if loaded.baseline is not None:
         yield from (f"baseline: {line}" for line in comparison.unfair([loaded.baseline, report]))
 

@@ -206,7 +206,6 @@ class Allocation(ClusterPart):
         self.fragmentation_peak = max(self.fragmentation_peak, self.fragmentation)
 
     def _account(self, name: str, sign: int) -> None:
-        """Add a node with its pods to the sums, or subtract it."""
         node, used, share = self._nodes[name], self._used.get(name, NOTHING), self._shares[name]
         milli = used.gpus * WHOLE_GPU + share
         free = max(0, node.has.gpus * WHOLE_GPU - milli)

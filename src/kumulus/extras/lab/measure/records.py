@@ -79,8 +79,6 @@ class ExperimentRecords:
             self.counts["ran"] += 1
         record.phase = pod.phase
         if pod.phase in FINAL:
-            # A kubelet ends a pod that is deleted before it removes it: it has not failed by itself.
-            record.phase = "Deleted" if pod.ending and pod.phase == "Failed" else pod.phase
             self.counts["assumed"] += pod.assumed
             self._ended(record, now, since)
 

@@ -170,7 +170,6 @@ class _Cluster:
         used[1] += times * pod.cpu
 
     def _of(self, node: int) -> float:
-        """The fragmented milli-GPU of a node."""
         gpus, cpu = self._has.get(node, (0, 0))
         # More GPUs may be in use than there are, after a fault has removed some.
         free = max(0, gpus - self._used[node][0])

@@ -156,7 +156,6 @@ def _before(alive: dict[str, _Alive], closed: dict[str, None], step: RecordedSte
 
 
 def _over(alive: _Alive, since: float) -> bool:
-    """Whether it had ended by then."""
     ends = _ends(alive)
     return ends is not None and ends <= since
 

@@ -163,12 +163,10 @@ def on_models(template: Object, asked: WorkerRequests, product_label: str) -> No
 
 
 def _name(text: str) -> str:
-    """A text as a queue's name, a DNS-1123 label."""
     return re.sub(r"[^a-z0-9-]", "-", text.lower())[:_LONGEST_VALUE].strip("-")
 
 
 def _value(text: str) -> str:
-    """A text as a label's value."""
     return re.sub(r"[^A-Za-z0-9._-]", "-", text)[:_LONGEST_VALUE].strip("-._")
 
 

@@ -92,12 +92,10 @@ def _configurations(reports: Sequence[Report]) -> list[str]:
 
 
 def _policy(report: Report) -> str:
-    """The name of a run's policy; empty without one."""
     return next((test.details.policy.policy for test in report.results.tests if test.details.policy), "")
 
 
 def _by_cluster(reports: Sequence[Report]) -> Iterator[list[str]]:
-    """The Jobs and the allocation of each worker, a column for each run."""
     names = dict.fromkeys(name for report in reports for found in _clusters(report) for name in found.workers)
     parts: tuple[tuple[str, Unit, Callable[[OfWorker], float | None]], ...] = (
         ("jobs", "count", lambda worker: worker.jobs),
@@ -220,7 +218,6 @@ def _circumstances(one: Metadata, other: Metadata) -> Iterator[tuple[str, str, s
 
 
 def _without_file(settings: Mapping[str, str]) -> list[str]:
-    """A component's settings without the configuration file, which is a different one in each cluster."""
     return [f"{name} {value}" for name, value in sorted(settings.items()) if name != "config"]
 
 

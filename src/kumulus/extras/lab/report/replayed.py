@@ -201,7 +201,6 @@ def _within(at: float | None, until: float) -> float | None:
 
 
 def _cannot(replay: Replayed, outcome: RepetitionOutcome, workload: str) -> Iterator[str]:
-    """What cannot be compared, and why."""
     result, recording = outcome.replay_results[workload], replay.recording
     if replay.speed != 1:
         yield (

@@ -133,7 +133,6 @@ def no_pool(name: str, pools: Iterable[str]) -> str:
 
 
 def _places(pools: Iterable[Pool]) -> dict[str, str]:
-    """The label of each level of the pools' topologies."""
     places: dict[str, str] = {}
     for pool in pools:
         for level in pool.topology.levels if pool.topology else ():

@@ -234,7 +234,6 @@ async def looking_on(
 
 
 def _own(loaded: LoadedExperiment) -> Path | None:
-    """The user's configuration of the scheduler, if any."""
     config = loaded.experiment.scheduler.config
     return loaded.directory / config if config else None
 

@@ -260,7 +260,6 @@ class Repetition:
             await sampler.count_placements()
 
     async def _create(self) -> None:
-        """Create each job when it is due, and play the recordings."""
         playing = [asyncio.create_task(each.run()) for each in self._replayers]
         try:
             await self._creator.jobs(self._own_jobs, self._at_once)
@@ -273,7 +272,6 @@ class Repetition:
     async def _wait(
         self, tasks: Sequence[asyncio.Task[None]], creating: asyncio.Task[None], timeline: asyncio.Task[None]
     ) -> None:
-        """Wait for the end, whatever its reason."""
         experiment, outcome = self._bench.experiment, self.outcome
         faulted = outcome.records.faulted
         while not outcome.ended:

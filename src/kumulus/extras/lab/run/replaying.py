@@ -141,7 +141,6 @@ class Replayer:
                 task.cancel()
 
     async def _until(self, at: float) -> bool:
-        """Wait until it is time; returns whether to continue."""
         wait = at - self._now()
         if wait > 0 and not self._stop.is_set():
             with suppress(TimeoutError):

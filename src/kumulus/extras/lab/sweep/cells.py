@@ -181,7 +181,6 @@ def _by_text(node: Any) -> Any:
 
 
 def _named(stack: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The files that a stack names, by key."""
     for key in _OF_STACK:
         if isinstance(named := stack.get(key), str) and named:
             yield key, named
@@ -192,7 +191,6 @@ def _absolute(location: str, directory: Path) -> str:
 
 
 def _put(raw: dict[str, Any], axis: str, value: Any, source: str) -> None:
-    """Put a value of the matrix where it belongs in the experiment."""
     if axis == "trace":
         try:
             traced = [each for each in raw.get("workloads") or () if ((each.get("arrival") or {}).get("trace"))]

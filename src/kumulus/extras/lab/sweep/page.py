@@ -113,7 +113,6 @@ def _comparisons(sweep: Sweep) -> int:
 
 
 def _values(results: Sequence[CellResult], measure: str) -> dict[int, float]:
-    """The mean of the repetitions of each seed whose runs all have the measure."""
     return {
         result.seed: math.fsum(run[measure] for run in result.runs) / len(result.runs)
         for result in results
@@ -225,7 +224,6 @@ def _figure(unit: Unit, row: GroupRow) -> str:
 
 
 def _against(unit: Unit, row: GroupRow, sweep: Sweep) -> tuple[str, str]:
-    """The difference and the verdict, in words."""
     found = row.against
     if found is None:
         return "", "compared with this" if row.baseline else _WITHOUT

@@ -9,7 +9,7 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -99,7 +99,3 @@ class Store:
         path = self.directory / "cells" / f"{result.id}.json"
         with os_errors_explained(path):
             files.write(path, json.dumps(asdict(result), indent=1) + "\n")
-
-    def all(self, cells: Iterable[str]) -> list[CellResult]:
-        """The results of some cells, in their order, without those that have none."""
-        return [found for cell in cells if (found := self.get(cell)) is not None]

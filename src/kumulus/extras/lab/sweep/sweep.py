@@ -63,7 +63,7 @@ def run(sweep: Sweep, base: Path, options: SweepOptions) -> SweepResult:
         if missing and (few := page.too_few(sweep)):
             options.say(few)
         _run(sweep, missing, store, options)
-        there = store.all(cell.id for cell in cells)
+        there = [result for cell in cells if (result := store.get(cell.id)) is not None]
         found = page.tables(sweep, there)
         written = [write(there, list(sweep.matrix), store.directory), store.directory / page.NAME]
         page.write(sweep, found, there, len(cells), written[1])

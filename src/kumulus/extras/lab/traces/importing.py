@@ -117,7 +117,6 @@ def import_trace(
 
 
 def _refuse_overwriting(files: Sequence[Path], outputs: Sequence[Path]) -> None:
-    """Refuse to write a file that is read."""
     inputs = {each.resolve() for each in files}
     for each in outputs:
         if each.resolve() in inputs:
