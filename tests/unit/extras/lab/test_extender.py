@@ -4,7 +4,6 @@ import asyncio
 import json
 import random
 import time
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +21,7 @@ from kumulus.extras.lab.plan.asked import pod_of
 from kumulus.extras.lab.plan.stream import drawn
 from kumulus.extras.lab.policies import Pod
 from kumulus.extras.lab.policies.load import PolicyFailed, policy
-
-MACHINES = [EmptyNode(f"m-{number}", 8000, 8192, 2, "T4") for number in range(4)]
-ASKS = attrgetter("total_gpu_milli")
-PODS = [Pod("half", 500, 128, 1, 500), Pod("whole", 1000, 256, 1, 1000), Pod("cpu", 2000, 512)]
+from tests.unit.extras.lab.test_offline import ASKS, MACHINES, PODS
 
 
 def spec_of(pod: Pod) -> dict[str, Any]:
