@@ -288,6 +288,7 @@ EXPERIMENT_MISTAKES: Mistakes = {
     "a threshold left out": (("expect", 0, "atLeast"), GONE),
     "a share without a per cent sign": (("expect", 0, "atLeast"), 99),
     "a duration without its unit": (("expect", 1, "atMost"), 2),
+    "GPU-seconds with a unit": (("expect", 0), {"measure": "work.lost", "atMost": "600s"}),
     "nodes beside a measure": (("expect", 0, "nodes"), ["a100-use1-0"]),
     "nodes that are no list": (("expect", 2, "nodes"), "a100-use1-0"),
     "a fault's nodes without a time": (("expect", 3, "within"), GONE),

@@ -14,15 +14,11 @@ class StoppedProgram:
     """A program of the cluster that was stopped, and how to start it."""
 
     directory: str
-    """The cluster's."""
     name: str
-    """The component's."""
     command: tuple[str, ...]
-    """Its command line."""
     environment: Mapping[str, str]
     """What it needs of its environment, without anything that could be secret."""
     working_directory: str
-    """Where it was started."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +50,6 @@ class Rerouted:
     secret: str
     """Path of the Secret on the hub with the worker's kubeconfig."""
     server: str
-    """The worker's own address."""
     proxy: str
     """The address that the run has put in its place."""
 
@@ -64,7 +59,6 @@ class RaisedQuota:
     """A ResourceQuota whose amounts were raised."""
 
     path: str
-    """The quota's."""
     former: str
     """Its own amounts, by resource, as JSON."""
     raised: str
@@ -90,7 +84,6 @@ class JournaledChanges:
     """What a run of a command has changed in a cluster."""
 
     run: str
-    """The run's id."""
     name: str
     """Of its experiment, workload, capture or snapshot."""
     cluster: str
@@ -98,7 +91,6 @@ class JournaledChanges:
     process: str
     """What runs it, in the form of :mod:`kumulus.host.lifetime`; empty when it has ended and left something."""
     namespaces: tuple[str, ...] = ()
-    """Those it has created."""
     outside: tuple[str, ...] = ()
     """Paths of objects outside of them, in the order of their creation."""
     faults: tuple[str, ...] = ()
@@ -118,13 +110,9 @@ class JournaledChanges:
     pods: tuple[str, ...] = ()
     """Paths of the collections in which it has pods that carry its mark."""
     quotas: tuple[RaisedQuota, ...] = ()
-    """Those it has raised."""
     restoring: JournaledRestore | None = None
-    """The snapshot that it is restoring."""
     commands: tuple[str, ...] = ()
-    """The user's own commands that it has started."""
     command: str = EXPERIMENT
-    """Which command it is a run of."""
     finish: str | None = None
     """The command line that finishes what is neither done nor to be undone; None if all of it is undone."""
 

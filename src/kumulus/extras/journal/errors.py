@@ -1,4 +1,4 @@
-"""What can go wrong with journals; each message is for the user."""
+"""What can go wrong with journals; each message is for the user. Whatever works with journals may raise these."""
 
 from kumulus.nodes.runs import RunError
 

@@ -27,30 +27,12 @@ _KEY = "kubeconfig"
 
 
 async def server_of(client: Client, secret: str) -> str:
-    """The address by which a hub reaches a worker.
-
-    Args:
-        secret: path of the Secret with the worker's kubeconfig.
-
-    Raises:
-        NotPutBack: there is no such Secret, or no kubeconfig in it.
-    """
-    found = await objects.find(client, secret)
-    if found is None:
-        raise NotPutBack(f"the hub has no {secret}; `pulumi up --refresh` makes it again")
-    return str(_cluster(_document(found, secret)).get("server") or "")
+    """The address by which a hub reaches a worker, whose kubeconfig is in a Secret with this path."""
+    return str(_cluster(_document(await _found(client, secret), secret)).get("server") or "")
 
 
 async def reroute(client: Client, journal: Journal, rerouted: Rerouted) -> None:
-    """Let a hub reach a worker by another address, after recording the present one in the journal.
-
-    Args:
-        journal: the run's on the hub.
-
-    Raises:
-        NotWritten: the journal cannot be written; nothing was changed.
-        NotPutBack: there is no such Secret, or no kubeconfig in it.
-    """
+    """Let a hub reach a worker by another address, after recording the present one in the run's journal on the hub."""
     journal.add(rerouted=[rerouted])
     await _point(client, rerouted.secret, rerouted.server, rerouted.proxy)
 
@@ -59,9 +41,6 @@ async def reach_directly(client: Client, rerouted: Rerouted) -> bool:
     """Let a hub reach a worker directly again; returns whether it was still rerouted.
 
     An address that somebody else has written since is left alone, and so is a deleted Secret.
-
-    Raises:
-        NotPutBack: the content of the Secret is not a kubeconfig.
     """
     if await objects.find(client, rerouted.secret) is None:
         return False
@@ -69,11 +48,7 @@ async def reach_directly(client: Client, rerouted: Rerouted) -> bool:
 
 
 async def bring_back(kubeconfig: Path) -> bool:
-    """Start the control plane of a worker again; returns whether it was not running.
-
-    Raises:
-        NotPutBack: it does not start.
-    """
+    """Start the control plane of a worker again; returns whether it was not running."""
     try:
         return await outages.bring_back(kubeconfig)
     except ProviderError as error:
@@ -84,9 +59,7 @@ async def bring_back(kubeconfig: Path) -> bool:
 
 
 async def _point(client: Client, secret: str, old: str, new: str) -> bool:
-    found = await objects.find(client, secret)
-    if found is None:
-        raise NotPutBack(f"the hub has no {secret}; `pulumi up --refresh` makes it again")
+    found = await _found(client, secret)
     document = _document(found, secret)
     cluster = _cluster(document)
     if cluster.get("server") != old:
@@ -103,6 +76,13 @@ async def _point(client: Client, secret: str, old: str, new: str) -> bool:
     version = {"resourceVersion": found["metadata"]["resourceVersion"]}
     await client.merge_patch(secret, {"metadata": version, "data": data})
     return True
+
+
+async def _found(client: Client, secret: str) -> dict[str, Any]:
+    found = await objects.find(client, secret)
+    if found is None:
+        raise NotPutBack(f"the hub has no {secret}; `pulumi up --refresh` makes it again")
+    return found
 
 
 def _document(found: dict[str, Any], secret: str) -> dict[str, Any]:

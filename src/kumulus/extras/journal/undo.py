@@ -89,11 +89,7 @@ async def put_back(client: Client, journal: Journal) -> list[str]:
 
 
 async def end_faults(client: Client, run: str, names: Iterable[str]) -> int:
-    """End the faults that a run began; returns how many were still active.
-
-    Raises:
-        NotPutBack: a fault is still in effect on nodes.
-    """
+    """End the faults that a run began; returns how many were still active."""
     ended, names = 0, list(names)
     known = await records.read(client) if names else None
     for name in reversed(names):
@@ -149,10 +145,7 @@ async def remove_namespace(client: Client, run: str, name: str, collections: Ite
     """Remove a namespace that carries a run's mark, with everything in it; returns whether it existed.
 
     Args:
-        collections: paths of what to delete in it before its pods, so that no controller makes new ones.
-
-    Raises:
-        NotPutBack: it is still being deleted.
+        collections: as of :func:`~kumulus.extras.journal.namespace.remove`.
     """
     found = await objects.find(client, f"{NAMESPACES}/{name}")
     if found is None or (found["metadata"].get("labels") or {}).get(RUN_LABEL) != run:
@@ -223,11 +216,7 @@ async def _put_back_workers(client: Client, journal: Journal) -> list[str]:
 
 
 async def end_scheduler(client: Client, journal: Journal) -> None:
-    """End the programs of the scheduler that a run has started, and remove its objects from the cluster.
-
-    Raises:
-        NotPutBack: the scheduler's objects are still there.
-    """
+    """End the programs of the scheduler that a run has started, and remove its objects from the cluster."""
     changes = journal.changes
     assert changes.scheduler is not None
     # It ends with the run that started it; if that was not possible, nothing else would end it.

@@ -117,16 +117,14 @@ class Run:
                 logs = self.directory.path / "commands"
                 bench = Bench(
                     client=self._client,
+                    options=options,
                     journal=journal,
                     experiment=experiment,
                     components=components,
                     switch=switch,
-                    stop=options.stop,
                     commands=Commands(journal, self._loaded.directory, logs, options.kubeconfig),
-                    on_sample=options.on_sample,
                     owner=cluster_owner(options.kubeconfig),
                     places=self._places,
-                    prices=options.prices,
                     arriving=self._arriving,
                     session=self._session,
                 )
@@ -236,7 +234,6 @@ class Run:
         return ""
 
     def _conclude(self, report: Report, error: str) -> None:
-        """Write the final report, and pass it on before the cluster is cleaned up."""
         report.results.error = error
         report.results.status = status_of(report.results.tests, self._loaded.experiment.repetitions)
         self._write(report)

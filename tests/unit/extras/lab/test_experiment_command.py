@@ -16,12 +16,11 @@ from kumulus.extras.journal.changes import JournaledChanges
 from kumulus.extras.lab.commands.experiment import add_arguments
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import load
-from kumulus.extras.lab.file.model import Beginning, ExperimentSpec
+from kumulus.extras.lab.file.model import Beginning
 from kumulus.extras.lab.report.files import RunDirectory
 from kumulus.extras.lab.run.preparing import begin_from
 from kumulus.host import installation
 from kumulus.kube import Client, Connection
-from kumulus.model.errors import SpecError
 from kumulus.model.names import default_cluster_name
 from kumulus.runtimes.existing import KUBECONFIG_FILE
 from tests.support.reports import report
@@ -247,17 +246,6 @@ async def test_a_cluster_that_outlives_its_stack_needs_leave_in_the_file(tmp_pat
         await begin(tmp_path, kubeconfig=KUBECONFIG_FILE)
     with pytest.raises(LabError, match="is no snapshot"):
         await begin(tmp_path, kubeconfig=KUBECONFIG_FILE, allowDeletion=True)
-
-
-def test_a_file_names_the_snapshot() -> None:
-    workloads = [{"name": "work"}]
-    found = ExperimentSpec.checked({"name": "x", "workloads": workloads, "from": {"snapshot": "full"}})
-    assert found.from_ is not None
-    assert found.from_.snapshot == "full"
-    assert ExperimentSpec.checked({"name": "x", "workloads": workloads}).from_ is None
-    for wrong in ("full", {"snapshot": " "}, {"snapshots": "full"}, {}):
-        with pytest.raises(SpecError):
-            ExperimentSpec.checked({"name": "x", "workloads": workloads, "from": wrong})
 
 
 ON_RACKS = """

@@ -21,9 +21,7 @@ from kumulus.extras.lab.plan.asked import pod_of
 from kumulus.extras.lab.plan.stream import drawn
 from kumulus.extras.lab.policies import Pod
 from kumulus.extras.lab.policies.load import PolicyFailed, policy
-
-MACHINES = [EmptyNode(f"m-{number}", 8000, 8192, 2, "T4") for number in range(4)]
-PODS = [Pod("half", 500, 128, 1, 500), Pod("whole", 1000, 256, 1, 1000), Pod("cpu", 2000, 512)]
+from tests.unit.extras.lab.test_offline import ASKS, MACHINES, PODS
 
 
 def spec_of(pod: Pod) -> dict[str, Any]:
@@ -91,7 +89,7 @@ def test_nodes_stand_in_the_order_of_their_numbers() -> None:
 async def test_it_places_a_stream_as_a_run_without_a_cluster_does() -> None:
     for name in ("FGD", "BestFit", "Random"):
         source = random.Random(7)
-        stream = drawn(PODS * 3, 8000, 1.3, source)
+        stream = drawn(PODS * 3, ASKS, 8000, 1.3, source)
         made = extender(name)
         made.begin(MACHINES, PODS * 3, source)
         placed = 0

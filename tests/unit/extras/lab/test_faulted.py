@@ -36,21 +36,20 @@ def judged(found: ExperimentRecords, raw: dict[str, object], lasted: float = 100
     return verdict
 
 
-def test_nodes_are_cordoned_within_a_time_if_the_last_one_is() -> None:
-    found = struck()
+@pytest.mark.parametrize(
+    ("nodes", "last", "holds", "said"),
+    [
+        (("n0", "n1"), 19.5, True, "2 nodes, the last after 9.5 s"),
+        (("n0", "n1", "n2"), 20.5, False, "1 of 3 nodes; not n1, n2"),
+    ],
+)
+def test_nodes_are_cordoned_within_a_time_if_the_last_one_is(
+    nodes: tuple[str, ...], last: float, holds: bool, said: str
+) -> None:
+    found = struck(nodes)
     found.faulted.node("n0", True, 12.0)
-    found.faulted.node("n1", True, 19.5)
-    verdict = judged(found, CORDONED)
-    assert (verdict.holds, verdict.found) == (True, "2 nodes, the last after 9.5 s")
-    assert verdict.what == "nodes of rack cordoned within 10s"
-
-
-def test_a_node_that_is_cordoned_late_or_never_is_named() -> None:
-    found = struck(("n0", "n1", "n2"))
-    found.faulted.node("n0", True, 12.0)
-    found.faulted.node("n1", True, 20.5)
-    verdict = judged(found, CORDONED)
-    assert (verdict.holds, verdict.found) == (False, "1 of 3 nodes; not n1, n2")
+    found.faulted.node("n1", True, last)
+    assert judged(found, CORDONED) == ExpectationVerdict("nodes of rack cordoned within 10s", holds, said)
 
 
 def test_a_node_that_was_cordoned_before_the_fault_proves_nothing_unless_it_was_uncordoned() -> None:
@@ -172,10 +171,11 @@ def test_evacuation_lasts_until_the_last_pod_has_gone_and_recovery_until_as_many
     assert found.faulted.measures(found.pods.values()) == {EVACUATE: 7.0, RECOVER: 11.0}
 
 
-def test_a_pod_that_completes_has_gone_and_needs_no_other() -> None:
+@pytest.mark.parametrize(("node", "measured"), [("n0", {EVACUATE: 5.0, RECOVER: 5.0}), ("n3", {})])
+def test_a_pod_that_completes_has_gone_and_needs_no_other(node: str, measured: dict[str, float]) -> None:
     found = struck()
-    ran(found, "a", "n0", 1.0, 15.0, "Succeeded")
-    assert found.faulted.measures(found.pods.values()) == {EVACUATE: 5.0, RECOVER: 5.0}
+    ran(found, "a", node, 1.0, 15.0, "Succeeded")
+    assert found.faulted.measures(found.pods.values()) == measured
 
 
 def test_pods_that_stay_are_neither_evacuated_nor_recovered_by_the_end_of_the_fault() -> None:
@@ -186,12 +186,6 @@ def test_pods_that_stay_are_neither_evacuated_nor_recovered_by_the_end_of_the_fa
     # The node is no longer faulted when another comes to it.
     ran(found, "b", "n0", 36.0)
     assert found.faulted.measures(found.pods.values()) == {RECOVER: 26.0}
-
-
-def test_a_fault_where_no_pod_was_measures_nothing() -> None:
-    found = struck()
-    ran(found, "a", "n3", 1.0)
-    assert found.faulted.measures(found.pods.values()) == {}
 
 
 def test_where_no_pod_ran_yet_there_is_an_evacuation_and_no_recovery() -> None:

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus.cli import main
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import load
 from kumulus.extras.lab.imports.templates import filled
+from tests.unit.extras.lab.test_imports import imported, stack
 
 GANGS = """
 - name: Gangs
@@ -141,18 +141,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def imported(*arguments: str) -> int:
-    return main.main(["experiment", "import", "scheduler_perf", *arguments])
-
-
-def stack(place: Path, name: str) -> dict[str, Any]:
-    made: dict[str, Any] = yaml.safe_load((place / "imported" / f"Pulumi.{name}.yaml").read_text())
-    found: dict[str, Any] = made["config"]["kumulus:cluster"]
-    return found
-
-
 def test_a_gang_of_scheduler_perf_is_a_group_with_its_pods_on_nodes_with_their_racks(place: Path) -> None:
-    assert imported("gangs.yaml", "--case", "Gangs", "--workload", "plain") == 0
+    assert imported("scheduler_perf", "gangs.yaml", "--case", "Gangs", "--workload", "plain") == 0
     loaded = load(place / "imported" / "gangs-plain.yaml")
     (gang,) = loaded.experiment.workloads
     assert (gang.jobs, gang.replace) == (3, {})
@@ -170,7 +160,7 @@ def test_a_gang_of_scheduler_perf_is_a_group_with_its_pods_on_nodes_with_their_r
 def test_gangs_that_preempt_have_classes_and_the_pods_before_them_are_of_each_of_their_kinds(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert imported("gangs.yaml", "--case", "Gangs", "--workload", "important") == 0
+    assert imported("scheduler_perf", "gangs.yaml", "--case", "Gangs", "--workload", "important") == 0
     loaded = load(place / "imported" / "gangs-important.yaml")
     (made,) = (each for each in loaded.setup if each["kind"] == "PriorityClass")
     assert made["value"] == 9
@@ -184,7 +174,7 @@ def test_gangs_that_preempt_have_classes_and_the_pods_before_them_are_of_each_of
 
 
 def test_groups_that_no_job_can_be_are_not_written(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert imported("gangs.yaml") == 0
+    assert imported("scheduler_perf", "gangs.yaml") == 0
     said = capsys.readouterr().out
     assert "not written: uneven-one: createPods: groups of 1 to 2 pods" in said
     assert "not written: elsewhere-one: createPods: no group is named gang-0" in said
@@ -198,7 +188,7 @@ def test_groups_that_no_job_can_be_are_not_written(place: Path, capsys: pytest.C
 def test_devices_of_slices_are_those_of_the_node_group_and_other_objects_come_before(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert imported("devices.yaml") == 0
+    assert imported("scheduler_perf", "devices.yaml") == 0
     loaded = load(place / "imported" / "claims-new.yaml")
     assert [each["metadata"]["name"] for each in loaded.setup if each["kind"] == "DeviceClass"] == ["class-0"]
     (group,) = stack(place, "claims-new")["nodeGroups"]

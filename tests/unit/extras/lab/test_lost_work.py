@@ -39,7 +39,7 @@ class Account:
             "bound": running,
             "succeeded": running._replace(phase="Succeeded"),
             "failed": running._replace(phase="Failed"),
-            "ended": running._replace(phase="Failed", ending=True),
+            "ended": running._replace(phase="Deleted"),
             "preempted": running._replace(disrupted=PREEMPTED),
             "disrupted": running._replace(disrupted="DeletionByTaintManager"),
         }
@@ -98,8 +98,9 @@ def test_a_pod_that_is_ended_because_it_is_deleted_has_not_failed() -> None:
     account.pod("a", created=0.0, bound=1.0, ended=11.0, gone=12.0)
     found = account.measures()
     assert (found["pods.failed"], found["work.lostFailed"], found["work.lostDeleted"]) == (0, 0, 80)
-    assert not pod_view(pod_message(phase="Failed")).ending
-    assert pod_view(pod_message(metadata={"deletionTimestamp": {"seconds": 1}})).ending
+    assert pod_view(pod_message(phase="Failed")).phase == "Failed"
+    deleted = pod_message(phase="Failed", metadata={"deletionTimestamp": {"seconds": 1}})
+    assert pod_view(deleted).phase == "Deleted"
 
 
 def test_without_gpus_no_gpu_seconds_are_lost() -> None:

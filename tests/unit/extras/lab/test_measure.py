@@ -156,22 +156,26 @@ def test_what_was_evicted_is_counted_by_who_did_it() -> None:
     assert (found.counts["preempted"], found.counts["disrupted"]) == (1, 1)
 
 
+def group(status: str = "", minimum: int = 1) -> dict[str, Any]:
+    """A PodGroup of a gang, whose condition says whether it is placed; by default it says nothing."""
+    conditions = [{"type": "PodGroupInitiallyScheduled", "status": status}] if status else []
+    return {"spec": {"schedulingPolicy": {"gang": {"minCount": minimum}}}, "status": {"conditions": conditions}}
+
+
 def test_groups_are_counted_by_their_conditions_and_by_the_pods_that_name_them() -> None:
     found = records()
 
-    def group(name: str, now: float, since: float, status: str = "") -> None:
-        conditions = [{"type": "PodGroupInitiallyScheduled", "status": status}] if status else []
-        item = {"spec": {"schedulingPolicy": {"gang": {"minCount": 2}}}, "status": {"conditions": conditions}}
-        found.groups.put(name, item, now, since)
+    def put(name: str, now: float, status: str = "") -> None:
+        found.groups.put(name, group(status, 2), now, now)
 
     assert found.groups.measures(found.pods.values()) == {}
     for name in ("a/whole", "a/partly", "a/waits", "a/strangers"):
-        group(name, 1.0, 1.0)
+        put(name, 1.0)
         for number in range(2):
             found.put(pod(f"{name}-{number}", group=name, workload="" if name == "a/strangers" else "w"), 1.0)
-    group("a/waits", 2.0, 2.0, "False")
-    group("a/whole", 3.0, 3.0, "True")
-    group("a/partly", 5.0, 5.0, "True")
+    put("a/waits", 2.0, "False")
+    put("a/whole", 3.0, "True")
+    put("a/partly", 5.0, "True")
     for name in ("whole", "partly"):
         for number in range(2):
             found.put(pod(f"a/{name}-{number}", node="n0", group=f"a/{name}"), 5.0)
@@ -179,7 +183,7 @@ def test_groups_are_counted_by_their_conditions_and_by_the_pods_that_name_them()
     found.put(victim, 6.0)
     found.gone("a/partly-1", 7.0)
     # What has been placed once stays so, whatever becomes of its pods.
-    group("a/partly", 8.0, 8.0, "True")
+    put("a/partly", 8.0, "True")
     measured = found.groups.measures(found.pods.values())
     assert {name: value for name, value in measured.items() if name.startswith("groups.")} == {
         "groups.total": 3,
@@ -194,24 +198,22 @@ def test_groups_are_counted_by_their_conditions_and_by_the_pods_that_name_them()
 def test_groups_of_jobs_that_are_no_gangs_are_not_measured() -> None:
     """Kubernetes makes one for each Job, and says that it is placed as soon as one of its pods is."""
     found = records()
-    placed = {"conditions": [{"type": "PodGroupInitiallyScheduled", "status": "True"}]}
-    for name, policy in (("job", {"basic": {}}), ("gang", {"gang": {"minCount": 1}})):
+    basic = {**group("True"), "spec": {"schedulingPolicy": {"basic": {}}}}
+    for name, made in (("job", basic), ("gang", group("True"))):
         found.put(pod(name, node="n0", group=f"a/{name}"), 1.0)
-        found.groups.put(f"a/{name}", {"spec": {"schedulingPolicy": policy}, "status": placed}, 1.0, 1.0)
+        found.groups.put(f"a/{name}", made, 1.0, 1.0)
         assert found.groups.measures(found.pods.values()).get("groups.total") == (1 if name == "gang" else None)
 
 
 def test_groups_of_which_the_scheduler_says_nothing_are_not_measured() -> None:
     """As of Volcano: the Jobs' own groups are there, and it places pods by those that it knows."""
     found = records()
-    item: dict[str, Any] = {"spec": {"schedulingPolicy": {"gang": {"minCount": 1}}}}
-    found.groups.put("a/g", item, 1.0, 1.0)
+    found.groups.put("a/g", group(), 1.0, 1.0)
     found.put(pod("g", group="a/g"), 1.0)
     assert found.groups.measures(found.pods.values())["groups.admitted"] == 0
     found.put(pod("g", node="n0", group="a/g"), 2.0)
     assert found.groups.measures(found.pods.values()) == {}
-    item["status"] = {"conditions": [{"type": "PodGroupInitiallyScheduled", "status": "False"}]}
-    found.groups.put("a/g", item, 3.0, 3.0)
+    found.groups.put("a/g", group("False"), 3.0, 3.0)
     assert found.groups.measures(found.pods.values())["groups.total"] == 1
 
 
@@ -220,7 +222,7 @@ async def test_placements_are_counted_over_the_measurement_unless_the_scheduler_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, counted: list[int], evaluated: int | None
 ) -> None:
     found = records()
-    found.groups.put("a/g", {"spec": {"schedulingPolicy": {"gang": {"minCount": 1}}}}, 1.0, 1.0)
+    found.groups.put("a/g", group(), 1.0, 1.0)
     found.put(pod("g", group="a/g"), 1.0)
     components = Components(tmp_path)
     sampler = Sampler(found, components, None, lambda: 1.0)
@@ -239,11 +241,9 @@ async def test_placements_are_counted_over_the_measurement_unless_the_scheduler_
 
 def test_a_group_whose_placement_was_not_heard_of_at_once_has_no_time() -> None:
     found = records()
-    item: dict[str, Any] = {"spec": {"schedulingPolicy": {"gang": {"minCount": 1}}}, "status": {}}
-    found.groups.put("a/g", item, 1.0, 1.0)
+    found.groups.put("a/g", group(), 1.0, 1.0)
     found.put(pod("g", group="a/g"), 1.0)
-    placed = {"conditions": [{"type": "PodGroupInitiallyScheduled", "status": "True"}]}
-    found.groups.put("a/g", {**item, "status": placed}, 9.0, 2.0)
+    found.groups.put("a/g", group("True"), 9.0, 2.0)
     assert found.groups.measures(found.pods.values())["groupTimeToPlacement.max"] == (1.0, 8.0)
 
 
@@ -406,7 +406,7 @@ def test_a_preempted_pod_that_no_controller_makes_again_is_not_waited_for(bare: 
 def test_of_a_deleted_job_nothing_follows() -> None:
     found = records(workers=2, jobs=1)
     ending = Ending(found, "completed", settle=5, expected=2, later=4)
-    ending.expect_fewer(2, 4)
+    ending.expect(-2, -4)
     assert ending.reason(7.0) == "all pods are completed"
 
 

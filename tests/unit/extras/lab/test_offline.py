@@ -3,6 +3,7 @@
 import json
 import random
 from collections.abc import Sequence
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from kumulus.extras.lab.policies.load import policy
 from kumulus.stackfile.load import load as load_stack
 
 MACHINES = [EmptyNode(f"m-{number}", 8000, 8192, 2, "T4") for number in range(4)]
+ASKS = attrgetter("total_gpu_milli")
 PODS = [Pod("half", 500, 128, 1, 500), Pod("whole", 1000, 256, 1, 1000), Pod("cpu", 2000, 512)]
 
 
@@ -39,23 +41,23 @@ def test_nodes_are_in_the_order_in_which_a_cluster_s_run_has_them(monkeypatch: p
 
 
 def test_a_stream_has_every_pod_once_and_then_pods_drawn_up_to_the_share() -> None:
-    stream = drawn(PODS, 8000, 1.3, random.Random(1))
+    stream = drawn(PODS, ASKS, 8000, 1.3, random.Random(1))
     assert sorted(pod.name for pod in stream[:3]) == ["cpu", "half", "whole"]
     demand = sum(pod.total_gpu_milli for pod in stream)
     assert 10_400 - 1000 < demand <= 10_400
-    assert stream == drawn(PODS, 8000, 1.3, random.Random(1))
-    assert stream != drawn(PODS, 8000, 1.3, random.Random(2))
+    assert stream == drawn(PODS, ASKS, 8000, 1.3, random.Random(1))
+    assert stream != drawn(PODS, ASKS, 8000, 1.3, random.Random(2))
 
 
 def test_a_trace_that_asks_for_more_than_the_share_is_thinned() -> None:
-    stream = drawn(PODS * 20, 8000, 1.3, random.Random(1))
+    stream = drawn(PODS * 20, ASKS, 8000, 1.3, random.Random(1))
     assert len(stream) < 60
     assert sum(pod.total_gpu_milli for pod in stream) <= 10_400
 
 
 def test_a_trace_without_gpus_cannot_be_inflated() -> None:
     with pytest.raises(LabError, match="Leave inflate out"):
-        drawn([PODS[2]], 8000, 1.3, random.Random(1))
+        drawn([PODS[2]], ASKS, 8000, 1.3, random.Random(1))
 
 
 def test_of_a_cluster_without_gpus_no_share_of_them_is_measured() -> None:

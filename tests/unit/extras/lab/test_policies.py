@@ -163,10 +163,10 @@ def test_one_that_leaves_the_choice_offers_every_node_with_room(tmp_path: Path) 
     found = policy("KubeScheduler", Path(), 60)
     placer = Placer(found, nodes, study_of(nodes), "name")
     assert found.leaves
-    assert list(placer.best(HALF)) == [0, 1]
+    assert list(placer.scored(HALF).best()) == [0, 1]
     place(nodes, Pod("both", 0, 0, 2, 1000), PodPlacement(0, (0, 1)))
     placer.changed(0)
-    assert list(placer.best(HALF)) == [1], "kube-scheduler does not see what is left of a GPU"
+    assert list(placer.scored(HALF).best()) == [1], "kube-scheduler does not see what is left of a GPU"
     (tmp_path / "both.py").write_text("SCHEDULER_CHOOSES = True\ndef score(pod, nodes, study): return nodes.position\n")
     with pytest.raises(LabError, match="SCHEDULER_CHOOSES and a choice of its own"):
         policy("both.py", tmp_path, 1)

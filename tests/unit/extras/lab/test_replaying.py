@@ -19,7 +19,7 @@ from kumulus.extras.lab.measure.views import NodeView
 from kumulus.extras.lab.plan.plan import make
 from kumulus.extras.lab.plan.replayed import Replayed
 from kumulus.extras.lab.report.model import Of, QueueComparison, ReplayComparison
-from kumulus.extras.lab.report.replayed import Costs, _cannot_cost, compared, priced
+from kumulus.extras.lab.report.replayed import Costs, _cannot_cost, compared
 from kumulus.extras.lab.report.text import of_replay
 from kumulus.extras.lab.run.replaying import Replayer, ReplayResult, Within
 from kumulus.extras.watch.live.amounts import Amounts
@@ -205,12 +205,6 @@ def test_what_is_not_known_of_one_pod_is_not_known_of_its_queue(node: str) -> No
     ]
 
 
-def test_without_prices_it_is_said() -> None:
-    assert priced(NODES)
-    assert not priced({"free": NODES["free"]})
-    assert list(_cannot_cost(False, Costs({}), Costs({}))) == ["cost: no node has a price"]
-
-
 def of(cost: float | None) -> Of:
     return Of(
         pods=1, scheduled=1, preempted=0, waited={"p50": 1.0}, cpu_peak=1, memory_peak_gib=0, gpus_peak=0, cost=cost
@@ -311,3 +305,4 @@ def test_a_pod_that_had_a_node_when_it_was_first_seen_is_scheduled_and_its_wait_
     assert (found.all.then.scheduled, found.all.then.cpu_peak) == (3, 3)
     assert (found.all.then.waited["min"], found.all.then.waited["max"]) == (4, 4)
     assert found.cannot[0] == "how long pods waited then that had a node when they were first seen (2)"
+    assert found.cannot[-1] == "cost: no node has a price"

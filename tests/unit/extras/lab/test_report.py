@@ -447,13 +447,6 @@ def test_a_run_whose_report_is_damaged_is_left_out_of_the_page_and_told(tmp_path
         history.write(tmp_path / "elsewhere")
 
 
-def test_runs_of_the_same_settings_are_one_series() -> None:
-    small = ReportedCluster(name="s", version="v1.35.4", nodes=3, gpus={}, local=True)
-    made = [report(), report("20261121-160000-def456"), report("20261121-170000-aaaaaa", cluster=small)]
-    found = history._runs([("p", each) for each in made], Path())
-    assert [run["series"] for run in found] == [0, 0, 1]
-
-
 def test_links_to_runs_in_directories_of_any_name_lead_there(tmp_path: Path) -> None:
     run, page = tmp_path / "a #1 50%" / "fill" / "run", tmp_path / "pages"
     run.mkdir(parents=True)
@@ -466,8 +459,10 @@ def test_links_to_runs_in_directories_of_any_name_lead_there(tmp_path: Path) -> 
     assert undrawn["plots"] == [], "what is not there has no link"
 
 
-def test_another_policy_workload_or_configuration_is_another_series() -> None:
+def test_another_cluster_policy_workload_or_configuration_is_another_series() -> None:
+    small = ReportedCluster(name="s", version="v1.35.4", nodes=3, gpus={}, local=True)
     made = [report(f"20261121-{number}50000-abc123") for number in range(6)]
+    made.append(report("20261121-650000-abc123", cluster=small))
     none: dict[str, float] = {}
     measured = {"fragmented_percent_of_all_gpus": none, "fragmented_percent_of_idle_gpus": none}
     for number, policy in ((0, "FGD"), (1, "FGD"), (2, "BestFit"), (3, "FGD"), (4, "FGD"), (5, "FGD")):
@@ -476,7 +471,7 @@ def test_another_policy_workload_or_configuration_is_another_series() -> None:
     made[4].metadata.inputs.files["least.yaml"] = "0" * 64
     # The experiment's own file may have changed in what no figure depends on, such as its description.
     made[5].metadata.inputs.files["experiment.yaml"] = "0" * 64
-    assert [run["series"] for run in history._runs([("p", each) for each in made], Path())] == [0, 0, 1, 2, 3, 0]
+    assert [run["series"] for run in history._runs([("p", each) for each in made], Path())] == [0, 0, 1, 2, 3, 0, 4]
 
 
 def test_every_repetition_is_drawn_as_svg_and_png(tmp_path: Path) -> None:
@@ -487,9 +482,12 @@ def test_every_repetition_is_drawn_as_svg_and_png(tmp_path: Path) -> None:
 
 
 def test_a_picture_has_letters_and_is_the_same_whenever_it_is_drawn(tmp_path: Path) -> None:
-    drawn = [plots.write(report(), tmp_path)[0].read_text() for _ in range(2)]
+    made = report()
+    made.results.tests[0].details.timeline = [Moment(at=1.0, what="from $x_{ to $y")]
+    drawn = [plots.write(made, tmp_path)[0].read_text() for _ in range(2)]
     assert drawn[0] == drawn[1]
     assert ">seconds</text>" in drawn[0]
+    assert "1 s: from $x_{ to $y</text>" in drawn[0], "dollars are no formula"
 
 
 def test_nodes_that_come_and_go_are_drawn_by_type_with_their_cost_and_what_happened(tmp_path: Path) -> None:
@@ -508,12 +506,6 @@ def test_nodes_that_come_and_go_are_drawn_by_type_with_their_cost_and_what_happe
     # The nodes of a fleet that stays as it is are said in the title.
     test.details.series["nodes e2-standard-4 spot"] = [3.0] * there
     assert "nodes by instance type" not in plots.write(made, tmp_path)[0].read_text()
-
-
-def test_dollars_in_a_picture_s_text_are_no_formula(tmp_path: Path) -> None:
-    made = report()
-    made.results.tests[0].details.timeline = [Moment(at=1.0, what="from $x_{ to $y")]
-    assert "1 s: from $x_{ to $y</text>" in plots.write(made, tmp_path)[0].read_text()
 
 
 def test_of_many_types_the_rarest_are_drawn_together() -> None:

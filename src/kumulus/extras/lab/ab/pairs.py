@@ -11,6 +11,7 @@ import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -91,18 +92,12 @@ class Pairs:
             note += f", of runs that differ by {noise:.0%}".replace("%", " %")
         found = decision(apart, LEVEL / len(self.measures))
         one, two = (statistics.median(each) for each in zip(*values, strict=True))
-        middle, low, high = (as_part(each) if factor else each for each in (found.difference, found.low, found.high))
+        middle, low, high = map(as_part, found) if factor else found
         return MeasureChange(measure, one, two, factor, middle, low, high, self._verdict(measure), note)
 
 
-@dataclass(frozen=True)
-class DifferenceInterval:
-    """What is known after some pairs.
-
-    Args:
-        difference: B less A, in the middle.
-        low, high: the interval of it; infinite where there are too few pairs.
-    """
+class DifferenceInterval(NamedTuple):
+    """B less A in the middle, and its interval: infinite where there are too few pairs."""
 
     difference: float
     low: float

@@ -23,9 +23,7 @@ class Side:
     """One of the two."""
 
     name: str
-    """What it is called: `main.yaml`."""
     loaded: LoadedExperiment
-    """Its experiment."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +41,8 @@ class Comparison:
     """What A and B came to."""
 
     experiment: str
-    """The experiment's name."""
     sides: tuple[str, str]
-    """The names of A and B."""
     pairs: Pairs
-    """Their measures."""
     reports: list[tuple[Report, Report]] = field(default_factory=list)
     """Of A and B, of each pair."""
     cut_off: str = ""
@@ -69,7 +64,6 @@ class Comparison:
         return next((line for pair in self.reports for line in self._less(*pair)), "")
 
     def _less(self, a: Report, b: Report) -> Iterator[str]:
-        """What B's run of a pair has not done, and A's has."""
         run = f"{self.sides[1]}: run {b.metadata.run_id}"
         other = f"run {a.metadata.run_id} of {self.sides[0]}"
         one, two = _measures(a), _measures(b)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.model import ExperimentSpec
@@ -47,11 +46,7 @@ async def published(client: Client) -> Counter[str]:
 
 
 async def check_claims(client: Client, experiment: ExperimentSpec, plan: RepetitionPlan) -> None:
-    """Check that the cluster's nodes publish what an experiment's pods claim.
-
-    Raises:
-        LabError: they do not; says what to write in the stack file.
-    """
+    """Refuse pods that claim what the cluster's nodes do not publish; says what to write in the stack file."""
     templates = [each for each in plan.setup if each["kind"] == KIND]
     for workload in experiment.workloads:
         parts = workload.resourceClaims
@@ -83,23 +78,15 @@ async def _devices(client: Client, where: str, parts: Parts, divided: bool) -> N
                 '  Write kubernetesVersion: "1.35.4" or later in the stack file, or leave it out'
             ) from None
         devices = [device for each in page["items"] for device in each["spec"].get("devices") or ()]
-        if any(_divides(device, parts) for device in devices) or (devices and not divided):
+        if any(device.get(_SAID[parts]) for device in devices) or (devices and not divided):
             return
         some = some or bool(devices)
         if not (going_on := page["metadata"].get("continue", "")):
             break
+    how = "claims can share" if parts == "milli" else "can be divided into MIG devices"
+    what = f"a GPU that {how} ({_SAID[parts]})" if some else "devices by ResourceSlice"
     gate = f"before Kubernetes 1.36 with kwok: {{featureGates: {{{GATES[parts]}: true}}}}"
-    if some:
-        how = "claims can share" if parts == "milli" else "can be divided into MIG devices"
-        raise LabError(
-            f"{where}: no node publishes a GPU that {how} ({_SAID[parts]})\n"
-            f"  Write {_SECTION[parts]} for the node groups with GPUs in the stack file, {gate}"
-        )
     raise LabError(
-        f"{where}: no node publishes devices by ResourceSlice\n"
+        f"{where}: no node publishes {what}\n"
         f"  Write {_SECTION[parts]} for the node groups with GPUs in the stack file, {gate}"
     )
-
-
-def _divides(device: Mapping[str, Any], parts: Parts) -> bool:
-    return bool(device.get(_SAID[parts]))

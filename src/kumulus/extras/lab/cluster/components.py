@@ -27,7 +27,6 @@ class ComponentUsage:
     cpu: float
     """Seconds of CPU time since its start."""
     memory: int
-    """Resident bytes now."""
 
 
 class Components:

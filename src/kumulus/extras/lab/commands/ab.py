@@ -11,13 +11,14 @@ from kumulus.cli.errors import UserError
 from kumulus.extras.lab.ab import page
 from kumulus.extras.lab.ab.pairs import Pairs
 from kumulus.extras.lab.ab.running import Side, Until, compared
-from kumulus.extras.lab.commands.run import RunPlace, on_cluster, overridden_by
+from kumulus.extras.lab.commands.run import on_cluster, overridden_by
 from kumulus.extras.lab.file.load import LoadedExperiment, load
 from kumulus.extras.lab.file.measures import BETTER, instead
 from kumulus.extras.lab.file.model import OWN
 from kumulus.extras.lab.policies.load import PAPER
 from kumulus.extras.lab.report import checks
 from kumulus.extras.lab.report.model import Report
+from kumulus.extras.lab.run.bench import RunOptions
 from kumulus.extras.lab.run.progress import RunProgress
 from kumulus.extras.lab.running import PATIENCE, Run
 from kumulus.extras.schedulers import NAMES
@@ -51,7 +52,8 @@ def run(args: argparse.Namespace) -> int:
     loaded = load(args.file)
     asked = _asked(args, loaded)
     asked.sides(loaded)
-    return on_cluster(args, loaded, lambda place, priced: _ab(place, priced, asked, args))
+    progress = RunProgress(sys.stderr, args.quiet)
+    return on_cluster(args, loaded, progress, lambda priced, options: _ab(priced, options, asked, args))
 
 
 def _asked(args: argparse.Namespace, loaded: LoadedExperiment) -> _Asked:
@@ -105,19 +107,16 @@ def _names(args: argparse.Namespace) -> tuple[str, str]:
     return written if one == two else (one, two)
 
 
-async def _ab(place: RunPlace, loaded: LoadedExperiment, asked: _Asked, args: argparse.Namespace) -> int:
-    progress = RunProgress(sys.stderr, args.quiet)
-    # Plots would take CPU from the runs that follow.
-    options = place.options(args, progress, lambda report, directory: None)
-    async with Client(load_kubeconfig(place.kubeconfig), patience=PATIENCE) as client:
+async def _ab(loaded: LoadedExperiment, options: RunOptions, asked: _Asked, args: argparse.Namespace) -> int:
+    async with Client(load_kubeconfig(options.kubeconfig), patience=PATIENCE) as client:
 
         async def make(each: LoadedExperiment) -> Report:
             return await Run(client, each, options).run()
 
-        found = await compared(asked.sides(loaded), asked.pairs, asked.until, make, progress.say)
+        found = await compared(asked.sides(loaded), asked.pairs, asked.until, make, options.say)
     directory = args.results / found.experiment / f"ab-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
     page.write(found, directory)
-    progress.say("")
+    options.say("")
     print("\n".join(page.lines(found)))
     print(f"page: {directory / page.PAGE}", flush=True)
     if args.github:

@@ -108,7 +108,6 @@ def _changes(reports: Sequence[Report], limits: Sequence[gate.Limit]) -> tuple[l
 
 
 def _with_changes(rows: list[list[str]], reports: Sequence[Report]) -> list[list[str]]:
-    """The rows with the difference of two runs."""
     if len(reports) != _TWO:
         return rows
     measures = [row[0] for row in rows if row[0] in UNITS]

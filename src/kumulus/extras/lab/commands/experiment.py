@@ -53,11 +53,7 @@ _ACTIONS = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    commands = parser.add_subparsers(
-        dest="action",
-        metavar="ACTION",
-        required=True,
-    )
+    commands = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     run_it = commands.add_parser("run", help="run an experiment")
     _running(run_it)
     sweep = commands.add_parser("sweep", help="run an experiment for every combination that a file lists, each once")
@@ -129,11 +125,8 @@ def _label(text: str) -> str:
 
 
 def _running(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of `run`."""
     parser.add_argument("file", type=Path, help="the experiment file, or the name of one in the project's experiments/")
-    parser.add_argument("-s", "--stack", help="which stack's cluster (default: the file's)")
-    which.add_option(parser)
-    parser.add_argument("--kubeconfig", type=Path, help="another cluster's kubeconfig, instead of a stack")
+    _on_cluster(parser)
     parser.add_argument("--repetitions", type=int, metavar="N", help="instead of the file's")
     parser.add_argument("--seed", type=int, metavar="N", help="instead of the file's")
     parser.add_argument("--scheduler", metavar="NAME", help=f"instead of the file's: default, {', '.join(NAMES)}")
@@ -157,8 +150,13 @@ def _running(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="offline: for programs")
 
 
+def _on_cluster(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-s", "--stack", help="which stack's cluster (default: the file's)")
+    which.add_option(parser)
+    parser.add_argument("--kubeconfig", type=Path, help="another cluster's kubeconfig, instead of a stack")
+
+
 def _sweeping(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of `sweep`."""
     parser.add_argument("file", type=Path, help="the sweep file")
     parser.add_argument(
         "--engine",
@@ -171,7 +169,6 @@ def _sweeping(parser: argparse.ArgumentParser) -> None:
 
 
 def _alternating(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of `ab`."""
     what = "a scheduler's name, its configuration (.yaml), a policy (.py), or a program in its place"
     parser.add_argument("file", type=Path, help="the experiment file")
     parser.add_argument("--a", metavar="WHAT", help=f"the baseline: {what} (default: as the file has it)")
@@ -191,16 +188,13 @@ def _alternating(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--margin", default="10%", metavar="PERCENT", help="smaller differences do not count (default: 10%%)"
     )
-    parser.add_argument("-s", "--stack", help="which stack's cluster (default: the file's)")
-    which.add_option(parser)
-    parser.add_argument("--kubeconfig", type=Path, help="another cluster's kubeconfig, instead of a stack")
+    _on_cluster(parser)
     parser.add_argument("--prices", type=Path, metavar="FILE", help="prices of your own (default: the stack's)")
     parser.add_argument("--github", action="store_true", help="show the verdict on GitHub, from within a workflow")
     parser.add_argument("-q", "--quiet", action="store_true", help="show nothing but the outcome")
 
 
 def _comparing(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of `compare`."""
     name = "a run's label, its id or the beginning of it, a path, or latest"
     parser.add_argument("runs", nargs="+", metavar="RUN", help=f"{name}; A+B+C takes runs as repetitions of one")
     parser.add_argument("--all", action="store_true", help="every measure, not only the main ones")
@@ -224,7 +218,6 @@ def _comparing(parser: argparse.ArgumentParser) -> None:
 
 
 def _showing(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of `show`."""
     parser.add_argument("runs", nargs="+", metavar="RUN", help="as compare has it, or a history-1.json.gz")
     parser.add_argument(
         "--repetition", type=int, default=1, metavar="N", help="which one of a run (default: the first)"
@@ -236,7 +229,6 @@ def _showing(parser: argparse.ArgumentParser) -> None:
 
 
 def _explaining(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of `why`."""
     parser.add_argument("run", metavar="RUN", help="as compare has it; a run of a file with why: true")
     parser.add_argument(
         "pod", nargs="?", metavar="POD", help="a pod or the beginning of its name (default: all in sums)"
@@ -248,7 +240,6 @@ def _explaining(parser: argparse.ArgumentParser) -> None:
 
 
 def _importing(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of `import`."""
     parser.add_argument("format", choices=("scheduler_perf", "kueue", "clusterloader2"), help="whose benchmark it is")
     parser.add_argument("file", type=Path, help="performance-config.yaml, generator.yaml, or a test's file")
     parser.add_argument("--case", default="", metavar="NAME", help="of scheduler_perf: this case (default: all)")

@@ -4,9 +4,9 @@ import argparse
 import asyncio
 import subprocess
 import sys
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 from kumulus.cli import cluster, project, stack_file, which
@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
         if getattr(args, name):
             raise UserError(f"--{name} is for runs without a cluster; write --offline")
     loaded = overridden_by(load(_named(args.file)), args)
-    return on_cluster(args, loaded, lambda place, loaded: _run(place, loaded, args))
+    return on_cluster(args, loaded, RunProgress(sys.stderr, args.quiet), _run)
 
 
 def _named(file: Path) -> Path:
@@ -44,87 +44,63 @@ def _named(file: Path) -> Path:
     return there if not file.suffix and not file.exists() and there.is_file() else file
 
 
-@dataclass(frozen=True)
-class RunPlace:
-    """Where runs are made."""
+def on_cluster(
+    args: argparse.Namespace,
+    loaded: LoadedExperiment,
+    progress: RunProgress,
+    do: Callable[[LoadedExperiment, RunOptions], Awaitable[int]],
+) -> int:
+    """Do something with an experiment on the cluster that is meant; returns the exit code.
 
-    found: which.Which | None
-    """The stack's cluster; None for one that is known by its kubeconfig alone."""
-    kubeconfig: Path
-    """Of the cluster."""
-    federation: RunningFederation | None
-    """Whose hub it is; None for a single cluster."""
-    prices: Prices
-    """Of machines."""
+    Args:
+        do: it; takes the experiment with the prices of the place, and how a run is made there, which Ctrl-C ends.
+    """
+    found = _cluster(args, loaded.experiment)
+    kubeconfig = found.require_up() if found else args.kubeconfig
+    federation = of_hub(found, kubeconfig) if found else None
+    priced, prices = _priced(loaded, args)
 
-    def options(
-        self, args: argparse.Namespace, progress: RunProgress, on_report: Callable[[Report, Path], None]
-    ) -> RunOptions:
-        """How a run is made here, that Ctrl-C ends.
-
-        Args:
-            on_report: takes the report, as of :class:`RunOptions`.
-        """
+    async def done() -> int:
         stop = interrupts.stop_event(
             progress.say,
             "ending: the report has what was measured so far, and the cluster is put as it was (Ctrl-C again: at once)",
             "ended at once: the next command on this cluster puts it back as it was",
         )
-        stack = self.found.label if self.found else args.stack or self.kubeconfig.stem
-        snapshots = self.found.snapshots if self.found else None
-        return RunOptions(
-            self.kubeconfig,
-            stack,
-            args.results,
-            on_report,
-            progress.show,
-            progress.say,
-            stop,
-            _commit(),
-            self.prices,
-            snapshots,
-            self.federation,
-            getattr(args, "label", None) or "",
+        options = RunOptions(
+            kubeconfig,
+            stack=found.label if found else args.stack or kubeconfig.stem,
+            results=args.results,
+            on_sample=progress.show,
+            say=progress.say,
+            stop=stop,
+            commit=_commit(),
+            prices=prices,
+            snapshots=found.snapshots if found else None,
+            federation=federation,
+            label=getattr(args, "label", None) or "",
         )
+        return await do(priced, options)
 
-
-def on_cluster(
-    args: argparse.Namespace,
-    loaded: LoadedExperiment,
-    do: Callable[[RunPlace, LoadedExperiment], Coroutine[None, None, int]],
-) -> int:
-    """Do something with an experiment on the cluster that is meant; returns the exit code.
-
-    Args:
-        do: it; takes the experiment with the prices of the place.
-    """
-    found = _cluster(args, loaded.experiment)
-    kubeconfig = found.require_up() if found else args.kubeconfig
-    federation = of_hub(found, kubeconfig) if found else None
-    loaded, prices = _priced(loaded, args)
     try:
-        return asyncio.run(do(RunPlace(found, kubeconfig, federation, prices), loaded))
+        return asyncio.run(done())
     except (ApiError, KubeconfigError, Unreachable) as error:
         hint = f"\n  {cluster.restart(found.stack)}" if found else ""
         more = filter(None, (directories.no_room(kubeconfig.parent), delayed(error)))
         raise UserError(f"{error}{hint}" + "".join(f"\n  {line}" for line in more)) from None
 
 
-async def _run(place: RunPlace, loaded: LoadedExperiment, args: argparse.Namespace) -> int:
-    progress = RunProgress(sys.stderr, args.quiet)
-
+async def _run(loaded: LoadedExperiment, options: RunOptions) -> int:
     def conclude(report: Report, directory: Path) -> None:
-        progress.say("")
+        options.say("")
         with suppress(OSError):
             print("\n".join([*text.lines(report), *_unlike(loaded, report), f"report: {directory}"]), flush=True)
         junit.write_forms(report, directory)
 
-    report, _ = await running.run(loaded, place.options(args, progress, conclude))
+    report, _ = await running.run(loaded, replace(options, on_report=conclude))
     return 0 if report.results.status == "success" else 1
 
 
 def _unlike(loaded: LoadedExperiment, report: Report) -> Iterator[str]:
-    """What makes the comparison with the baseline unfair."""
     if loaded.baseline is not None:
         yield from (f"baseline: {line}" for line in comparison.unfair([loaded.baseline, report]))
 

@@ -171,12 +171,7 @@ def _share(part: float, whole: int) -> float:
 def why(args: argparse.Namespace) -> int:
     """Explain where a pod went."""
     decided = read(find(args.run, args.results).parent)
-    document: dict[str, Any]
-    if decided is None:
-        document, lines = _as_said(args)
-        print(json.dumps(document, indent=1) if args.json else "\n".join(lines))
-        return 0
-    document, lines = _as_decided(decided, args)
+    document, lines = _as_said(args) if decided is None else _as_decided(decided, args)
     print(json.dumps(document, indent=1) if args.json else "\n".join(lines))
     return 0
 

@@ -170,7 +170,6 @@ def _pairs(text: str, option: str) -> dict[str, str]:
 
 
 def _machines(text: str) -> list[EmptyNode]:
-    """A number of identical machines."""
     from kumulus.extras.lab.offline.placing import EmptyNode
     from kumulus.model.quantity import NANO, QuantityError, parse
 

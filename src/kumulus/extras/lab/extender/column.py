@@ -23,9 +23,7 @@ class PolicyColumn:
     pod: str
     """Namespace/name."""
     policy: str
-    """Its name."""
     decides: bool
-    """Whether the policy chose the node."""
     offered: int
     """How many nodes kube-scheduler's filters left."""
     fitting: int = 0
@@ -35,13 +33,10 @@ class PolicyColumn:
     score: float | None = None
     """Its score; None if the pod does not fit there by that account, or the policy gives no scores."""
     higher: int = 0
-    """How many nodes have a higher score."""
     equal: int = 0
-    """How many have this score, itself included."""
     other: str = ""
     """The best other node: the best of all, or if none is better, the best with a lower score."""
     other_score: float | None = None
-    """Its score."""
     failure: str = ""
     """The policy's error instead of scores."""
 

@@ -11,7 +11,7 @@ from kumulus.extras.lab.extender.ledger import Accounting, NodeLedger
 from kumulus.extras.lab.measure.statistics import spread
 from kumulus.extras.lab.offline.placing import EmptyNode, PodPlacement, Ties
 from kumulus.extras.lab.policies import Pod
-from kumulus.extras.lab.policies.fragmentation import Fragmentation, typical_kinds
+from kumulus.extras.lab.policies.fragmentation import typical_kinds
 from kumulus.extras.lab.policies.load import FittingNodes, Policy, PolicyFailed
 
 # Seconds that kube-scheduler has to choose among equally good nodes and to report its choice.
@@ -23,15 +23,12 @@ class ExtenderResult:
     """What an extender did in a repetition."""
 
     asked: int = 0
-    """How often it was asked."""
     failed: int = 0
-    """How often the policy failed."""
     failure: str = ""
     """The message of the first failure; empty if there is none."""
     elsewhere: int = 0
     """Pods that were bound to a node other than the chosen one."""
     seconds: list[float] = field(default_factory=list)
-    """How long each answer took."""
     places: dict[str, list[tuple[str, tuple[int, ...]]]] = field(default_factory=dict)
     """The node and the GPUs of each pod that was bound, by its job."""
 
@@ -96,21 +93,6 @@ class Extender(Accounting):
         self._news.clear()
         self._begun(NodeLedger(shuffled), typical_kinds(typical), source)
 
-    @property
-    def leaves(self) -> bool:
-        """Whether the policy leaves the choice to kube-scheduler's own scores."""
-        return self._policy.leaves
-
-    @property
-    def fragmentation(self) -> Fragmentation:
-        """How fragmentation is measured in this repetition."""
-        return self._study.fragmentation
-
-    @property
-    def machines(self) -> tuple[EmptyNode, ...]:
-        """The nodes, in the order in which ties are decided."""
-        return self._ledger.machines
-
     def close(self) -> None:
         """Release the policy's thread."""
         self._caller.close()
@@ -127,7 +109,7 @@ class Extender(Accounting):
                 return self._failed(str(error))
             finally:
                 self.done.seconds.append(self._now() - began)
-        return _answer([self._ledger.name(number) for number in best])
+        return _answer([self.ledger.name(number) for number in best])
 
     def seen(self, uid: str, job: str, node: str, over: bool, pod: Callable[[], Pod]) -> None:
         """Take the cluster's report of where a pod is.
@@ -154,32 +136,32 @@ class Extender(Accounting):
 
     def _take_news(self, uid: str, job: str, node: str, over: bool, pod: Callable[[], Pod]) -> None:
         if over:
-            self._changed(self._ledger.release(uid))
+            self._changed(self.ledger.release(uid))
             return
-        reserved, number = self._ledger.reservations.get(uid), self._ledger.number(node)
+        reserved, number = self.ledger.reservations.get(uid), self.ledger.number(node)
         if number is None or (reserved is not None and reserved.seen):
             return
         if reserved is not None and reserved.where.node == number:
-            self._ledger.reservations[uid] = replace(reserved, seen=True)
+            self.ledger.reservations[uid] = replace(reserved, seen=True)
             self.done.places.setdefault(job, []).append((node, reserved.where.gpus))
             return
         self.done.elsewhere += reserved is not None
         wants = pod()
-        self._reserve(uid, job, wants, self._ledger.anywhere_on(wants, number), seen=True)
+        self._reserve(uid, job, wants, self.ledger.anywhere_on(wants, number), seen=True)
 
     async def _best(self, uid: str, pod: Pod, names: Sequence[str], namespace: str) -> Sequence[int]:
         await self._settled()
         self._heed()
-        self._changed(self._ledger.release(uid))
-        among, known = self._ledger.among(names)
+        self._changed(self.ledger.release(uid))
+        among, known = self.ledger.among(names)
         if not known:
             await self._grown()
-            among, _ = self._ledger.among(names)
+            among, _ = self.ledger.among(names)
         scored: FittingNodes = await self._called(lambda: self._placer.scored(pod, among))
         found = [int(number) for number in scored.best()]
-        if self._ties == "name" and not self._policy.leaves:
+        if self._ties == "name" and not self.policy.leaves:
             found = found[:1]
-        if found and self._keep is not None and not self._policy.leaves:
+        if found and self._keep is not None and not self.policy.leaves:
             self._keep(self._column(f"{namespace}/{pod.name}", len(names), scored, found))
         if len(found) == 1:
             where = await self._called(lambda: self._placer.on(pod, found[0]))
@@ -189,11 +171,11 @@ class Extender(Accounting):
         return found
 
     def _column(self, pod: str, offered: int, scored: FittingNodes, found: Sequence[int]) -> PolicyColumn:
-        name = self._ledger.name
+        name = self.ledger.name
         # kube-scheduler draws one of several equally good nodes.
         node = name(found[0]) if len(found) == 1 else ""
         about = scored.about(found[0], name)
-        return PolicyColumn(pod, self._policy.name, True, offered, len(scored.nodes), node, **about)
+        return PolicyColumn(pod, self.policy.name, True, offered, len(scored.nodes), node, **about)
 
     async def _settled(self) -> None:
         """Wait for kube-scheduler's last choice among equally good nodes, as it changes what is free now."""
@@ -208,14 +190,14 @@ class Extender(Accounting):
             return
         job, node = self._chosen
         self._choice = None
-        number = self._ledger.number(node)
+        number = self.ledger.number(node)
         if number is None:
             return
         try:
             where = await self._called(lambda: self._placer.on(choice.pod, number))
         except PolicyFailed as error:
             self._failed(str(error))
-            where = self._ledger.anywhere_on(choice.pod, number)
+            where = self.ledger.anywhere_on(choice.pod, number)
         self._reserve(choice.uid, job, choice.pod, where, seen=True)
 
     async def settle(self) -> None:
@@ -235,11 +217,11 @@ class Extender(Accounting):
         return _answer([])
 
     def _reserve(self, uid: str, job: str, pod: Pod, where: PodPlacement, *, seen: bool) -> None:
-        self._changed(self._ledger.release(uid))
-        self._ledger.reserve(uid, pod, where, seen)
+        self._changed(self.ledger.release(uid))
+        self.ledger.reserve(uid, pod, where, seen)
         self._changed(where.node)
         if seen:
-            self.done.places.setdefault(job, []).append((self._ledger.name(where.node), where.gpus))
+            self.done.places.setdefault(job, []).append((self.ledger.name(where.node), where.gpus))
 
     def _changed(self, node: int | None) -> None:
         if node is not None:

@@ -33,9 +33,7 @@ class Reservation:
     """The part of a node that a pod has or is to have."""
 
     pod: Pod
-    """What it asks for."""
     where: PodPlacement
-    """What it has."""
     seen: bool
     """Whether the cluster has reported it as bound there; until then it is only expected."""
 
@@ -106,6 +104,9 @@ class Accounting:
     Args:
         ties: which of the nodes that it finds equally good it takes.
         refresh: lists the machines that there are now.
+
+    Attributes:
+        study, ledger: of the present repetition.
     """
 
     def __init__(
@@ -116,25 +117,25 @@ class Accounting:
         product_label: str,
         refresh: Callable[[], Awaitable[list[EmptyNode]]],
     ) -> None:
-        self._policy, self._ties, self._product_label, self._refresh = policy, ties, product_label, refresh
+        self.policy, self._ties, self._product_label, self._refresh = policy, ties, product_label, refresh
         self._caller = Caller(limit)
         self._begun(NodeLedger(()), [], random.Random())
 
     def _begun(self, ledger: NodeLedger, kinds: Sequence[tuple[Kind, int]], source: random.Random) -> None:
-        self._ledger, self._kinds = ledger, kinds
-        self._study = Study(Fragmentation.of(kinds, ledger.nodes.models), source)
-        self._placer = Placer(self._policy, ledger.nodes, self._study, self._ties)
+        self.ledger, self._kinds = ledger, kinds
+        self.study = Study(Fragmentation.of(kinds, ledger.nodes.models), source)
+        self._placer = Placer(self.policy, ledger.nodes, self.study, self._ties)
 
     async def _grown(self) -> None:
         """Add new nodes, behind the known ones, so that these keep their order."""
-        self._begun(self._ledger.grown(await self._refresh()), self._kinds, self._study.random)
+        self._begun(self.ledger.grown(await self._refresh()), self._kinds, self.study.random)
 
     async def _called(self, work: Callable[[], Any]) -> Any:
         try:
             return await self._caller.call(work)
         except PolicyFailed:
             # An abandoned call may still write into the placer's memory, so the next call gets a new placer.
-            self._placer = Placer(self._policy, self._ledger.nodes, self._study, self._ties)
+            self._placer = Placer(self.policy, self.ledger.nodes, self.study, self._ties)
             raise
 
     def _asked(self, arguments: Mapping[str, Any]) -> tuple[Pod, str, Sequence[str]]:

@@ -10,7 +10,7 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kumulus.extras.lab.extender.column import PolicyColumn
@@ -94,7 +94,7 @@ class ObservedPolicy(Accounting):
                 del self._waiting[uid]
         elif node and waiting is not None:
             waiting.node = node
-        elif node and uid not in self._ledger.reservations:
+        elif node and uid not in self.ledger.reservations:
             self._elsewhere.append((uid, node, pod))
         self._wake.set()
 
@@ -134,46 +134,42 @@ class ObservedPolicy(Accounting):
         """Account for pods that were bound without a request, and for pods that are gone."""
         elsewhere, self._elsewhere = self._elsewhere, []
         for uid, node, pod in elsewhere:
-            number = self._ledger.number(node)
-            if number is not None and uid not in self._ledger.reservations:
+            number = self.ledger.number(node)
+            if number is not None and uid not in self.ledger.reservations:
                 wants = pod()
-                self._reserve(uid, wants, self._ledger.anywhere_on(wants, number))
+                self._reserve(uid, wants, self.ledger.anywhere_on(wants, number))
         # A pod that is gone is kept until the policy has scored the nodes for it.
         gone, self._gone = self._gone, []
         for uid in gone:
             if uid in self._waiting:
                 self._gone.append(uid)
-            elif (changed := self._ledger.release(uid)) is not None:
+            elif (changed := self.ledger.release(uid)) is not None:
                 self._placer.changed(changed)
 
     async def _one(self, uid: str, asked: _Waiting) -> None:
-        among, known = self._ledger.among(asked.nodes)
+        among, known = self.ledger.among(asked.nodes)
         if not known:
             with suppress(ApiError, Unreachable):
                 await self._grown()
-            among, _ = self._ledger.among(asked.nodes)
-        about = PolicyColumn(asked.name, self._policy.name, False, len(asked.nodes), node=asked.node)
-        number = self._ledger.number(asked.node)
+            among, _ = self.ledger.among(asked.nodes)
+        about = PolicyColumn(asked.name, self.policy.name, False, len(asked.nodes), node=asked.node)
+        number = self.ledger.number(asked.node)
         try:
             scored = await self._called(lambda: self._placer.scored(asked.pod, among))
         except PolicyFailed as error:
-            self._keep(_with(about, failure=str(error)))
+            self._keep(replace(about, failure=str(error)))
             if number is not None:
-                self._reserve(uid, asked.pod, self._ledger.anywhere_on(asked.pod, number))
+                self._reserve(uid, asked.pod, self.ledger.anywhere_on(asked.pod, number))
             return
         if number is None:
             return
-        self._keep(_with(about, fitting=len(scored.nodes), **scored.about(number, self._ledger.name)))
-        where = self._ledger.anywhere_on(asked.pod, number)
+        self._keep(replace(about, fitting=len(scored.nodes), **scored.about(number, self.ledger.name)))
+        where = self.ledger.anywhere_on(asked.pod, number)
         if number in scored.nodes:
             with suppress(PolicyFailed):
                 where = await self._called(lambda: self._placer.on(asked.pod, number))
         self._reserve(uid, asked.pod, where)
 
     def _reserve(self, uid: str, pod: Pod, where: PodPlacement) -> None:
-        self._ledger.reserve(uid, pod, where, True)
+        self.ledger.reserve(uid, pod, where, True)
         self._placer.changed(where.node)
-
-
-def _with(column: PolicyColumn, **fields: Any) -> PolicyColumn:
-    return PolicyColumn(**{**vars(column), **fields})

@@ -31,7 +31,6 @@ class JobProgress(Timed):
     """The progress of a Job."""
 
     workers: int
-    """How many pods it is to have."""
     created: float | None = None
     """When the hub accepted it; None before."""
     dispatched: float | None = None
@@ -47,7 +46,6 @@ class JobProgress(Timed):
     gone: bool = False
     """Whether its Workload was deleted before that, such as with its Job."""
     requeued: int = 0
-    """How often it was taken from its worker."""
     begun: dict[tuple[str, str], None] = field(default_factory=dict)
     """Where its pods have run: the cluster, and the UID of the Job there."""
     ended: set[str] = field(default_factory=set)
@@ -231,7 +229,7 @@ class Dispatching:
                 found["dispatch.rate"] = each
         nodes, running = _whole(pods, self.jobs)
         for name, times in (("Dispatch", self._to_dispatch("")), ("Nodes", nodes), ("Run", running)):
-            found |= {f"jobTimeTo{name}.{part}": value for part, value in times.spread().items()}
+            found |= times.measures(f"jobTimeTo{name}")
         return found
 
     def to_dispatch(self, cluster: str) -> dict[str, float]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kumulus.extras.lab.federation.dispatching import CLUSTERS, WORKLOADS, Dispatching
@@ -21,8 +22,6 @@ from kumulus.nodes.catalog.prices import Prices
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
-
-_Watch = Callable[[asyncio.Event], Awaitable[None]]
 
 
 class Listeners:
@@ -96,27 +95,15 @@ class Listeners:
 
     async def pods(self, namespace: str, synced: asyncio.Event) -> None:
         """Watch the namespace's pods in all clusters; see :meth:`Listener.pods`."""
-
-        def watch(listener: Listener) -> _Watch:
-            return lambda event: listener.pods(namespace, event)
-
-        await _all([watch(each) for each in (self._hub, *self._workers.values())], synced)
+        await _all([partial(each.pods, namespace) for each in (self._hub, *self._workers.values())], synced)
 
     async def others(self, namespace: str, synced: asyncio.Event) -> None:
         """Watch the pods of others on all workers; see :meth:`Listener.others`."""
-
-        def watch(listener: Listener) -> _Watch:
-            return lambda event: listener.others(namespace, event)
-
-        await _all([watch(each) for each in self._workers.values()], synced)
+        await _all([partial(each.others, namespace) for each in self._workers.values()], synced)
 
     async def nodes(self, product_label: str, prices: Prices, synced: asyncio.Event) -> None:
         """Watch the nodes of all workers; see :meth:`Listener.nodes`."""
-
-        def watch(listener: Listener) -> _Watch:
-            return lambda event: listener.nodes(product_label, prices, event)
-
-        await _all([watch(each) for each in self._workers.values()], synced)
+        await _all([partial(each.nodes, product_label, prices) for each in self._workers.values()], synced)
 
     async def slices(self, synced: asyncio.Event) -> None:
         """Watch the GPUs that all workers' nodes publish for claims; see :meth:`Listener.slices`."""
@@ -137,7 +124,7 @@ class Listeners:
             self._happened(f"the hub {'reaches' if active else 'does not reach'} {name}", Sort.OTHER)
 
 
-async def _all(watches: Sequence[_Watch], synced: asyncio.Event) -> None:
+async def _all(watches: Sequence[Callable[[asyncio.Event], Coroutine[Any, Any, None]]], synced: asyncio.Event) -> None:
     """Watch several things until cancelled; an error of one ends all."""
     events = [asyncio.Event() for _ in watches]
 
@@ -146,8 +133,8 @@ async def _all(watches: Sequence[_Watch], synced: asyncio.Event) -> None:
             await event.wait()
         synced.set()
 
-    tasks = [asyncio.ensure_future(watch(event)) for watch, event in zip(watches, events, strict=True)]
-    tasks.append(asyncio.ensure_future(settle()))
+    watching = [watch(event) for watch, event in zip(watches, events, strict=True)]
+    tasks = [asyncio.create_task(each) for each in (*watching, settle())]
     try:
         await asyncio.gather(*tasks)
     finally:

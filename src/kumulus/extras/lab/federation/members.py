@@ -39,9 +39,7 @@ class Worker:
     """A cluster that runs the hub's Jobs."""
 
     name: str
-    """What the stack file calls it."""
     kubeconfig: Path
-    """By which this machine reaches it."""
 
 
 @dataclass(frozen=True)
@@ -49,17 +47,13 @@ class RunningFederation:
     """Clusters that work as one by MultiKueue."""
 
     hub: str
-    """What the stack file calls it."""
     hub_kubeconfig: Path
-    """By which this machine reaches it."""
     hub_name: str
     """Its own name, after which its account on workers is named."""
     workers: tuple[Worker, ...]
-    """In the order of the file."""
     queue: str
     """The LocalQueue, and the ClusterQueue behind it, on each of them."""
     namespace: str
-    """Kueue's."""
 
     def worker(self, name: str) -> Worker:
         """The worker of that name.
@@ -75,9 +69,6 @@ def require_outside(experiment: ExperimentSpec, where: str) -> None:
 
     Args:
         where: what it runs on, such as a stack's name.
-
-    Raises:
-        LabError: its timeline names workers; the message has the place and the remedy.
     """
     for index, event in enumerate(experiment.timeline):
         if event.action in OUTAGES:
@@ -89,11 +80,7 @@ def require_outside(experiment: ExperimentSpec, where: str) -> None:
 
 
 def require_inside(experiment: ExperimentSpec, federation: RunningFederation) -> None:
-    """Refuse an experiment that cannot run on a federation.
-
-    Raises:
-        LabError: the message has every place, and what to write there instead.
-    """
+    """Refuse an experiment that cannot run on a federation, with every place and what to write there instead."""
     if problems := [*_whole(experiment), *_workloads(experiment, federation), *_timeline(experiment, federation)]:
         several = "a federation cannot run this:\n  " if len(problems) > 1 else ""
         raise LabError(several + "\n  ".join(problems))
@@ -170,11 +157,8 @@ class FederationMember:
     """A worker."""
 
     name: str
-    """What the stack file calls it."""
     client: Client
-    """Of the worker."""
     journal: Journal
-    """The run's on it."""
     creator: Creator | None = None
     """Creates a repetition's objects in it besides Jobs; None before the first repetition."""
 

@@ -36,8 +36,6 @@ _LOOK_EVERY = 0.1
 
 @dataclass
 class _Led:
-    """A worker that the hub reaches through a proxy."""
-
     rerouted: Rerouted
     proxy: Proxy
     cut: bool = False

@@ -44,7 +44,6 @@ class Margin:
     relative: bool
     """Which of the two."""
     written: str
-    """As the user wrote it."""
 
     def above(self, former: float) -> float:
         """What is so much more than a former value."""

@@ -62,7 +62,6 @@ class OfFault:
     """The nodes of a fault."""
 
     fault: str
-    """The name of a fault of the timeline."""
 
 
 def _nodes_problems(where: Where, raw: object) -> list[Problem]:
@@ -159,7 +158,6 @@ class Expectation(Section):
         return self
 
     def _together(self) -> list[Problem]:
-        """Keys that are missing, or do not go together."""
         written = {key for keys in KEYS for key in keys if getattr(self, key) is not None}
         written -= set() if self.measure else {"measure"}
         about = [key for key in ABOUT if key in written]

@@ -45,7 +45,6 @@ class LoadedExperiment:
     """An experiment with what it takes from other files."""
 
     experiment: ExperimentSpec
-    """The file's content."""
     directory: Path
     """The file's, which paths in it are relative to."""
     manifests: dict[str, str] = field(default_factory=dict)
@@ -55,14 +54,12 @@ class LoadedExperiment:
     recordings: dict[str, Recording] = field(default_factory=dict)
     """What each workload replays, likewise."""
     setup: list[Object] = field(default_factory=list)
-    """The objects to create before the workloads."""
     inputs: dict[str, str] = field(default_factory=dict)
     """The exact text of each file that was read, by the name it is kept under; for a trace of more than 4 MiB, the
     lines that are replayed."""
     kept: dict[Where, str] = field(default_factory=dict)
     """The names of these, by the place that names the file."""
     baseline: Report | None = None
-    """The run that it is compared with; None without one."""
 
     @property
     def profiles(self) -> tuple[str, ...]:
@@ -148,12 +145,6 @@ def _profile_problems(loaded: LoadedExperiment) -> list[Problem]:
         for index, each in enumerate(experiment.workloads)
         if each.schedulerName and each.schedulerName not in there
     ]
-
-
-def _with_baseline(loaded: LoadedExperiment, source: str) -> LoadedExperiment:
-    experiment = loaded.experiment
-    report = _baseline(loaded.inputs[KEPT_AS], experiment.baseline, experiment, source)
-    return replace(loaded, experiment=_against(experiment, report, source), baseline=report)
 
 
 def references(experiment: ExperimentSpec) -> Iterator[tuple[Where, str]]:
@@ -260,27 +251,20 @@ def _kept_as(loaded: LoadedExperiment, name: str) -> str:
     return name
 
 
-def _baseline(text: str, name: str, experiment: ExperimentSpec, source: str) -> Report:
-    """The run in a baseline's file."""
+def _with_baseline(loaded: LoadedExperiment, source: str) -> LoadedExperiment:
+    """An experiment whose expectations know the values of its baseline: the medians of its repetitions."""
     # Most experiments have none.
     from kumulus.extras.lab.report.model import report_of
 
-    wrong = ""
+    experiment, name = loaded.experiment, loaded.experiment.baseline
     try:
-        report = report_of(text, name)
+        report = report_of(loaded.inputs[KEPT_AS], name)
+        if report.metadata.experiment != experiment.name:
+            raise LabError(f"{name} is of the experiment {shown(report.metadata.experiment)}")
+        if report.results.status == "partial":
+            raise LabError(f"{name} is of a run that was cut off")
     except LabError as error:
         raise SpecError([Problem("baseline", str(error), _REMEDY)], source) from None
-    if report.metadata.experiment != experiment.name:
-        wrong = f"{name} is of the experiment {shown(report.metadata.experiment)}"
-    elif report.results.status == "partial":
-        wrong = f"{name} is of a run that was cut off"
-    if wrong:
-        raise SpecError([Problem("baseline", wrong, _REMEDY)], source)
-    return report
-
-
-def _against(experiment: ExperimentSpec, report: Report, source: str) -> ExperimentSpec:
-    """An experiment whose expectations know the values of its baseline: the medians of its repetitions."""
     wrong: list[Problem] = []
     found: list[Expectation] = []
     for index, each in enumerate(experiment.expect):
@@ -294,4 +278,4 @@ def _against(experiment: ExperimentSpec, report: Report, source: str) -> Experim
             wrong.append(Problem(f"expect[{index}].measure", f"{each.measure} is not in the baseline", _REMEDY))
     if wrong:
         raise SpecError(wrong, source)
-    return experiment.model_copy(update={"expect": found})
+    return replace(loaded, experiment=experiment.model_copy(update={"expect": found}), baseline=report)

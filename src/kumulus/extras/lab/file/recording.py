@@ -35,7 +35,6 @@ class RecordedStep:
     """A recorded request."""
 
     at: float
-    """Seconds from the recording's beginning."""
     do: str
     """Create, change, delete, evict, drain, cordon or uncordon."""
     job: str

@@ -1,6 +1,6 @@
 """The JSON schema of an experiment file, made from its models; `kumulus.stackfile.schema` says how."""
 
-from typing import Any
+from typing import Any, get_args
 
 from kumulus.extras.lab.file.expect import BOUNDS, KEYS, LIMITS
 from kumulus.extras.lab.file.measures import UNITS, Unit
@@ -42,13 +42,9 @@ def _expectation() -> Schema:
     """A measure with a threshold, in the measure's unit; or a workload with nodes, or what becomes of faulted ones."""
     number = {"type": "number", "minimum": 0}
     texts: dict[Unit, Schema] = {
+        **dict.fromkeys(get_args(Unit), number),
         "s": {"anyOf": [{"type": "string", "pattern": patterns.BLANKS_AROUND_DURATION}, {"enum": [0, 1]}]},
         "share": {"anyOf": [{"type": "string", "pattern": patterns.ANY_PER_CENT}, {"enum": [0, 1]}]},
-        "count": number,
-        "perSecond": number,
-        "usd": number,
-        "ratio": number,
-        "gpuHours": number,
         "bytes": {"anyOf": [{"type": "string"}, {"type": "number"}]},
     }
     written = [

@@ -29,13 +29,11 @@ class WorkerRequests:
     """What each worker of a job asks for, where the trace says so."""
 
     name: str = ""
-    """The trace's name for the job."""
     cpu: int = 0
     """Milli-CPU."""
     memory: int = 0
     """MiB."""
     gpus: int = 0
-    """How many."""
     gpu_milli: int = 0
     """Milli-GPU of each of them."""
     models: frozenset[str] = frozenset()
@@ -43,7 +41,6 @@ class WorkerRequests:
     priority: int | None = None
     """Larger goes first; None where the trace does not say."""
     user: str = ""
-    """User, queue or virtual cluster."""
     qos: str = ""
     """The trace's word for the quality of service."""
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.manifest import objects_of
-from kumulus.extras.lab.imports.found import NODES, ImportedBenchmark, document, named, template, text_of
+from kumulus.extras.lab.imports.found import NODES, ImportedBenchmark, document, named, text_of
+from kumulus.extras.lab.imports.templates import filled
 from kumulus.extras.schedulers.manifests import COUNTED
 
 _PARAMETER = re.compile(r"\{\{-?\s*(\$\w+)\s*:=\s*DefaultParam\s+\.\w+\s+(.*?)\s*-?\}\}")
@@ -80,7 +81,7 @@ def _bundle(
         raise LabError("a phase without replicas")
     values = {key: str(value) for key, value in (bundle.get("templateFillMap") or {}).items()}
     path = file.parent / bundle["objectTemplatePath"]
-    text = template(path, {"Name": f"{bundle['basename']}-{_INDEX}", "Index": _INDEX, **values})
+    text = filled(text_of(path), {"Name": f"{bundle['basename']}-{_INDEX}", "Index": _INDEX, **values}, path)
     if other := [each["kind"] for each in objects_of(text, str(path)) if each["kind"] not in COUNTED]:
         raise LabError(f"{', '.join(other)} has no pods")
     name = named(bundle["basename"])

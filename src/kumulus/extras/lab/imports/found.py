@@ -11,7 +11,6 @@ from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.fields import NAME_LENGTH
 from kumulus.extras.lab.file.manifest import Object
 from kumulus.extras.lab.file.model import ExperimentSpec
-from kumulus.extras.lab.imports.templates import filled
 from kumulus.extras.lab.traces.writing import refuse_invalid, yaml_text
 from kumulus.host import files
 from kumulus.model.names import dns_safe
@@ -29,23 +28,16 @@ class ImportedBenchmark:
     """A benchmark as an experiment."""
 
     name: str
-    """The experiment's."""
     source: str
-    """Where it is from."""
     workloads: list[dict[str, Any]] = field(default_factory=list)
     """As the experiment has them; those with a manifest name it by the workload."""
     manifests: dict[str, str] = field(default_factory=dict)
     """The objects of these, as texts, by workload."""
     setup: list[Object] = field(default_factory=list)
-    """Objects to create before."""
     expect: list[dict[str, Any]] = field(default_factory=list)
-    """Thresholds."""
     groups: list[dict[str, Any]] = field(default_factory=list)
-    """The nodes."""
     more: dict[str, Any] = field(default_factory=dict)
-    """Further keys of the experiment."""
     kwok: dict[str, Any] = field(default_factory=dict)
-    """The stack's section of that name."""
     missing: list[str] = field(default_factory=list)
     """What an experiment cannot express."""
 
@@ -112,15 +104,6 @@ def document(file: Path, text: str | None = None) -> Any:
 def text_of(file: Path) -> str:
     """A file's text."""
     return read_text(str(file), Path(), "")[1]
-
-
-def template(file: Path, values: Mapping[str, Any]) -> str:
-    """A template with its values filled in.
-
-    Raises:
-        LabError: as :func:`kumulus.extras.lab.imports.templates.filled`.
-    """
-    return filled(text_of(file), values, file)
 
 
 def chosen(names: Sequence[str], wanted: str, what: str) -> None:

@@ -56,8 +56,6 @@ def read(file: Path, case: str = "", workload: str = "") -> list[ImportedBenchma
 
 
 class _Reading:
-    """Reads one case with one workload."""
-
     def __init__(self, file: Path, case: Mapping[str, Any], workload: Mapping[str, Any]) -> None:
         self._file, self._case, self._workload = file, case, workload
         source = f"scheduler_perf, {file.parent.name}/{file.name}: {case['name']}/{workload['name']}"
@@ -144,7 +142,6 @@ class _Reading:
         return {key: self._parameter(value) for key, value in (op.get("templateParams") or {}).items()}
 
     def _parameter(self, value: Any) -> Any:
-        """A value, or that of the parameter that it names."""
         if not isinstance(value, str) or not value.startswith("$"):
             return value
         name, default, otherwise = value[1:].partition("|")

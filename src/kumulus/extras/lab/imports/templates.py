@@ -74,8 +74,6 @@ class _Part:
 
 
 class _Template:
-    """A template, in parts."""
-
     def __init__(self, text: str, source: Path) -> None:
         self._source = source
         self.parts, at = list[_Part](), 0

@@ -19,7 +19,6 @@ class GpuShare:
     """GPUs of one product in one zone."""
 
     capacity: int = 0
-    """How many there are."""
     milli: int = 0
     """How many thousandths of one are allocated."""
     free: int = 0
@@ -37,9 +36,7 @@ class ClusterPart:
     """What a cluster has, one of several that are measured together or all of them."""
 
     nodes: int = 0
-    """How many there are."""
     capacity: Amounts = NOTHING
-    """What they have."""
     most: Amounts = NOTHING
     """The most that they had at one time, of each."""
     allocated: Amounts = NOTHING
@@ -209,7 +206,6 @@ class Allocation(ClusterPart):
         self.fragmentation_peak = max(self.fragmentation_peak, self.fragmentation)
 
     def _account(self, name: str, sign: int) -> None:
-        """Add a node with its pods to the sums, or subtract it."""
         node, used, share = self._nodes[name], self._used.get(name, NOTHING), self._shares[name]
         milli = used.gpus * WHOLE_GPU + share
         free = max(0, node.has.gpus * WHOLE_GPU - milli)

@@ -30,9 +30,7 @@ class User:
     """One user."""
 
     pods: int = 0
-    """How many were created."""
     scheduled: int = 0
-    """How many got a node."""
     waited: Times = field(default_factory=Times)
     """How long each job waited, see :mod:`kumulus.extras.lab.measure.by_user`."""
     slowdown: Times = field(default_factory=lambda: Times(resolution=0.0))
@@ -44,7 +42,6 @@ class User:
     asked: float = 0.0
     """Likewise, if every pod had had its node at once."""
     allocations: list[tuple[float, float, float]] = field(default_factory=list)
-    """The start, end and amount of each allocation."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +52,12 @@ class Users:
     of: str
     """Gpus or cpus: what shares are of."""
     until: float
-    """Seconds that the repetition lasted."""
 
     def measures(self) -> dict[str, Measured]:
         """Slowdowns of all jobs, and how fairly users were served; the latter only for two users or more."""
         slowed = [user.slowdown for user in self.by_name.values()]
         all_jobs = Times(0.0, [*chain(*(each.heard for each in slowed))], [*chain(*(each.unheard for each in slowed))])
-        found = {f"slowdown.{part}": value for part, value in all_jobs.spread().items()}
+        found = all_jobs.measures("slowdown")
         named = [user for name, user in self.by_name.items() if name and user.asked]
         if len(named) < 2:
             return found

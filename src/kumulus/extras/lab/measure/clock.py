@@ -99,12 +99,9 @@ class Hearing:
     def resumed(self) -> None:
         """Something is heard again: a list, or a watch from where the last one ended."""
         self._silent = False
-        self._catch_up()
+        self.synced()
 
     def synced(self) -> None:
         """A list is complete, and says how things were when it was asked for."""
-        self._catch_up()
-
-    def _catch_up(self) -> None:
         now = self._clock()
         self._caught_up_at, self._silent_since = now + (now - self._silent_since), now

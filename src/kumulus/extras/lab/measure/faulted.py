@@ -17,9 +17,7 @@ class Struck:
     """A fault, and the nodes that it struck."""
 
     fault: str
-    """Its name."""
     nodes: frozenset[str]
-    """Their names."""
     began: float
     """When it began, before the first node was changed."""
     ended: float = math.inf

@@ -159,11 +159,7 @@ class Listener:
             gone = event.kind == "DELETED" or event.item is None
             self._priced.publish(event.key, None if gone else published_from(event.item))
 
-        news = follow(self._client, SLICES, codec=MessageCodec("ResourceSlice"))
-        with tolerating(*_ABSENT):
-            await self._listen(news, publish, synced)
-        synced.set()
-        await asyncio.Event().wait()
+        await self._listen_if_there(follow(self._client, SLICES, codec=MessageCodec("ResourceSlice")), publish, synced)
 
     async def claims(self, namespace: str, take: OnClaim, synced: asyncio.Event) -> None:
         """Watch the claims of a namespace until cancelled; raises the same errors as :meth:`pods`.
@@ -193,15 +189,19 @@ class Listener:
                 self._records.groups.put(event.key, event.item, now, since)
 
         where = f"/namespaces/{namespace}" if namespace else ""
-        with tolerating(*_ABSENT):
-            await self._listen(follow(self._client, f"/apis/{GROUPS_VERSION}{where}/podgroups"), group, synced)
-        synced.set()
-        await asyncio.Event().wait()
+        path = f"/apis/{GROUPS_VERSION}{where}/podgroups"
+        await self._listen_if_there(follow(self._client, path), group, synced)
 
     async def queues(self) -> None:
         """Watch the queues and quotas that there are until cancelled."""
         collections = self._placement.collections if self._placement is not None else {}
         await asyncio.gather(*(follow_when_there(self._client, path, take) for path, take in collections.items()))
+
+    async def _listen_if_there(self, news: AsyncGenerator[News[Any], None], take: Take, synced: asyncio.Event) -> None:
+        with tolerating(*_ABSENT):
+            await self._listen(news, take, synced)
+        synced.set()
+        await asyncio.Event().wait()
 
     async def _listen(self, news: AsyncGenerator[News[Any], None], take: Take, synced: asyncio.Event) -> None:
         hearing = self._hearing[take.__name__] = Hearing(self._clock)

@@ -79,8 +79,6 @@ class ExperimentRecords:
             self.counts["ran"] += 1
         record.phase = pod.phase
         if pod.phase in FINAL:
-            # A kubelet ends a pod that is deleted before it removes it: it has not failed by itself.
-            record.phase = "Deleted" if pod.ending and pod.phase == "Failed" else pod.phase
             self.counts["assumed"] += pod.assumed
             self._ended(record, now, since)
 
@@ -233,7 +231,6 @@ class GroupRecord(Timed):
     """A PodGroup of a gang."""
 
     created: float
-    """When it was first seen."""
     minimum: int
     """How many of its pods get nodes together or not at all."""
     bound: float | None = None
@@ -290,7 +287,7 @@ class ObservedPodGroups:
             "groups.admitted": sum(group.bound is not None for group in groups.values()),
             "groups.partlyPlaced": sum(0 < placed[name] < group.minimum for name, group in groups.items()),
             "groups.preempted": len(preempted),
-            **{f"groupTimeToPlacement.{part}": value for part, value in took.spread().items()},
+            **took.measures("groupTimeToPlacement"),
         }
 
 

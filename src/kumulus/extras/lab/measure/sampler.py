@@ -7,6 +7,7 @@ import re
 import resource
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -85,17 +86,12 @@ class Sampler:
     """
 
     records: ExperimentRecords
-    """What the watch has seen."""
     components: Components
-    """The cluster's processes."""
     client: Client | None
     """Asks for the API server's counter; None if that counts something else."""
     now: Callable[[], float]
-    """Seconds from the start."""
     scheduler: str = SCHEDULER
-    """The name of the component that schedules."""
     on_sample: Callable[[], None] = lambda: None
-    """Called after each sample."""
     more: Callable[[], Mapping[str, float]] = dict
     """Further values to sample, by column."""
     series: Series = field(default_factory=Series)
@@ -126,11 +122,17 @@ class Sampler:
             await asyncio.sleep(max(0.05, self.series.every - self.now() % self.series.every))
 
     async def count(self, patience: float | None = None) -> None:
-        """Ask the API server how many bindings and written events it has counted."""
-        found = await count(self.client, patience) if self.client is not None else None
-        if found is not None:
+        """Ask the API server how many bindings and written events it has counted, if it gives us its metrics.
+
+        Args:
+            patience: seconds to wait for its answer; the client's own when None.
+        """
+        if self.client is None:
+            return
+        with suppress(ApiError, Unreachable):
+            metrics = await self.client.get("/metrics", patience=patience)
             self._bound = self.records.counts["bound"]
-            self.counted.append(BindingCounts(self.now(), found[0], self._bound, found[1]))
+            self.counted.append(BindingCounts(self.now(), bindings(metrics), self._bound, events(metrics)))
 
     async def count_placements(self) -> None:
         """Ask the cluster's own kube-scheduler how many placements of groups it has evaluated."""
@@ -205,16 +207,3 @@ def events(metrics: str) -> int:
 
 def _sum(series: re.Pattern[str], metrics: str) -> int:
     return round(sum(float(count) for count in series.findall(metrics)))
-
-
-async def count(client: Client, patience: float | None = None) -> tuple[int, int] | None:
-    """Ask the API server for its bindings and events; None if it does not give us its metrics.
-
-    Args:
-        patience: seconds to wait for its answer; the client's own when None.
-    """
-    try:
-        metrics = await client.get("/metrics", patience=patience)
-    except (ApiError, Unreachable):
-        return None
-    return bindings(metrics), events(metrics)

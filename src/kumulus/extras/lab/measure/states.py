@@ -117,22 +117,17 @@ class JobRecord(Timed):
     """A job."""
 
     workload: str
-    """What it belongs to."""
     workers: int
     """How many pods it should have; 0 where that is not known."""
     resized: bool = False
     """Whether a timeline has set that, so that 0 is none at all."""
     first: float | None = None
-    """When its first pod was created."""
     last: float | None = None
     """When it became whole: its last worker was bound, or the others are no longer wanted; None if it never was. A
     worker in place of one that was lost is the last one again."""
     seen: int = 0
-    """All its pods, present and past."""
     placed: int = 0
-    """Pods that have a node now."""
     succeeded: int = 0
-    """Pods that completed."""
     lost: int = 0
     """Pods that ended otherwise."""
     broken: bool = False

@@ -70,6 +70,10 @@ class Times:
         else:
             self.unheard.append(time)
 
+    def measures(self, name: str) -> dict[str, Measured]:
+        """Their spread as measures of a name, such as `makespan.p50`."""
+        return {f"{name}.{part}": value for part, value in self.spread().items()}
+
     def spread(self) -> dict[str, Measured]:
         """The spread of those that were heard; a part that the others may have changed is given by its bounds."""
         parts: dict[str, Measured] = {}

@@ -76,7 +76,7 @@ def _jobs(records: ExperimentRecords) -> dict[str, Measured]:
         "jobs.partlyAdmitted": sum(job.partly for job in jobs),
         "jobs.partlyAdmittedPeak": records.partly_peak,
         "jobs.pending": sum(not job.placed and not job.succeeded for job in jobs),
-        **_named("jobTimeToSchedule", waits.spread()),
+        **waits.measures("jobTimeToSchedule"),
     }
 
 
@@ -86,7 +86,7 @@ def _scheduling(records: ExperimentRecords) -> dict[str, Measured]:
     for record in pods:
         to_schedule.add(record.between("created", "bound"))
         to_run.add(record.between("created", "running"))
-    found = {**_named("timeToSchedule", to_schedule.spread()), **_named("timeToRun", to_run.spread())}
+    found = {**to_schedule.measures("timeToSchedule"), **to_run.measures("timeToRun")}
     bound, lasted = sum(each.bound is not None for each in pods), known_time(span(pods, "bound", "bound"))
     if bound > 1 and lasted is not None:
         found["scheduling.duration"] = lasted
@@ -205,10 +205,6 @@ def _counter(counted: Sequence[BindingCounts]) -> dict[str, float]:
 
 def _anew(before: BindingCounts, after: BindingCounts) -> bool:
     return after.counted < before.counted or after.events < before.events
-
-
-def _named(name: str, parts: Mapping[str, Measured]) -> dict[str, Measured]:
-    return {f"{name}.{part}": value for part, value in parts.items()}
 
 
 def plain(waits: str) -> str:

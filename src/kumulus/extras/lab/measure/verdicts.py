@@ -20,11 +20,8 @@ class ExpectationVerdict:
     """One expectation, and whether it holds."""
 
     what: str
-    """The expectation in words."""
     holds: bool
-    """Whether it does."""
     found: str
-    """What was found."""
 
 
 def verdicts(

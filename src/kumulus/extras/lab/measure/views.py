@@ -35,7 +35,6 @@ class PodView(NamedTuple):
         disrupted: the reason of its condition DisruptionTarget; empty without one.
         share: milli-GPU that it also requests of one GPU.
         owner: name and UID of the Job of batch/v1 that created it; empty for any other pod.
-        ending: whether it is being deleted.
         assumed: whether nobody has declared how it ends.
         group: `namespace/name` of the PodGroup of Kubernetes' own that it names; empty if none.
         bare: whether no controller makes another one when it is gone.
@@ -52,7 +51,6 @@ class PodView(NamedTuple):
     share: int = 0
     owner: tuple[str, str] = ("", "")
     cluster: str = ""
-    ending: bool = False
     assumed: bool = False
     group: str = ""
     bare: bool = False
@@ -62,13 +60,9 @@ class NodeView(NamedTuple):
     """A node."""
 
     name: str
-    """Its name."""
     product: str
-    """Of its GPUs."""
     zone: str
-    """Where it is."""
     has: Amounts
-    """What pods can have of it."""
     hourly: float | None = None
     """What it costs, in US dollars per hour; None where no price is known."""
     kind: str = ""
@@ -118,17 +112,18 @@ def pod_view(message: Any, known: Mapping[str, GpuDemand] = MappingProxyType({})
             disrupted = condition.reason
         elif condition.type == EMULATED:
             assumed = condition.reason == EXIT_CODE_ASSUMED
+    # A kubelet ends a pod that is deleted before it removes it: it has not failed by itself.
+    deleted = status.phase == "Failed" and metadata.HasField("deletionTimestamp")
     return PodView(
         metadata.uid,
         *labelled(metadata.labels),
         spec.nodeName,
-        "Deleted" if status.phase == "Failed" and metadata.HasField("deletionTimestamp") else status.phase or "Pending",
+        "Deleted" if deleted else status.phase or "Pending",
         waits,
         disrupted,
         wants,
         share,
         (metadata.labels.get(_JOB_NAME, ""), metadata.labels.get(_JOB_UID, "")),
-        ending=metadata.HasField("deletionTimestamp"),
         assumed=assumed,
         group=f"{metadata.namespace}/{group}" if group else "",
         bare=not metadata.ownerReferences,

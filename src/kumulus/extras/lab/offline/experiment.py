@@ -26,13 +26,10 @@ class OfflineStudy:
     """What an offline run needs, read once for all seeds."""
 
     loaded: LoadedExperiment
-    """The experiment."""
     machines: Sequence[EmptyNode]
-    """Of its stack."""
     pods: Sequence[Pod]
     """Of its trace, in the order of their arrival."""
     ties: Ties
-    """Which of equally good nodes is taken."""
 
 
 def study(loaded: LoadedExperiment, pools: Iterable[Pool], ties: Ties) -> OfflineStudy:

@@ -4,6 +4,7 @@ import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from kumulus.extras.lab.offline.placing import EmptyNode, Placer, PodPlacement, Ties, empty, gpus_for, in_order, place
 from kumulus.extras.lab.plan.stream import drawn
@@ -138,13 +139,9 @@ class OfflineOutcome:
     """The outcome of a run."""
 
     seed: int
-    """The run's."""
     pods: int
-    """How many arrived."""
     placed: int
-    """How many got a node."""
     failed: int
-    """How many the policy failed on."""
     failure: str
     """The message for the first of them; empty where there are none."""
     curves: Curves
@@ -173,7 +170,9 @@ def run(
     """
     source = random.Random(seed)
     total = WHOLE_GPU * sum(machine.gpus for machine in machines)
-    stream = drawn(pods, total, inflate, source) if shuffle or inflate is not None else list(pods)
+    stream = list(pods)
+    if shuffle or inflate is not None:
+        stream = drawn(pods, attrgetter("total_gpu_milli"), total, inflate, source)
     # The published simulator numbers nodes from 0 for each seed, and breaks ties by the smallest of these names.
     shuffled = in_order(machines)
     source.shuffle(shuffled)

@@ -21,13 +21,11 @@ class EmptyNode:
     """An empty node."""
 
     name: str
-    """The node's."""
     cpu: int
     """Milli-CPU."""
     memory: int
     """MiB."""
     gpus: int = 0
-    """How many GPUs."""
     model: str = ""
     """Their model; empty where it is not known or there are none."""
 
@@ -48,7 +46,6 @@ class PodPlacement:
     """Where a pod is."""
 
     node: int
-    """The node's place among all."""
     gpus: tuple[int, ...]
     """Which of its GPUs it has, or has a share of."""
 
@@ -112,22 +109,18 @@ class Placer:
 
     def place(self, pod: Pod) -> PodPlacement | None:
         """Where the pod goes; None where it fits nowhere."""
-        best = self.best(pod)
+        best = self.scored(pod).best()
         if not len(best):
             return None
         many = len(best) > 1 and self._ties == "random"
         return self.on(pod, int(self._study.random.choice(best) if many else best[0]))
 
-    def best(self, pod: Pod, among: Flags | None = None) -> npt.NDArray[np.int64]:
-        """The nodes that are equally good for the pod, by their place among all; none where it fits nowhere.
+    def scored(self, pod: Pod, among: Flags | None = None) -> FittingNodes:
+        """The nodes on which the pod fits, with the policy's scores; only the chosen one if the policy has `choose`.
 
         Args:
             among: for each node, whether it is allowed; None for all of them.
         """
-        return self.scored(pod, among).best()
-
-    def scored(self, pod: Pod, among: Flags | None = None) -> FittingNodes:
-        """The nodes on which the pod fits, with the policy's scores; only the chosen one if the policy has `choose`."""
         fits = self._nodes.fit(pod)
         fitting = np.flatnonzero(fits if among is None else fits & among)
         if len(fitting):

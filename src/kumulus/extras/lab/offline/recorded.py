@@ -27,7 +27,6 @@ class FragmentationState:
     at: int
     """Milliseconds from the run's beginning."""
     gpus: int
-    """How many GPUs the nodes have."""
     arrived: int
     """How many GPUs the run's pods so far ask for, including those that have ended."""
     allocated: int
@@ -45,7 +44,6 @@ class RunFragmentation:
     end: int
     """Of the run, in milliseconds."""
     kinds: int
-    """How many typical kinds of pods there are."""
     curves: Curves
     """By the demand that had arrived, as a share of the most GPUs that there were."""
 
@@ -172,7 +170,6 @@ class _Cluster:
         used[1] += times * pod.cpu
 
     def _of(self, node: int) -> float:
-        """The fragmented milli-GPU of a node."""
         gpus, cpu = self._has.get(node, (0, 0))
         # More GPUs may be in use than there are, after a fault has removed some.
         free = max(0, gpus - self._used[node][0])

@@ -29,7 +29,6 @@ class GpuDemand(NamedTuple):
     """What a claim requests."""
 
     gpus: int = 0
-    """Whole GPUs."""
     milli: int = 0
     """Thousandths of one GPU, in addition; for a MIG device, what it takes of its GPU."""
 

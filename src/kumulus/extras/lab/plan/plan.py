@@ -17,6 +17,7 @@ from kumulus.extras.lab.plan.pods import (
     WORKLOAD_LABEL,
     Object,
     PlannedJob,
+    class_object,
     job_objects,
     pod_template,
     priority_class,
@@ -182,13 +183,7 @@ def _priority_classes(loaded: LoadedExperiment) -> Iterator[Object]:
     values |= {(0, NEVER) for value, policy in values if value == "" and policy == NEVER}
     numbers = [(value, priority_class(value, policy), policy) for value, policy in values if isinstance(value, int)]
     for value, name, policy in sorted(numbers):
-        yield {
-            "apiVersion": "scheduling.k8s.io/v1",
-            "kind": "PriorityClass",
-            "metadata": {"name": name},
-            "value": value,
-            **({"preemptionPolicy": policy} if policy == NEVER else {}),
-        }
+        yield class_object(name, value, policy)
 
 
 # When each job of a workload arrives, in seconds from the experiment's start.

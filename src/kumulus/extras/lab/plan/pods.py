@@ -77,6 +77,12 @@ def priority_class(priority: str | int, policy: str) -> str:
     return f"experiment-{priority or 0}".replace("--", "-minus-") + ("-never" if never else "")
 
 
+def class_object(name: str, value: int, policy: str = "") -> Object:
+    """A PriorityClass."""
+    made = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
+    return {**made, "preemptionPolicy": policy} if policy == NEVER else made
+
+
 def place_label(place: str, places: Mapping[str, str]) -> str:
     """The key of the label for a level, which may be such a key already.
 
@@ -154,9 +160,7 @@ class PlannedJob:
     """A job to create."""
 
     name: str
-    """Its name, by which its pods are known."""
     workload: str
-    """The workload that it belongs to."""
     at: float
     """Seconds from the start."""
     workers: int

@@ -9,7 +9,7 @@ from kumulus.extras.lab.file.model import SchedulerName
 from kumulus.extras.lab.file.recording import RecordedStep, Recording
 from kumulus.extras.lab.file.timeline import TimelineEvent
 from kumulus.extras.lab.file.workload import Workload
-from kumulus.extras.lab.plan.pods import JOB_LABEL, TOLERATIONS, WORKLOAD_LABEL, Object, PlannedJob
+from kumulus.extras.lab.plan.pods import JOB_LABEL, TOLERATIONS, WORKLOAD_LABEL, Object, PlannedJob, class_object
 from kumulus.extras.lab.plan.scheduling import for_scheduler
 from kumulus.extras.schedulers.manifests import expected_pods, pod_templates
 from kumulus.model.lifecycles import DELAY_ANNOTATION
@@ -29,13 +29,11 @@ class PlannedStep:
     """Something that happens to what a recording has created, or to a node."""
 
     at: float
-    """Seconds from the start."""
     do: str
     """Change, delete, evict, drain, cordon or uncordon."""
     job: str
     """The planned job's name, or the node's."""
     spec: Mapping[str, Any] = field(default_factory=dict)
-    """The fields of the job's spec that change."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +94,8 @@ def replayed(
         if step.do == "create":
             continue
         if step.job in last:
-            _apply(last[step.job], step)
+            last[step.job].gone |= step.do == "delete"
+            last[step.job].object["spec"] |= step.what if step.do == "change" else {}
         if step.job in names or step.do in ("drain", "cordon", "uncordon"):
             job = names.get(step.job, step.job)
             spec = {key: _labelled(key, value, workload, job) for key, value in step.what.items()}
@@ -157,7 +156,6 @@ def _before(alive: dict[str, _Alive], closed: dict[str, None], step: RecordedSte
 
 
 def _over(alive: _Alive, since: float) -> bool:
-    """Whether it had ended by then."""
     ends = _ends(alive)
     return ends is not None and ends <= since
 
@@ -167,13 +165,6 @@ def _ends(alive: _Alive) -> float | None:
     step = alive.step
     lasts = step.ran if step.over is None else step.over
     return None if lasts is None or alive.object["kind"] not in _ENDED_BY_PODS else step.at + lasts
-
-
-def _apply(alive: _Alive, step: RecordedStep) -> None:
-    if step.do == "delete":
-        alive.gone = True
-    elif step.do == "change":
-        alive.object["spec"] |= step.what
 
 
 def _at_end(alive: _Alive) -> int:
@@ -237,9 +228,4 @@ def classes(recordings: Mapping[str, Recording]) -> Iterator[Object]:
     found = {name: value for each in recordings.values() for name, value in each.priorities.items()}
     for name, value in sorted(found.items()):
         if not name.startswith("system-"):
-            yield {
-                "apiVersion": "scheduling.k8s.io/v1",
-                "kind": "PriorityClass",
-                "metadata": {"name": name},
-                "value": value,
-            }
+            yield class_object(name, value)

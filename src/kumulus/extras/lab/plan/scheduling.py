@@ -119,11 +119,7 @@ def is_own(scheduler: SchedulerName) -> bool:
 
 
 async def require_own(scheduler: SchedulerName, client: Client) -> None:
-    """Check that the cluster's own scheduler can do what is expected of it.
-
-    Raises:
-        LabError: it cannot; with the remedy.
-    """
+    """Refuse a scheduler of the cluster's own that cannot do what is expected of it, with the remedy."""
     if scheduler == OWN or (require := registry.get(scheduler).require) is None:
         return
     try:

@@ -23,7 +23,6 @@ State = tuple[Any, ...]
 T = TypeVar("T")
 USER_LABEL = "kumulus.io/user"
 QOS_LABEL = "kumulus.io/qos"
-_WHOLE_GPU = 1000
 _LONGEST_VALUE = 63
 
 
@@ -42,7 +41,12 @@ def jobs_drawn(loaded: LoadedExperiment, workload: Workload, gpus: int, source: 
     recorded, trace = loaded.traces.get(workload.name, []), workload.arrival.trace
     if trace is None or (trace.inflate is None and trace.shuffle is None):
         return recorded
-    stream = drawn_from(recorded, lambda job: _asks(job, workload), gpus * WHOLE_GPU, trace.inflate, source)
+
+    def asks(job: TraceJob) -> int:
+        pod = pod_recorded(job)
+        return pod.total_gpu_milli * (job.size or workload.workers) if pod is not None else 0
+
+    stream = drawn(recorded, asks, gpus * WHOLE_GPU, trace.inflate, source)
     return [replace(job, arrival=0.0) for job in stream]
 
 
@@ -60,27 +64,12 @@ def pods_recorded(loaded: LoadedExperiment) -> list[Pod]:
 def pod_recorded(job: TraceJob) -> Pod | None:
     """What a pod of a recorded job asks for; None where the trace does not say."""
     asked = job.asked
-    if asked is None:
-        return None
-    return Pod(asked.name, asked.cpu, asked.memory, asked.gpus, asked.gpu_milli, asked.models)
+    return (
+        None if asked is None else Pod(asked.name, asked.cpu, asked.memory, asked.gpus, asked.gpu_milli, asked.models)
+    )
 
 
-def _asks(job: TraceJob, workload: Workload) -> int:
-    pod = pod_recorded(job)
-    return pod.total_gpu_milli * (job.size or workload.workers) if pod is not None else 0
-
-
-def drawn(pods: Sequence[Pod], gpu_milli: int, inflate: float | None, source: random.Random) -> list[Pod]:
-    """The stream of pods: :func:`drawn_from` with what each of them asks for.
-
-    Args:
-        gpu_milli: milli-GPU of all GPUs together.
-        inflate: the share, such as 1.3 for 130 %; None for every pod once.
-    """
-    return drawn_from(pods, lambda pod: pod.total_gpu_milli, gpu_milli, inflate, source)
-
-
-def drawn_from(
+def drawn(
     items: Sequence[T], asks: Callable[[T], int], gpu_milli: int, inflate: float | None, source: random.Random
 ) -> list[T]:
     """All pods once in a random order, then pods drawn from them until all together ask for a share of the GPUs.
@@ -125,7 +114,7 @@ def playable(loaded: LoadedExperiment) -> None:
         if workload.resourceClaims or (workload.arrival.trace is not None and workload.arrival.trace.milliGpus):
             continue
         recorded = (job.asked for job in loaded.traces.get(workload.name, []))
-        shares = sum(asked is not None and 0 < asked.gpu_milli < _WHOLE_GPU for asked in recorded)
+        shares = sum(asked is not None and 0 < asked.gpu_milli < WHOLE_GPU for asked in recorded)
         if shares:
             what = f"{shares:,} jobs ask for a part of a GPU, which a policy has to account for"
             remedy = (
@@ -137,7 +126,7 @@ def playable(loaded: LoadedExperiment) -> None:
 
 def asking(workload: Workload, asked: WorkerRequests) -> Workload:
     """The workload as it is for one recorded job: with its requests, priority, user and quality of service."""
-    share = asked.gpus == 1 and 0 < asked.gpu_milli < _WHOLE_GPU
+    share = asked.gpus == 1 and 0 < asked.gpu_milli < WHOLE_GPU
     trace = workload.arrival.trace
     milli = asked.gpus * asked.gpu_milli if share or (trace is not None and trace.milliGpus) else 0
     wanted = {
@@ -174,12 +163,10 @@ def on_models(template: Object, asked: WorkerRequests, product_label: str) -> No
 
 
 def _name(text: str) -> str:
-    """A text as a queue's name, a DNS-1123 label."""
     return re.sub(r"[^a-z0-9-]", "-", text.lower())[:_LONGEST_VALUE].strip("-")
 
 
 def _value(text: str) -> str:
-    """A text as a label's value."""
     return re.sub(r"[^A-Za-z0-9._-]", "-", text)[:_LONGEST_VALUE].strip("-._")
 
 

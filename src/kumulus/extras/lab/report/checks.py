@@ -15,9 +15,7 @@ class MeasureCheck:
     name: str
     """What, the same every time: `timeToSchedule.p99 at most 10 % more`."""
     holds: bool | None
-    """Whether it does; None where that is not decided."""
     found: str
-    """What was found."""
 
 
 def junit(suite: str, checks: Sequence[MeasureCheck]) -> str:

@@ -3,7 +3,7 @@
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from kumulus.extras.lab.file import KEPT_AS
 from kumulus.extras.lab.file.amount import NOT_MEASURED, shown
@@ -36,6 +36,7 @@ _OTHERS = ("experiment.yaml", KEPT_AS)
 DIGITS = 8
 """How much of a SHA-256 is shown."""
 _Pairs = tuple[tuple[str, str], ...]
+T = TypeVar("T")
 
 
 def labels(reports: Sequence[Report]) -> list[str]:
@@ -91,12 +92,10 @@ def _configurations(reports: Sequence[Report]) -> list[str]:
 
 
 def _policy(report: Report) -> str:
-    """The name of a run's policy; empty without one."""
     return next((test.details.policy.policy for test in report.results.tests if test.details.policy), "")
 
 
 def _by_cluster(reports: Sequence[Report]) -> Iterator[list[str]]:
-    """The Jobs and the allocation of each worker, a column for each run."""
     names = dict.fromkeys(name for report in reports for found in _clusters(report) for name in found.workers)
     parts: tuple[tuple[str, Unit, Callable[[OfWorker], float | None]], ...] = (
         ("jobs", "count", lambda worker: worker.jobs),
@@ -105,12 +104,8 @@ def _by_cluster(reports: Sequence[Report]) -> Iterator[list[str]]:
         ("GPU peak", "share", lambda worker: worker.peak.get("gpus")),
     )
     for name in [*names][:_MOST_CLUSTERS]:
-        for what, unit, of in parts:
-            there = [
-                [found.workers[name] for found in _clusters(report) if name in found.workers] for report in reports
-            ]
-            cells = [_range(unit, [value for each in workers if (value := of(each)) is not None]) for workers in there]
-            yield [f"{name}: {what}", *cells]
+        there = [[found.workers[name] for found in _clusters(report) if name in found.workers] for report in reports]
+        yield from _rows_of(name, parts, there)
 
 
 def _clusters(report: Report) -> list[ByCluster]:
@@ -130,17 +125,21 @@ def _by_user(reports: Sequence[Report]) -> Iterator[list[str]]:
         ("share", "share", lambda user: user.share),
     )
     for name in sorted(hours, key=lambda name: (-hours[name], name))[:_MOST_USERS]:
-        for what, unit, of in parts:
-            cells = [
-                _range(unit, [value for user in _everywhere(report, name) if (value := of(user)) is not None])
-                for report in reports
-            ]
-            yield [f"{name}: {what}", *cells]
+        found = [[test.details.users for test in report.results.tests if test.details.users] for report in reports]
+        yield from _rows_of(name, parts, [[each.users[name] for each in of if name in each.users] for of in found])
 
 
-def _everywhere(report: Report, name: str) -> list[OfUser]:
-    found = [test.details.users for test in report.results.tests]
-    return [each.users[name] for each in found if each is not None and name in each.users]
+def _rows_of(
+    name: str, parts: Iterable[tuple[str, Unit, Callable[[T], float | None]]], there: Sequence[Sequence[T]]
+) -> Iterator[list[str]]:
+    """A row for each part of a worker or a user.
+
+    Args:
+        there: what each run has of it, once for each repetition.
+    """
+    for what, unit, of in parts:
+        values = ([value for each in repetitions if (value := of(each)) is not None] for repetitions in there)
+        yield [f"{name}: {what}", *(_range(unit, each) for each in values)]
 
 
 def spread(report: Report, measure: str) -> str:
@@ -219,7 +218,6 @@ def _circumstances(one: Metadata, other: Metadata) -> Iterator[tuple[str, str, s
 
 
 def _without_file(settings: Mapping[str, str]) -> list[str]:
-    """A component's settings without the configuration file, which is a different one in each cluster."""
     return [f"{name} {value}" for name, value in sorted(settings.items()) if name != "config"]
 
 
@@ -237,7 +235,6 @@ class RunConditions(NamedTuple):
     """Everything but the seed that the figures of a run depend on."""
 
     label: str
-    """What it is called, unless other lines are called so, too."""
     details: _Pairs
     """Its stack, scheduler, ties and the scheduler's settings, each with what it is."""
     files: _Pairs

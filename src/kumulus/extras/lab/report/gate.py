@@ -28,11 +28,9 @@ class Limit:
     """How much more, or less, of a measure there may be."""
 
     measure: str
-    """Which one."""
     sign: str
     """`+` for more, `-` for less."""
     most: Margin
-    """How much."""
 
     @property
     def name(self) -> str:
@@ -99,7 +97,6 @@ def checks(limits: Sequence[Limit], reports: Sequence[Report], changes: Sequence
 
 
 def _missing(reports: Sequence[Report], measure: str) -> str:
-    """In how many repetitions a measure was not taken, in words."""
     found = [
         f" in {counted} of {len(each.results.tests)} repetitions of {each.metadata.run_id}"
         for each in reports

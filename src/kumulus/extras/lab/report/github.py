@@ -4,7 +4,7 @@ Source of the formats: https://docs.github.com/en/actions/reference/workflow-com
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -13,7 +13,7 @@ import yaml
 
 from kumulus.extras.lab.report import text
 from kumulus.extras.lab.report.files import os_errors_explained
-from kumulus.extras.lab.report.model import Judged, Report
+from kumulus.extras.lab.report.model import Report
 from kumulus.model.errors import SpecError
 from kumulus.stackfile.yamltext import read_yaml
 
@@ -25,11 +25,8 @@ class ThresholdOutcome:
     """A threshold in all repetitions."""
 
     expected: str
-    """The threshold in words."""
     found: tuple[str, ...]
-    """What was found in each repetition, in their order."""
     missed: int
-    """In how many of them it was missed."""
 
     def __str__(self) -> str:
         times = f", missed in {self.missed} of {len(self.found)} repetitions" if len(self.found) > 1 else ""
@@ -39,12 +36,10 @@ class ThresholdOutcome:
 def outcomes(report: Report) -> list[ThresholdOutcome]:
     """The thresholds of a report, in the order of the experiment's file."""
     tests = [test.thresholds for test in report.results.tests if test.thresholds]
-    return [_outcome(together) for together in zip(*tests, strict=False)]
-
-
-def _outcome(together: Iterable[Judged]) -> ThresholdOutcome:
-    each = list(together)
-    return ThresholdOutcome(each[0].expected, tuple(one.found for one in each), sum(not one.holds for one in each))
+    return [
+        ThresholdOutcome(each[0].expected, tuple(one.found for one in each), sum(not one.holds for one in each))
+        for each in zip(*tests, strict=False)
+    ]
 
 
 def commands(report: Report, file: str, lines: Mapping[int, int], level: Level) -> Iterator[str]:

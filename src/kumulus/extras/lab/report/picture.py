@@ -98,7 +98,6 @@ def _order(node: Sequence[object]) -> tuple[str, str, str, str]:
 
 
 def _block(nodes: Iterable[NodeThen | None], rows: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    """The colours of a zone's nodes, column by column."""
     colours = [(1.0, 1.0, 1.0) if node is None else _colour(node) for node in nodes]
     columns = max(1, math.ceil(len(colours) / rows))
     colours += [(1.0, 1.0, 1.0)] * (rows * columns - len(colours))

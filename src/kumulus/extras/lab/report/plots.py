@@ -29,12 +29,6 @@ def write(report: Report, directory: Path) -> list[Path]:
         found += _draw(report, test, directory, f"repetition-{number}")
         if test.details.clusters is not None:
             found += _draw_clusters(test, directory, f"clusters-{number}")
-    return [*found, *_users(report, directory)]
-
-
-def _users(report: Report, directory: Path) -> list[Path]:
-    found = []
-    for number, test in enumerate(report.results.tests, start=1):
         if test.details.users is not None:
             found += _draw_users(test.details.users, test.details.measures, directory, f"users-{number}")
     return found
@@ -192,7 +186,6 @@ def moments(test: Test) -> list[str]:
 
 
 def _draw_clusters(test: Test, directory: Path, name: str) -> list[Path]:
-    """Draw a repetition, once as SVG and once as PNG; returns the files."""
     with drawing.drawn(9, 4.2) as (figure, [axes]):
         _jobs(axes, test)
         happened(axes, test)
@@ -216,7 +209,6 @@ def _jobs(axes: Axes, test: Test) -> None:
 
 
 def _draw_users(found: ByUser, measures: Mapping[str, float], directory: Path, name: str) -> list[Path]:
-    """Draw what users had, once as SVG and once as PNG; returns the files."""
     most = sorted(found.users, key=lambda each: -found.users[each].hours)[:_MOST_USERS]
     users = {each: found.users[each] for each in most}
     with drawing.drawn(11, 6.4, 2, 2) as (figure, [waits, slowdowns, shares, hours]):

@@ -58,11 +58,6 @@ class Costs:
         return None if self.unknown.get(queue) else round(self._spent.get(queue, 0.0), 6)
 
 
-def priced(nodes: Mapping[str, NodeView]) -> bool:
-    """Whether any node has a price."""
-    return any(each.hourly is not None for each in nodes.values())
-
-
 _GIB = 1024**3
 
 
@@ -130,7 +125,7 @@ def compared(replay: Replayed, workload: str, outcome: RepetitionOutcome) -> Rep
             _cost_now(costs[1], replay.queues.get(record.job, ""), record, replay, outcome.lasted)
             for queue in {replay.queues.get(record.job, ""), ""}:
                 _now(now[queue], record, replay.speed, (until - replay.since) / replay.speed)
-    known = priced(nodes)
+    known = any(each.hourly is not None for each in nodes.values())
 
     def both(queue: str) -> QueueComparison:
         one, two = (each.of(queue) if known else None for each in costs)
@@ -206,7 +201,6 @@ def _within(at: float | None, until: float) -> float | None:
 
 
 def _cannot(replay: Replayed, outcome: RepetitionOutcome, workload: str) -> Iterator[str]:
-    """What cannot be compared, and why."""
     result, recording = outcome.replay_results[workload], replay.recording
     if replay.speed != 1:
         yield (

@@ -117,7 +117,6 @@ def write_by_demand(reports: Sequence[Report], directory: Path) -> list[Path]:
 
 
 def _groups(reports: Sequence[Report]) -> dict[str, list[PolicyUsed]]:
-    """The outcomes of the runs: one line for all that differ by seed alone."""
     found: dict[RunConditions, list[PolicyUsed]] = {}
     for report in reports:
         for test in report.results.tests:

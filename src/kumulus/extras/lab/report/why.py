@@ -164,9 +164,7 @@ class Decided:
     """What was recorded in all repetitions."""
 
     decisions: list[Decision] = field(default_factory=list)
-    """One for each binding."""
     totals: list[DecisionTotals] = field(default_factory=list)
-    """Of each start of the scheduler."""
     columns: dict[str, PolicyColumn] = field(default_factory=dict)
     """The scores that a policy gave nodes, by pod."""
 

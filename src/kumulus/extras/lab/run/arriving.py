@@ -103,7 +103,6 @@ class ByNode:
         return PolicyUsed(split=measuring.split, **measuring.curves())
 
     def _arrived(self, measuring: Measuring, pod: Pod, uid: str, node: int) -> None:
-        """A pod has arrived on a node."""
         measuring.arrive_on(pod, node)
 
 

@@ -23,9 +23,8 @@ from kumulus.extras.lab.run.commands import Commands
 from kumulus.extras.lab.run.replaying import ReplayResult
 from kumulus.extras.lab.run.switch import SchedulerSwitch
 from kumulus.extras.lab.run.timeline import Happened
-from kumulus.extras.watch.live.node import NOWHERE, PlaceLabels
-from kumulus.model.identity import NOBODY, Owner
-from kumulus.nodes.catalog import prices
+from kumulus.extras.watch.live.node import PlaceLabels
+from kumulus.model.identity import Owner
 from kumulus.nodes.catalog.prices import Prices, catalog
 
 if TYPE_CHECKING:
@@ -37,23 +36,17 @@ class RepetitionOutcome:
     """The outcome of a repetition."""
 
     records: ExperimentRecords
-    """What became of pods and jobs."""
     sampler: Sampler
-    """What was sampled."""
     placement: PlacementRecorder
     """What was where, and when."""
     ended: str = ""
-    """Why it ended, in words."""
     partial: bool = False
-    """Whether it was cut short."""
     created_in: float = 0.0
     """Seconds until everything had been created."""
     lasted: float = 0.0
     """Seconds until it ended."""
     happened: list[Happened] = field(default_factory=list)
-    """The timeline's events, as they happened."""
     interruptions: int = 0
-    """How often a watch was interrupted."""
     stall: float = 0.0
     """The longest time, in seconds, for which the client stood still."""
     nodes: int = 0
@@ -73,57 +66,21 @@ class RepetitionOutcome:
 
 
 @dataclass
-class Bench:
-    """What the repetitions of a run share."""
-
-    client: Client
-    """Of the cluster."""
-    journal: Journal
-    """The run's."""
-    experiment: ExperimentSpec
-    """What is run."""
-    components: Components
-    """The cluster's processes."""
-    switch: SchedulerSwitch
-    """The scheduler."""
-    stop: asyncio.Event
-    """Set to end the run early."""
-    commands: Commands
-    """Starts and ends the timeline's commands."""
-    on_sample: Callable[[RepetitionOutcome], None] = lambda _: None
-    """Called after each sample, with the outcome so far."""
-    owner: Owner = NOBODY
-    """The stack."""
-    places: PlaceLabels = NOWHERE
-    """Which labels say where nodes stand."""
-    prices: prices.Prices = field(default_factory=prices.catalog)
-    """What machines cost."""
-    arriving: Arriving | None = None
-    """Accounts for the pods as they arrive; None if their order says nothing."""
-    session: Session | None = None
-    """The workers, where the cluster is the hub of a federation; None where it is measured alone."""
-
-
-@dataclass
 class RunOptions:
     """How a run is made."""
 
     kubeconfig: Path
-    """Of the cluster."""
     stack: str
-    """The name of the cluster's stack in the report."""
     results: Path
-    """The directory of all runs."""
-    on_report: Callable[[Report, Path], None]
+    on_report: Callable[[Report, Path], None] = lambda _report, _directory: None
     """Takes the report when it is complete, before the cluster is cleaned up."""
     on_sample: Callable[[RepetitionOutcome], None] = lambda _: None
-    """Called after each sample."""
+    """Called after each sample, with the outcome so far."""
     say: Callable[[str], None] = lambda _: None
     """Takes a line for the user."""
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     """Set to end the run early."""
     commit: str = ""
-    """The project's commit."""
     prices: Prices = field(default_factory=catalog)
     """What machines cost."""
     snapshots: Path | None = None
@@ -131,4 +88,23 @@ class RunOptions:
     federation: RunningFederation | None = None
     """The one whose hub the cluster is; None for a single cluster."""
     label: str = ""
-    """What its user calls the run."""
+
+
+@dataclass
+class Bench:
+    """What the repetitions of a run share."""
+
+    client: Client
+    options: RunOptions
+    journal: Journal
+    experiment: ExperimentSpec
+    components: Components
+    switch: SchedulerSwitch
+    commands: Commands
+    owner: Owner
+    places: PlaceLabels
+    """Which labels say where nodes stand."""
+    arriving: Arriving | None
+    """Accounts for the pods as they arrive; None if their order says nothing."""
+    session: Session | None
+    """The workers, where the cluster is the hub of a federation; None where it is measured alone."""

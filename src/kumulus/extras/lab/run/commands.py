@@ -25,17 +25,13 @@ class Started:
     """A command that was started."""
 
     program: TimelineProgram
-    """As the file has it."""
     process: asyncio.subprocess.Process
     """Its shell, which leads a process group."""
     log: Path
-    """Where its output goes."""
     begun: float = field(default_factory=time.monotonic)
     """When it was started, on this machine's own clock."""
     took: float = 0.0
-    """Seconds that it ran, once it has ended."""
     ended_by_run: bool = False
-    """Whether the run has ended it."""
     watch: asyncio.Task[None] | None = None
     """What waits for its end; kept, as a task that nobody has may be collected."""
 
@@ -65,19 +61,12 @@ class Commands:
     journal: Journal
     """The run's; names the commands before the first is started."""
     base: Path
-    """The directory that they run in."""
     logs: Path
-    """The directory for their output."""
     kubeconfig: Path
-    """Of the cluster."""
     _started: list[Started] = field(default_factory=list)
 
     async def start(self, program: TimelineProgram, namespace: str) -> str:
-        """Start a command; returns what was done, in words.
-
-        Raises:
-            LabError: it cannot be run.
-        """
+        """Start a command; returns what was done, in words."""
         self.journal.add(commands=[program.command])
         run = self.journal.changes.run
         variables = {"KUBECONFIG": str(self.kubeconfig.absolute()), "KUMULUS_NAMESPACE": namespace, RUN_VARIABLE: run}

@@ -18,11 +18,6 @@ _LEAST_PATIENCE = 30.0
 _AT_ONCE = 1.0
 
 
-def nothing() -> str:
-    """Nothing else is waited for."""
-    return ""
-
-
 def unseen(records: ExperimentRecords, scheduler: SchedulerName, names: Collection[str]) -> str:
     """That no scheduler has looked at any pod, and whom the pods wait for; empty if one has, or if that is not known.
 
@@ -75,7 +70,7 @@ class Ending:
         until: Until,
         settle: float,
         expected: int,
-        waits: Callable[[], str] = nothing,
+        waits: Callable[[], str] = str,
         later: int = 0,
     ) -> None:
         self._waits = waits
@@ -85,14 +80,10 @@ class Ending:
         self._expected = expected
         self._later = later
 
-    def expect_fewer(self, pods: int, later: int = 0) -> None:
-        """Expect so many pods less."""
-        self._expected -= pods
-        self._later -= later
-
-    def expect_more(self, pods: int) -> None:
-        """Expect so many pods more."""
-        self._expected += pods
+    def expect(self, more: int, later: int = 0) -> None:
+        """Expect so many pods more than before, or fewer; the same of those that follow."""
+        self._expected += more
+        self._later += later
 
     async def over(self, clock: Clock, ask: Callable[[], Awaitable[None]]) -> str:
         """As :meth:`reason`; silence ends it only if the client listened and the server answers at once."""
@@ -162,7 +153,6 @@ class Ending:
         return f"{message}; {records.pending:,} pods are pending" if records.pending else message
 
     def _reached(self) -> bool:
-        """Whether all pods with a node have reached the awaited state."""
         records = self._records
         placed = records.live - records.pending
         if self._until == "scheduled":

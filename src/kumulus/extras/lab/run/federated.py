@@ -61,7 +61,7 @@ class FederatedRepetition:
     async def enter(self) -> None:
         """Create the namespace on each worker, and account for the pods that are there already."""
         bench = self._bench
-        title, stop = bench.experiment.name, bench.stop
+        title, stop = bench.experiment.name, bench.options.stop
         await self._session.enter(bench.client, self._name, title, bench.owner, self._plan.setup, self._now, stop)
         for each in self._session.members:
             await occupy(each.client, self._outcome.records, each.name)

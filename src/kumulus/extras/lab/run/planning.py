@@ -86,10 +86,9 @@ def foreseen(loaded: LoadedExperiment, pools: Sequence[Pool], *, autoscaled: boo
         for number in range(pool.replicas)
     ]
     lines = list(unmatched(selectors(jobs), labels, experiment.productLabel))
-    there: dict[str, Quantity] = {}
-    for pool in pools:
-        for resource, amount in pool.allocatable.items():
-            there[resource] = there.get(resource, ZERO) + parse(amount) * pool.count
+    there = _sum(
+        (resource, parse(amount) * pool.count) for pool in pools for resource, amount in pool.allocatable.items()
+    )
     return [*wrong, *lines, *([REMEDY] if lines else ())], too_much(asked_at_once(jobs), there, "the stack has")
 
 
@@ -134,7 +133,6 @@ def no_pool(name: str, pools: Iterable[str]) -> str:
 
 
 def _places(pools: Iterable[Pool]) -> dict[str, str]:
-    """The label of each level of the pools' topologies."""
     places: dict[str, str] = {}
     for pool in pools:
         for level in pool.topology.levels if pool.topology else ():
@@ -145,11 +143,7 @@ def _places(pools: Iterable[Pool]) -> dict[str, str]:
 async def _require_nodes(
     measured: Sequence[Client], pools: Sequence[Pool], plan: RepetitionPlan, product_label: str
 ) -> None:
-    """Refuse a workload that no node can ever match; with Karpenter, which makes nodes, none is refused.
-
-    Raises:
-        LabError: there is one.
-    """
+    """Refuse a workload that no node can ever match; with Karpenter, which makes nodes, none is refused."""
     wanted = selectors(plan.jobs)
     if not any(any(each) for asked in wanted.values() for each in asked):
         return
@@ -169,10 +163,8 @@ async def _too_much(measured: Sequence[Client], plan: RepetitionPlan) -> str:
     asked = asked_at_once(plan.jobs)
     if not asked or any([await autoscaling.pools(each) is not None for each in measured]):
         return ""
-    there: dict[str, Quantity] = {}
-    for each in measured:
-        for resource, amount in (await allocatable(each)).items():
-            there[resource] = there.get(resource, ZERO) + parse(amount)
+    amounts = [item for each in measured for item in (await allocatable(each)).items()]
+    there = _sum((resource, parse(amount)) for resource, amount in amounts)
     return too_much(asked, there, "the cluster has" if len(measured) == 1 else "the clusters have")
 
 
@@ -235,14 +227,15 @@ def _levels(pools: Sequence[Pool]) -> list[str]:
     return [ZONE_LABEL, *racks, HOSTNAME_LABEL]
 
 
-# What all nodes of a cluster together have for pods.
-
-
 async def allocatable(client: Client) -> dict[str, str]:
     """What all nodes together have for pods, by resource; without the number of pods, which is not requested."""
-    total: dict[str, Quantity] = {}
-    async for page in client.listed(NODES, MessageCodec("Node")):
-        for node in page:
-            for resource, written in node.status.allocatable.items():
-                total[resource] = total.get(resource, ZERO) + parse(written.string)
+    nodes = [node.status.allocatable async for page in client.listed(NODES, MessageCodec("Node")) for node in page]
+    total = _sum((resource, parse(written.string)) for each in nodes for resource, written in each.items())
     return {resource: str(amount) for resource, amount in sorted(total.items()) if resource != "pods"}
+
+
+def _sum(amounts: Iterable[tuple[str, Quantity]]) -> dict[str, Quantity]:
+    total: dict[str, Quantity] = {}
+    for resource, amount in amounts:
+        total[resource] = total.get(resource, ZERO) + amount
+    return total

@@ -115,9 +115,9 @@ class Policies(_OfPolicy):
         """See :meth:`.Arriving.used`; also says what the policy did."""
         await self._extender.settle()
         done = self._extender.done
-        machines = self._extender.machines
+        machines = self._extender.ledger.machines
         numbers = {machine.name: number for number, machine in enumerate(machines)}
-        measuring = Measuring(empty(machines), self._extender.fragmentation)
+        measuring = Measuring(empty(machines), self._extender.study.fragmentation)
         places = {name: list(there) for name, there in done.places.items()}
         for pod in came(self._planned, self._seen, complete) if nothing_ends(self._loaded.experiment) else ():
             placed = places.get(pod.name)
@@ -125,7 +125,7 @@ class Policies(_OfPolicy):
             measuring.arrive(pod, PodPlacement(numbers[where[0]], where[1]) if where else None)
         return PolicyUsed(
             policy=self._loaded.experiment.policy,
-            ties="random" if self._extender.leaves else self._loaded.experiment.policyTies,
+            ties="random" if self._extender.policy.leaves else self._loaded.experiment.policyTies,
             asked=done.asked,
             failed=done.failed,
             failure=done.failure,
@@ -163,7 +163,7 @@ async def deciding(
         try:
             async with served(extender.filter) as url:
                 once = nothing_ends(experiment)
-                document = extended(_own(loaded), url, limit, once=once, scoring=extender.leaves)
+                document = extended(_own(loaded), url, limit, once=once, scoring=extender.policy.leaves)
                 yield Policies(extender, loaded, client), _asking(loaded, directory, "with-policy.yaml", document)
         finally:
             extender.close()
@@ -234,7 +234,6 @@ async def looking_on(
 
 
 def _own(loaded: LoadedExperiment) -> Path | None:
-    """The user's configuration of the scheduler, if any."""
     config = loaded.experiment.scheduler.config
     return loaded.directory / config if config else None
 

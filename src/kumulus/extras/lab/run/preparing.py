@@ -127,11 +127,7 @@ async def begin_from(
 
 
 def _require(file: Path, name: str) -> None:
-    """Make sure that a snapshot is there.
-
-    Raises:
-        LabError: it is not there; says which snapshots are.
-    """
+    """Refuse a snapshot that is not there; says which are."""
     if not file.is_file():
         there = ", ".join(sorted(each.name.removesuffix(SUFFIX) for each in file.parent.glob(f"*{SUFFIX}")))
         remedy = f"there are {there}" if there else f"make it: kumulus snapshot save {name}"

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Sequence
+from functools import partial
 
 from kumulus.extras.journal import undo
 from kumulus.extras.journal.errors import JournalError
@@ -22,7 +23,7 @@ from kumulus.extras.lab.plan.pods import PlannedJob
 from kumulus.extras.lab.plan.replayed import cordons
 from kumulus.extras.lab.plan.scheduling import queue_of
 from kumulus.extras.lab.run.bench import Bench, RepetitionOutcome
-from kumulus.extras.lab.run.ending import Ending, nothing, refused, starting, unseen
+from kumulus.extras.lab.run.ending import Ending, refused, starting, unseen
 from kumulus.extras.lab.run.federated import FederatedRepetition
 from kumulus.extras.lab.run.replaying import Replayer, Within
 from kumulus.extras.lab.run.timeline import Parties, Timeline
@@ -65,10 +66,10 @@ class Repetition:
         self._federated = federated
         self._listener = federated.listeners if federated else self._only(placement)
         kinds = Kinds(bench.client)
-        self._creator = Creator(bench.client, kinds, bench.journal, name, self._now, bench.stop, self._created)
+        self._creator = Creator(bench.client, kinds, bench.journal, name, self._now, bench.options.stop, self._created)
         self._within = Within(name, sorted({each for replay in plan.replays.values() for each in replay.namespaces}))
         self._replayers = [
-            Replayer(bench.client, replay, self._within, records, self._now, bench.stop, placement.job)
+            Replayer(bench.client, replay, self._within, records, self._now, bench.options.stop, placement.job)
             for replay in plan.replays.values()
         ]
         self.outcome.replay_results = {
@@ -78,7 +79,7 @@ class Repetition:
         self._first_pods = sum(job.workers for job in plan.jobs if not job.once)
         # The outcome depends on the order of the pods, which is the order of their creation.
         self._at_once = 1 if bench.arriving is not None and bench.arriving.in_order else bench.client.connections
-        waits = federated.waits if federated else nothing
+        waits = federated.waits if federated else str
         self._ending = Ending(records, bench.experiment.until, bench.experiment.settle, plan.pods, waits, plan.later)
         outages = federated.outages if federated else None
         self._timeline = Timeline(
@@ -93,7 +94,7 @@ class Repetition:
         )
 
     def _sampled(self) -> None:
-        self._bench.on_sample(self.outcome)
+        self._bench.options.on_sample(self.outcome)
 
     def _note(self, what: str, sort: Sort) -> None:
         self._timeline.note(what, sort)
@@ -175,26 +176,24 @@ class Repetition:
         await self._creator.remove_outside()
 
     async def _measured(self) -> None:
-        synced = [asyncio.Event() for _ in range(6)]
+        listener, bench = self._listener, self._bench
         namespace = "" if self._replayers else self._name
-        product_label, known = self._bench.experiment.productLabel, self._bench.prices
-        listening = [
-            asyncio.create_task(self._listener.pods(namespace, synced[0])),
-            asyncio.create_task(self._listener.nodes(product_label, known, synced[1])),
-            asyncio.create_task(self._listener.slices(synced[2])),
-            asyncio.create_task(self._others(namespace, synced[1], synced[5])),
+        nodes = asyncio.Event()
+        watches = [
+            partial(listener.pods, namespace),
+            partial(listener.slices),
+            partial(self._others, namespace, nodes),
         ]
-        arriving = self._bench.arriving
-        if isinstance(self._listener, Listener) and arriving is not None and arriving.claims is not None:
-            take = arriving.claims
-            listening.append(asyncio.create_task(self._listener.claims(self._name, take, synced[3])))
-        else:
-            synced[3].set()
-        if isinstance(self._listener, Listener):
-            listening.append(asyncio.create_task(self._listener.groups(namespace, synced[4])))
-        else:
-            synced[4].set()
-        queues = asyncio.create_task(self._listener.queues())
+        if isinstance(listener, Listener):
+            watches.append(partial(listener.groups, namespace))
+            if bench.arriving is not None and bench.arriving.claims is not None:
+                watches.append(partial(listener.claims, self._name, bench.arriving.claims))
+        synced = [nodes, *(asyncio.Event() for _ in watches)]
+        listening = [
+            asyncio.create_task(listener.nodes(bench.experiment.productLabel, bench.options.prices, nodes)),
+            *(asyncio.create_task(watch(event)) for watch, event in zip(watches, synced[1:], strict=True)),
+        ]
+        queues = asyncio.create_task(listener.queues())
         try:
             await _all_set(synced, listening)
             allocation = self.outcome.records.allocation
@@ -207,7 +206,7 @@ class Repetition:
             await asyncio.gather(*listening, queues, return_exceptions=True)
             self.outcome.interruptions = self._listener.interruptions
             if self._bench.arriving is not None:
-                created = self._creator.done_at is not None and not self._bench.stop.is_set()
+                created = self._creator.done_at is not None and not self._bench.options.stop.is_set()
                 before = time.process_time()
                 used = await self._bench.arriving.used(complete=created)
                 if used is not None:
@@ -261,7 +260,6 @@ class Repetition:
             await sampler.count_placements()
 
     async def _create(self) -> None:
-        """Create each job when it is due, and play the recordings."""
         playing = [asyncio.create_task(each.run()) for each in self._replayers]
         try:
             await self._creator.jobs(self._own_jobs, self._at_once)
@@ -274,7 +272,6 @@ class Repetition:
     async def _wait(
         self, tasks: Sequence[asyncio.Task[None]], creating: asyncio.Task[None], timeline: asyncio.Task[None]
     ) -> None:
-        """Wait for the end, whatever its reason."""
         experiment, outcome = self._bench.experiment, self.outcome
         faulted = outcome.records.faulted
         while not outcome.ended:
@@ -283,7 +280,7 @@ class Repetition:
                 if task.done() and (error := task.exception()) is not None:
                     raise error
             self._moments(creating.done())
-            if self._bench.stop.is_set():
+            if self._bench.options.stop.is_set():
                 outcome.ended, outcome.partial = "interrupted", True
             elif why := self._bench.switch.ended() or self._bench.commands.failed():
                 outcome.ended, outcome.partial = why, True

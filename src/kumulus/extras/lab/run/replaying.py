@@ -37,13 +37,11 @@ class ReplayResult:
     """The result of the replay of a recording."""
 
     sent: int = 0
-    """Requests that were made."""
     late: list[float] = field(default_factory=list)
     """By how many seconds each request was late when it was sent."""
     refused: list[str] = field(default_factory=list)
     """The first few requests that the cluster refused, with its messages."""
     refusals: int = 0
-    """How many requests were refused."""
     unserved: Counter[str] = field(default_factory=Counter)
     """Kinds that the cluster does not know, with how many objects of each."""
     nowhere: int = 0
@@ -143,7 +141,6 @@ class Replayer:
                 task.cancel()
 
     async def _until(self, at: float) -> bool:
-        """Wait until it is time; returns whether to continue."""
         wait = at - self._now()
         if wait > 0 and not self._stop.is_set():
             with suppress(TimeoutError):

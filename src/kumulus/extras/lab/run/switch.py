@@ -197,11 +197,7 @@ async def started(
 
 
 def require_built(wanted: SchedulerSpec, base: Path) -> None:
-    """Check that the programs of the scheduler that an experiment names are there, before anything is changed.
-
-    Raises:
-        LabError: one is not there; the message says how to get it.
-    """
+    """Refuse a scheduler whose programs are not there, before anything is changed; says how to get them."""
     if is_own(wanted.name):
         return
     able = registry.get(wanted.name)

@@ -54,7 +54,6 @@ class Parties:
     outages: Outages | None = None
     """Carries out what happens to workers; None outside of federations, where nothing does."""
     commands: Commands | None = None
-    """Starts the user's commands; None where there are none."""
     faulted: Faulted = field(default_factory=Faulted)
     """Learns which nodes the faults strike, and when."""
     priced: Callable[[Sequence[OfferEffects]], None] = lambda _: None

@@ -55,7 +55,7 @@ class RepetitionWorkloads:
         """Delete a workload's objects and their pods; jobs that have not arrived do not come any more."""
         jobs = [job for job in self._plan.jobs if job.workload == workload]
         expected = sum(self._records.jobs[job.name].workers for job in jobs)
-        self._ending.expect_fewer(expected, sum(job.later for job in jobs))
+        self._ending.expect(-expected, -sum(job.later for job in jobs))
         body = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
         kinds = Kinds(self._client)
 
@@ -78,7 +78,7 @@ class RepetitionWorkloads:
         collection = await kinds.path("apps/v1", "Deployment", self.namespace)
         before = sum(self._records.jobs[job.name].workers for job in jobs)
         # Before the request, so that pods deleted while it runs are not waited for.
-        self._ending.expect_more(wanted.replicas * len(jobs) - before)
+        self._ending.expect(wanted.replicas * len(jobs) - before)
         for job in jobs:
             self._records.resized(job.name, wanted.replicas, self._now())
             self._placement.resized(job.name, wanted.replicas)

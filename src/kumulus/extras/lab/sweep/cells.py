@@ -42,7 +42,6 @@ class Cell:
     id: str
     """A digest of everything that its result depends on: equal runs have equal ids."""
     values: Mapping[str, Any]
-    """Of the matrix."""
     raw: Mapping[str, Any]
     """The experiment, as in a file."""
     stack: Mapping[str, Any]
@@ -50,7 +49,6 @@ class Cell:
     directory: Path
     """Where paths in both start from."""
     live: bool
-    """Whether it runs on a cluster."""
 
     @property
     def seed(self) -> int:
@@ -183,7 +181,6 @@ def _by_text(node: Any) -> Any:
 
 
 def _named(stack: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The files that a stack names, by key."""
     for key in _OF_STACK:
         if isinstance(named := stack.get(key), str) and named:
             yield key, named
@@ -194,7 +191,6 @@ def _absolute(location: str, directory: Path) -> str:
 
 
 def _put(raw: dict[str, Any], axis: str, value: Any, source: str) -> None:
-    """Put a value of the matrix where it belongs in the experiment."""
     if axis == "trace":
         try:
             traced = [each for each in raw.get("workloads") or () if ((each.get("arrival") or {}).get("trace"))]

@@ -34,7 +34,6 @@ class CellTask:
     """A cell for another process."""
 
     cell: Cell
-    """Which one."""
     directory: Path | None
     """Of the sweep's results; None if the process may be on another machine and only returns the result."""
     kumulus: tuple[str, ...] = ()

@@ -63,7 +63,6 @@ def _measure_problems(where: Where, raw: object) -> list[Problem]:
 
 
 def _values(axis: str, raw: object) -> list[Any]:
-    """The values of an axis; none if they are not a list."""
     match = _RANGE.fullmatch(raw) if isinstance(raw, str) and axis == SEED else None
     if match:
         first, last = int(match[1]), int(match[2])

@@ -123,7 +123,6 @@ def _size(cell: Cell) -> tuple[int, int | None]:
 
 
 def _cluster(cell: Cell) -> Cluster:
-    """The only cluster of the cell's stack."""
     stack = load_stack(dict(cell.stack), _stack(cell.id), cell.directory)
     return next(iter(stack.clusters.values()))
 
@@ -133,7 +132,6 @@ def _stack(cell: str) -> str:
 
 
 def _make(project: Path, cell: Cell) -> None:
-    """Write the cell's project."""
     with os_errors_explained(project):
         project.mkdir(parents=True, exist_ok=True)
         files.write(project / "Pulumi.yaml", _PROJECT)

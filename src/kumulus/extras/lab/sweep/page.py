@@ -44,7 +44,6 @@ class GroupRow:
     """A group of runs that differ by seed alone, in one measure."""
 
     name: str
-    """Its values of the matrix, in words."""
     values: Mapping[int, float]
     """Of its seeds, each the mean of its repetitions."""
     missing: int
@@ -52,7 +51,6 @@ class GroupRow:
     against: GroupDifference | None
     """The comparison with the baseline; None for the baseline itself, and where no seed has both."""
     baseline: bool
-    """Whether it is the baseline."""
 
     @property
     def mean(self) -> float:
@@ -115,7 +113,6 @@ def _comparisons(sweep: Sweep) -> int:
 
 
 def _values(results: Sequence[CellResult], measure: str) -> dict[int, float]:
-    """The mean of the repetitions of each seed whose runs all have the measure."""
     return {
         result.seed: math.fsum(run[measure] for run in result.runs) / len(result.runs)
         for result in results
@@ -227,7 +224,6 @@ def _figure(unit: Unit, row: GroupRow) -> str:
 
 
 def _against(unit: Unit, row: GroupRow, sweep: Sweep) -> tuple[str, str]:
-    """The difference and the verdict, in words."""
     found = row.against
     if found is None:
         return "", "compared with this" if row.baseline else _WITHOUT

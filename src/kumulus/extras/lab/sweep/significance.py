@@ -43,9 +43,7 @@ class GroupDifference:
     interval: Interval | None
     """Of it, at the level that all comparisons share; None for too few seeds."""
     seeds: int
-    """How many both have."""
     verdict: Verdict
-    """The conclusion."""
 
 
 def interval(values: Sequence[float], level: float = PROMISED) -> Interval | None:

@@ -9,7 +9,7 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -27,21 +27,16 @@ class CellResult:
     """The outcome of a cell."""
 
     id: str
-    """The cell's."""
     values: dict[str, Any]
     """Of the matrix, with the seed where it varies."""
     seed: int
-    """The run's."""
     status: str
     """Success, failure or partial."""
     runs: list[dict[str, float]] = field(default_factory=list)
-    """The measures of each repetition."""
     curves: dict[str, dict[str, float]] = field(default_factory=dict)
     """Measures by whole per cents of demand arrived, of runs that have them."""
     error: str = ""
-    """Why it is not complete; empty if it is."""
     seconds: float = 0.0
-    """How long it took."""
     report: str = ""
     """Of live runs, where the report is."""
 
@@ -104,7 +99,3 @@ class Store:
         path = self.directory / "cells" / f"{result.id}.json"
         with os_errors_explained(path):
             files.write(path, json.dumps(asdict(result), indent=1) + "\n")
-
-    def all(self, cells: Iterable[str]) -> list[CellResult]:
-        """The results of some cells, in their order, without those that have none."""
-        return [found for cell in cells if (found := self.get(cell)) is not None]

@@ -28,15 +28,12 @@ class SweepOptions:
     """How a sweep is run."""
 
     directory: Path
-    """Where its results go."""
     engine: CellEngine
-    """Where cells run."""
     jobs: int
     """How many at once; 0 for as many as fit."""
     kumulus: tuple[str, ...]
     """The command, as live runs call it."""
     say: Callable[[str], None]
-    """Takes a line for the user."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +63,7 @@ def run(sweep: Sweep, base: Path, options: SweepOptions) -> SweepResult:
         if missing and (few := page.too_few(sweep)):
             options.say(few)
         _run(sweep, missing, store, options)
-        there = store.all(cell.id for cell in cells)
+        there = [result for cell in cells if (result := store.get(cell.id)) is not None]
         found = page.tables(sweep, there)
         written = [write(there, list(sweep.matrix), store.directory), store.directory / page.NAME]
         page.write(sweep, found, there, len(cells), written[1])

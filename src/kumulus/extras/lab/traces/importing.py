@@ -37,11 +37,8 @@ class WrittenExperiment:
     """What an import wrote."""
 
     tasks: Path
-    """The file of tasks."""
     bad: Path | None
-    """The file of bad rows; None where there were none."""
     lines: list[str]
-    """What to print."""
     listed: list[str]
     """The first bad rows, a line each."""
 
@@ -120,7 +117,6 @@ def import_trace(
 
 
 def _refuse_overwriting(files: Sequence[Path], outputs: Sequence[Path]) -> None:
-    """Refuse to write a file that is read."""
     inputs = {each.resolve() for each in files}
     for each in outputs:
         if each.resolve() in inputs:

@@ -33,7 +33,6 @@ class TraceNotes:
     on_bad: Callable[[str, int, str], None]
     """Takes each bad row: file, line and why."""
     bad: int = 0
-    """How many there were."""
     rows: int = 0
     """How many rows were read, bad ones included."""
     left_out: Counter[str] = field(default_factory=Counter)

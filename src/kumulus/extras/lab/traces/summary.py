@@ -82,15 +82,11 @@ class Sums:
     """Sums over a trace's tasks, added up one by one."""
 
     tasks: int = 0
-    """How many."""
     pods: int = 0
-    """How many pods they are."""
     gangs: int = 0
     """Tasks of more than one pod."""
     with_gpus: int = 0
-    """Tasks that ask for GPUs."""
     shares: int = 0
-    """Tasks that ask for a part of one."""
     cpu: int = 0
     """Milli-CPU that all pods ask for."""
     memory: int = 0
@@ -100,15 +96,12 @@ class Sums:
     first: float = float("inf")
     """Arrival of the first, in seconds of the trace's epoch."""
     last: float = float("-inf")
-    """Arrival of the last."""
     unknown: int = 0
-    """Tasks whose duration is not known."""
     models: Counter[tuple[str, ...]] = field(default_factory=Counter)
     """Tasks that ask for certain GPU models, by these models."""
     most_memory: int = 0
     """MiB that the largest pod asks for."""
     demand: TraceDemand = field(default_factory=TraceDemand)
-    """What they ask for at one time."""
 
     def add(self, task: TraceTask) -> None:
         """Add a task."""

@@ -37,13 +37,11 @@ class TraceTask:
     """
 
     name: str
-    """The trace's; not necessarily unique."""
     arrival: float
     """Seconds of the trace's own epoch."""
     duration: float | None = None
     """Seconds it ran; None where that is not known."""
     workers: int = 1
-    """How many pods it has."""
     cpu: int = 0
     """Milli-CPU of each; 0 where the trace does not say."""
     memory: int = 0
@@ -53,13 +51,10 @@ class TraceTask:
     gpu_milli: int = 0
     """Milli-GPU of each GPU: 1000, or less of a single one; 0 without GPUs."""
     models: tuple[str, ...] = ()
-    """GPU models that it may run on; none means any."""
     priority: int | None = None
     """Larger goes first; None where the trace does not say."""
     user: str = ""
-    """A user, queue or virtual cluster; empty where the trace does not say."""
     qos: str = ""
-    """The trace's word for its quality of service; likewise."""
 
     def __post_init__(self) -> None:
         if self.workers > MOST_WORKERS:
@@ -92,7 +87,6 @@ class TraceContents:
     """What a trace's files contain."""
 
     machines: list[EmptyNode]
-    """Of the cluster, where the trace lists them."""
     tasks: Iterator[TraceTask]
     """Read lazily, one at a time."""
 
@@ -106,13 +100,9 @@ class Format:
     """A format of traces."""
 
     name: str
-    """Used in the command."""
     files: str
-    """Which files it takes, for the help."""
     about: str
-    """What it is, in a line."""
     source: str
-    """Where it is described or available."""
     read: Read
     """Opens the files."""
 

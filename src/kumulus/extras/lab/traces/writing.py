@@ -44,27 +44,19 @@ class WantedExperiment:
     """What the experiment is to be, as the command line says."""
 
     policy: str = ""
-    """A policy's name or file; empty for none."""
     inflate: float | None = None
     """Demand to arrive, as a share of all GPUs; None for the trace's own."""
     stay: bool = False
-    """Whether pods stay instead of ending."""
     shuffle: bool = False
-    """Whether the seed decides the order."""
     speed: float = 1.0
-    """How many times faster than recorded."""
     limit: int | None = None
-    """The most tasks; None for all."""
     window: tuple[float, float] | None = None
     """Seconds from the trace's first task, from and to; None for all of it."""
     milli_gpus: bool = False
-    """Whether nodes declare, and pods ask for, GPUs in thousandths as well."""
     resource_claims: Parts | None = None
     """How pods claim parts of GPUs, and nodes publish GPUs for these claims; None for no claims."""
     keep_names: bool = False
-    """Whether nodes have the names of the trace's machines, instead of their group and a number."""
     user_queues: bool = False
-    """Whether each task waits in the queue of its user."""
 
 
 def groups(machines: Sequence[EmptyNode]) -> Iterator[tuple[str, EmptyNode, int]]:
