@@ -50,7 +50,6 @@ class Advice:
     bound: float
     """Lower bound of the price of any fleet, in US dollars per hour."""
     pods: int
-    """How many pods the workload has."""
     unmodelled: tuple[str, ...] = ()
     """Rules between pods that only the scheduler enforces."""
     unpriced: tuple[str, ...] = ()

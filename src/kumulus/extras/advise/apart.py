@@ -27,13 +27,10 @@ class Pods:
     name: str
     """Of their workload."""
     spec: Object
-    """Of each."""
     labels: Object
     """Of each."""
     count: int
-    """How many."""
     namespace: str = "default"
-    """Theirs."""
 
 
 @dataclass(frozen=True)
@@ -103,12 +100,7 @@ def _is_understood(term: Object) -> bool:
 
 
 def _selects(term: Object, mine: Object, theirs: Object) -> bool:
-    """Whether a term that is understood selects pods.
-
-    Args:
-        mine: that pod's labels.
-        theirs: the labels of the pods.
-    """
+    """Whether a term that is understood, of a pod with labels (`mine`), selects pods with others."""
     if any(theirs.get(key) != value for key, value in term["labelSelector"]["matchLabels"].items()):
         return False
     return mine is theirs or all(

@@ -7,6 +7,7 @@ from typing import Any
 
 from kumulus.extras.advise.apart import Pods, groups
 from kumulus.extras.schedulers.pod_requests import spec_requests
+from kumulus.extras.schedulers.templates import defaulted
 from kumulus.model.quantity import NANO, Quantity, QuantityError, parse
 
 Object = Mapping[str, Any]
@@ -36,7 +37,6 @@ class PodShape:
     wants: Mapping[str, int]
     """Amounts by resource, in whole units: `cpu` in thousandths, `memory` and `ephemeral-storage` in bytes."""
     count: int
-    """How many pods."""
     spec: Mapping[str, Any] = field(default_factory=dict)
     """The part of the pod's spec that says where it may run."""
     apart: str = ""
@@ -163,22 +163,8 @@ def _wants(name: str, spec: Object) -> dict[str, int]:
         except QuantityError as error:
             raise Unadvisable(f"{name}: a request is no quantity: {error}") from None
 
-    asked = spec_requests(_defaulted(spec), read)
+    asked = spec_requests(defaulted(spec), read)
     wants = {resource: amount(resource, quantity, up=True) for resource, quantity in asked.items()}
     if wrong := next((resource for resource, much in wants.items() if much < 0), None):
         raise Unadvisable(f"{name}: asks for a negative amount of {wrong}")
     return {resource: much for resource, much in wants.items() if much}
-
-
-def _defaulted(spec: Object) -> Object:
-    """The spec with missing requests set to the limits, as the API server does it."""
-
-    def with_requests(container: Object) -> Object:
-        resources = container.get("resources") or {}
-        requests = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
-        return {**container, "resources": {**resources, "requests": requests}}
-
-    containers = {
-        key: [with_requests(each) for each in spec[key]] for key in ("containers", "initContainers") if spec.get(key)
-    }
-    return {**spec, **containers}

@@ -55,7 +55,6 @@ class MachineOffers:
     """The machines to choose from."""
 
     found: tuple[Offer, ...]
-    """The machines."""
     unpriced: tuple[str, ...]
     """Types that were asked for or considered, but have no price there."""
 

@@ -20,7 +20,6 @@ class Solved:
     values: Sequence[float]
     """Those of the columns."""
     value: float
-    """Their total cost."""
     proven: float
     """A lower bound of the cost of any solution."""
     duals: Sequence[float]

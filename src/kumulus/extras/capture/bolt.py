@@ -11,7 +11,6 @@ import os
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import NamedTuple, Self
 
 MAGIC = b"\xed\xda\x0c\xed"
@@ -36,24 +35,15 @@ class DamagedBolt(Exception):
 
 
 class BoltEntry(NamedTuple):
-    """An entry of a bucket."""
+    """An entry of a bucket; `at` is the offset of its value in the file."""
 
     key: bytes
-    """Its key."""
     at: int
-    """The offset of its value in the file."""
-    size: int
-    """Length of the value, in bytes."""
     value: bytes
-    """Its value."""
 
 
 class Bolt:
-    """An open file of bbolt.
-
-    Raises:
-        Damaged: it is not a bbolt file.
-    """
+    """An open file of bbolt; what it finds damaged is raised as DamagedBolt."""
 
     def __init__(self, file: Path) -> None:
         self._opened = file.open("rb")
@@ -68,15 +58,11 @@ class Bolt:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._opened.close()
 
     def read(self, at: int, size: int) -> bytes:
-        """Read bytes at an offset.
-
-        Raises:
-            Damaged: the file ends before.
-        """
+        """Read bytes at an offset."""
         if at < 0 or size < 0 or at + size > self.size:
             raise DamagedBolt(f"it ends at byte {self.size:,}, and something at byte {at:,} is to be in it")
         found = os.pread(self._opened.fileno(), size, at)
@@ -85,18 +71,14 @@ class Bolt:
         return found
 
     def bucket(self, name: bytes) -> Iterator[BoltEntry]:
-        """The entries of a bucket of the root, in the order of their keys.
-
-        Raises:
-            Damaged: the file is not in bbolt's format, or has no such bucket.
-        """
+        """The entries of a bucket of the root, in the order of their keys."""
         self._seen = bytearray(len(self._seen))
         for entry, is_bucket in self._entries(self._root):
             if entry.key == name and is_bucket:
                 break
         else:
             raise DamagedBolt(f"it has no {name.decode()!r}: etcd did not write it")
-        if entry.size < _BUCKET.size:
+        if len(entry.value) < _BUCKET.size:
             raise DamagedBolt("a bucket is cut off")
         root, _ = _BUCKET.unpack_from(entry.value)
         if root:
@@ -189,7 +171,7 @@ def _leaves(page: bytes, at: int) -> Iterator[tuple[BoltEntry, bool]]:
         room -= key_size + value_size
         if room < 0:
             raise DamagedBolt("entries of a page have the same bytes")
-        entry = BoltEntry(page[key_at:value_at], at + value_at, value_size, page[value_at : value_at + value_size])
+        entry = BoltEntry(page[key_at:value_at], at + value_at, page[value_at : value_at + value_size])
         yield entry, bool(flags & _IS_BUCKET)
 
 

@@ -10,8 +10,9 @@ Source: kubernetes.io/docs/reference/using-api/cel, and k8s.io/dynamic-resource-
 import json
 import re
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
+from kumulus.extras.capture.words import Words
 from kumulus.model.quantity import is_quantity
 
 _TOKENS = re.compile(
@@ -39,28 +40,12 @@ class CannotRename(Exception):
     """An expression whose string literals cannot be determined."""
 
 
-class LiteralRenaming(Protocol):
-    """How the string literals of an expression are renamed."""
-
-    def driver(self, text: str) -> str:
-        """A DRA driver's name, or an attribute's domain."""
-
-    def attribute(self, text: str) -> str:
-        """An attribute's or a capacity's name."""
-
-    def device_text(self, text: str) -> str:
-        """An attribute's string value."""
-
-    def version(self, text: str) -> str:
-        """An attribute's version."""
-
-
 class _Token(NamedTuple):
     kind: str
     text: str
 
 
-def renamed(expression: str, names: LiteralRenaming) -> str:
+def renamed(expression: str, names: Words) -> str:
     """An expression with every name in it replaced; spaces as they were, string literals in double quotes.
 
     Raises:
@@ -78,7 +63,7 @@ def renamed(expression: str, names: LiteralRenaming) -> str:
     return "".join(" " * len(each.text) if each.kind == "space" else next(exchanged) for each in found)
 
 
-def _exchanged(tokens: Sequence[_Token], index: int, names: LiteralRenaming) -> str:
+def _exchanged(tokens: Sequence[_Token], index: int, names: Words) -> str:
     token = tokens[index]
     if token.kind == "name":
         return _name(tokens, index, names)
@@ -87,7 +72,7 @@ def _exchanged(tokens: Sequence[_Token], index: int, names: LiteralRenaming) -> 
     return token.text
 
 
-def _name(tokens: Sequence[_Token], index: int, names: LiteralRenaming) -> str:
+def _name(tokens: Sequence[_Token], index: int, names: Words) -> str:
     text = tokens[index].text
     if _at(tokens, index - 1) in (".", ".?"):
         if _is_domain(tokens, index - 2):
@@ -99,7 +84,7 @@ def _name(tokens: Sequence[_Token], index: int, names: LiteralRenaming) -> str:
     raise CannotRename
 
 
-def _text(tokens: Sequence[_Token], index: int, names: LiteralRenaming) -> str:
+def _text(tokens: Sequence[_Token], index: int, names: Words) -> str:
     text, before, after = tokens[index].text[1:-1], _at(tokens, index - 1), _at(tokens, index + 1)
     if _kind(tokens, index - 1) in ("text", "name") or _kind(tokens, index + 1) == "text":
         # A prefix of a string literal, or triple quotes.
@@ -122,7 +107,7 @@ def _text(tokens: Sequence[_Token], index: int, names: LiteralRenaming) -> str:
     return names.device_text(text)
 
 
-def _sought(tokens: Sequence[_Token], index: int, text: str, names: LiteralRenaming) -> str:
+def _sought(tokens: Sequence[_Token], index: int, text: str, names: Words) -> str:
     """The left operand of `in`, whose right operand begins at an index: `device.attributes`, or one of its domains."""
     if [_at(tokens, index + each) for each in (0, 1)] != ["device", "."] or _at(tokens, index + 2) not in _DOMAINS:
         raise CannotRename

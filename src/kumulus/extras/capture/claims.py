@@ -54,7 +54,8 @@ async def allocate(client: Client, captured: Iterable[Mapping[str, Any]]) -> lis
         if is_made(claim) and not _on_node(claim, pods):
             # It has ended, or the clone refused it, which is said of the pod; or the scheduler will give it devices.
             return
-        why = await _give(client, f"{_claims(namespace)}/{name}", claim, pods) if name else "it is not made"
+        path = f"/apis/{DEVICE_API}/namespaces/{namespace}/resourceclaims/{name}"
+        why = await _give(client, path, claim, pods) if name else "it is not made"
         if why:
             other.append(f"{namespace}/{metadata['name']}: {why}")
 
@@ -76,7 +77,7 @@ async def _give(client: Client, path: str, claim: Mapping[str, Any], pods: Mappi
         _group(found)
         if "podGroup" in claim
         else [
-            {"resource": "pods", "name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"]}
+            {"resource": "pods", **_named(pod["metadata"])}
             for (namespace, _), pod in pods.items()
             if namespace == found["metadata"]["namespace"] and pod["spec"].get("nodeName") and name in _used(pod)
         ]
@@ -123,14 +124,13 @@ def _made_for(claim: Mapping[str, Any]) -> Mapping[str, str]:
 def _group(claim: Mapping[str, Any]) -> list[dict[str, str]]:
     """The group that owns a claim of the clone, as whom its devices are reserved for."""
     return [
-        {
-            "apiGroup": each["apiVersion"].partition("/")[0],
-            "resource": "podgroups",
-            "name": each["name"],
-            "uid": each["uid"],
-        }
+        {"apiGroup": each["apiVersion"].partition("/")[0], "resource": "podgroups", **_named(each)}
         for each in claim["metadata"]["ownerReferences"]
     ]
+
+
+def _named(each: Mapping[str, Any]) -> dict[str, str]:
+    return {"name": each["name"], "uid": each["uid"]}
 
 
 def _having(claim: Mapping[str, Any], pods: Mapping[Key, Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -173,7 +173,3 @@ def _allocated(claim: Mapping[str, Any]) -> bool:
 def _devices(allocation: Mapping[str, Any]) -> set[tuple[str, ...]]:
     results = (allocation.get("devices") or {}).get("results") or ()
     return {tuple(str(each.get(key)) for key in ("request", "driver", "pool", "device")) for each in results}
-
-
-def _claims(namespace: str) -> str:
-    return f"/apis/{DEVICE_API}/namespaces/{namespace}/resourceclaims"

@@ -78,7 +78,6 @@ class Dry:
     """Dry objects in a cluster; `dry_run` has them.
 
     Args:
-        journal: the run's, in which everything is listed before it is created.
         within: seconds for the scheduler to decide about all pods.
     """
 
@@ -121,7 +120,6 @@ class Dry:
         """Create pods and wait for the scheduler's decision about each.
 
         Args:
-            priority_class: the class that `priority_class` created.
             keep: leave them until the end, so that they occupy room for later ones; otherwise they are removed at once.
             among: how many nodes the scheduler must have considered for its refusal to count.
 
@@ -231,29 +229,24 @@ class Dry:
         former = {key: before[key] for key in hard}
         self._journal.add(quotas=[RaisedQuota(path, json.dumps(former), json.dumps(dict(hard)))])
         await self._client.merge_patch(path, {"spec": {"hard": dict(hard)}})
+
+        def raised(found: Mapping[str, Any]) -> bool:
+            there = (found.get("status") or {}).get("hard") or {}
+            return all(equal(there.get(key, "0"), each) for key, each in hard.items())
+
         # Admission uses the status, which the controller writes.
-        ends = time.monotonic() + self._within
-        while True:
-            status = (await self._client.get(path)).get("status") or {}
-            if all(equal((status.get("hard") or {}).get(key, "0"), each) for key, each in hard.items()):
-                return
-            if time.monotonic() > ends:
-                raise Undecided(f"the quota {name} of {namespace} is not looked at by its controller")
-            await asyncio.sleep(_LOOK_EVERY)
+        if not await objects.comes(lambda: self._client.get(path), raised, self._within):
+            raise Undecided(f"the quota {name} of {namespace} is not looked at by its controller")
 
     async def until_used(self, namespace: str, name: str, most: Mapping[str, str]) -> None:
-        """Wait until deleted pods no longer count in a quota, but at most half of `within`.
+        """Wait until deleted pods no longer count in a quota, but at most half of `within`."""
 
-        Args:
-            most: the most that is used once they do not count.
-        """
+        def counted(found: Mapping[str, Any]) -> bool:
+            used = (found.get("status") or {}).get("used") or {}
+            return all(parse(used.get(key, "0")).nanos <= parse(each).nanos for key, each in most.items())
+
         path = f"{NAMESPACES}/{namespace}/resourcequotas/{name}"
-        ends = time.monotonic() + self._within / 2
-        while time.monotonic() < ends:
-            used = ((await self._client.get(path)).get("status") or {}).get("used") or {}
-            if all(parse(used.get(key, "0")).nanos <= parse(each).nanos for key, each in most.items()):
-                return
-            await asyncio.sleep(_LOOK_EVERY)
+        await objects.comes(lambda: self._client.get(path), counted, self._within / 2)
 
     async def drop_waiting(self) -> None:
         """Remove the kept pods that have no node."""

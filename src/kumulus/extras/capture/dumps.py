@@ -75,11 +75,7 @@ def objects(file: Path) -> Iterator[dict[str, Any]]:
 
 
 def documents(stream: Any, name: str) -> Iterator[Any]:
-    """The documents of a YAML stream; each item of a list of objects is a separate document.
-
-    Raises:
-        Refused: it has too many values or levels, or an alias.
-    """
+    """The documents of a YAML stream; each item of a list of objects is a separate document."""
     builder = _Builder(name)
     for event in yaml.parse(stream, Loader=FAST_LOADER):
         yield from builder.take(event)

@@ -157,6 +157,3 @@ def _plain(message: Any) -> Any:
         else:
             found[field.name] = _plain(value)
     return found
-
-
-# How the JSON form of stored objects differs from `messages`: what it inlines, and what it never omits.

@@ -50,9 +50,7 @@ class FitAnswer:
     """The answer about a workload."""
 
     verdict: ProbeVerdict
-    """How many pods fit, on which nodes, and what limits them."""
     groups: Counter[str] = field(default_factory=Counter)
-    """How many pods went to each group of nodes."""
     changes: list[FitChange] = field(default_factory=list)
     """The changes that would make all fit, the smallest first."""
     tried: list[str] = field(default_factory=list)

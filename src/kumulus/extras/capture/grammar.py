@@ -4,13 +4,12 @@ A field that the table does not name is left out. So only a line in `fields.py`,
 part of an object into a capture, or a name past the anonymization.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from kumulus.extras.capture import cel
+from kumulus.extras.capture.words import Words
 from kumulus.extras.schedulers.forms import Each, Form, Leaf, Selecting
 from kumulus.model.named_nodes import TOPOLOGY_PREFIX
 
@@ -34,26 +33,11 @@ _MOST_TEXT = 4096
 _MOST_EXPRESSION = 10 * 1024
 
 
-class TextRenaming(cel.LiteralRenaming, Protocol):
-    """How texts are renamed."""
-
-    def name(self, text: str) -> str:
-        """An object's name."""
-
-    def key_of(self, text: str) -> str:
-        """A qualified name."""
-
-    def resource(self, text: str) -> str:
-        """A resource's name, or a quota's name for an amount of it."""
-
-    def value(self, key: str, text: str) -> str:
-        """The value of a label of that key; of an unknown key when it is empty."""
-
-
 def reduced(form: Form, value: Any) -> Any:
     """What is kept of a value; None for nothing. Anything that does not have the form is left out."""
     if isinstance(form, Leaf):
-        return _LEAVES[form](value)
+        kept_of: Callable[[Any], Any] = _LEAVES.get(form, _short)
+        return kept_of(value)
     if isinstance(form, Selecting):
         return (reduced(form.fields, value) or {}) if isinstance(value, Mapping) else None
     if isinstance(form, Each):
@@ -72,7 +56,7 @@ def reduced(form: Form, value: Any) -> Any:
     return listed or None
 
 
-def renamed(form: Form, value: Any, names: TextRenaming) -> Any:
+def renamed(form: Form, value: Any, names: Words) -> Any:
     """A reduced value with every name in it replaced; None for nothing.
 
     Args:
@@ -99,7 +83,7 @@ def renamed(form: Form, value: Any, names: TextRenaming) -> Any:
     return [found for each in value if (found := renamed(form[0], each, names)) is not None]
 
 
-def _with_key(form: Mapping[str, Form], value: Mapping[str, Any], names: TextRenaming) -> dict[str, Any]:
+def _with_key(form: Mapping[str, Form], value: Mapping[str, Any], names: Words) -> dict[str, Any]:
     """The renamed values of an expression or a toleration: their key determines what may stay."""
     key = str(value.get("key", ""))
     found: dict[str, Any] = {}
@@ -110,7 +94,7 @@ def _with_key(form: Mapping[str, Form], value: Mapping[str, Any], names: TextRen
     return found
 
 
-def _renamed_leaf(form: Leaf, value: Any, names: TextRenaming) -> Any:
+def _renamed_leaf(form: Leaf, value: Any, names: Words) -> Any:
     if form in _RENAMED:
         return _RENAMED[form](names, value)
     if form is Leaf.LABELS:
@@ -121,16 +105,16 @@ def _renamed_leaf(form: Leaf, value: Any, names: TextRenaming) -> Any:
     return value
 
 
-_RENAMED: Mapping[Leaf, Callable[[TextRenaming, str], str]] = {
-    Leaf.NAME: lambda names, text: names.name(text),
-    Leaf.KEY: lambda names, text: names.key_of(text),
-    Leaf.RESOURCE: lambda names, text: names.resource(text),
+_RENAMED: Mapping[Leaf, Callable[[Words, str], str]] = {
+    Leaf.NAME: Words.name,
+    Leaf.KEY: Words.key_of,
+    Leaf.RESOURCE: Words.resource,
     Leaf.VALUE: lambda names, text: names.value("", text),
-    Leaf.DRIVER: lambda names, text: names.driver(text),
-    Leaf.ATTRIBUTE: lambda names, text: names.attribute(text),
+    Leaf.DRIVER: Words.driver,
+    Leaf.ATTRIBUTE: Words.attribute,
     Leaf.REQUEST: lambda names, text: "/".join(map(names.name, text.split("/"))),
-    Leaf.DEVICE_TEXT: lambda names, text: names.device_text(text),
-    Leaf.VERSION: lambda names, text: names.version(text),
+    Leaf.DEVICE_TEXT: Words.device_text,
+    Leaf.VERSION: Words.version,
     Leaf.EXPRESSION: lambda names, text: cel.renamed(text, names),
 }
 
@@ -178,19 +162,11 @@ def _ours(key: str) -> bool:
     return bool(slash) and (prefix == "kumulus.io" or prefix.endswith(".kumulus.io"))
 
 
+# All others are names and texts of any content, limited in length.
 _LEAVES: Mapping[Leaf, Callable[[Any], Any]] = {
     Leaf.WORD: _word,
     Leaf.QUANTITY: _quantity,
-    Leaf.NAME: _short,
-    Leaf.KEY: _short,
-    Leaf.VALUE: _short,
     Leaf.LABELS: _labels,
-    Leaf.RESOURCE: _short,
     Leaf.RESOURCES: _resources,
-    Leaf.DRIVER: _short,
-    Leaf.ATTRIBUTE: _short,
-    Leaf.REQUEST: _short,
-    Leaf.DEVICE_TEXT: _short,
-    Leaf.VERSION: _short,
     Leaf.EXPRESSION: _expression,
 }

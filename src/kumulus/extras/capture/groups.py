@@ -30,20 +30,16 @@ KEPT: dict[str, Form] = {
     "machine": {"architecture": Leaf.WORD, "operatingSystem": Leaf.WORD},
 }
 """The form of the results of `captured_node`."""
+_PRESSURES = {
+    "MemoryPressure": "memory-pressure",
+    "DiskPressure": "disk-pressure",
+    "PIDPressure": "pid-pressure",
+    "NetworkUnavailable": "network-unavailable",
+}
 # Taints that the node controller adds for a node's conditions or its cordon, and would add again.
 _FOLLOWING = frozenset(
-    f"node.kubernetes.io/{each}"
-    for each in (
-        "not-ready",
-        "unreachable",
-        "unschedulable",
-        "memory-pressure",
-        "disk-pressure",
-        "pid-pressure",
-        "network-unavailable",
-    )
+    f"node.kubernetes.io/{each}" for each in ("not-ready", "unreachable", "unschedulable", *_PRESSURES.values())
 )
-_PRESSURES = ("MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")
 _ARCHITECTURES = frozenset(("amd64", "arm64", "arm", "ppc64le", "s390x", "riscv64", "386"))
 # A label with fewer nodes per value than this is specific to nodes: a rack, a host, an instance.
 _SHARED_BY = 50
@@ -236,14 +232,7 @@ def _faults(nodes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {"faults": faults} if faults else {}
 
 
-_FAULT_NAMES = {
-    "NotReady": "not-ready",
-    "Silent": "silent",
-    "MemoryPressure": "memory-pressure",
-    "DiskPressure": "disk-pressure",
-    "PIDPressure": "pid-pressure",
-    "NetworkUnavailable": "network-unavailable",
-}
+_FAULT_NAMES = {"NotReady": "not-ready", "Silent": "silent", **_PRESSURES}
 _EFFECTS: dict[str, dict[str, Any]] = {
     "NotReady": {"kubelet": "notReady"},
     "Silent": {"kubelet": "silent"},

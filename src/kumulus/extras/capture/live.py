@@ -36,13 +36,7 @@ class Expired(Exception):
 
 
 class Reader:
-    """Reads everything of one cluster into a spool.
-
-    Args:
-        spool: has what was read already, and takes the rest.
-        rate: the most requests a second.
-        progress: called after each page.
-    """
+    """Reads everything of one cluster into a spool."""
 
     def __init__(self, client: Client, spool: Spool, rate: float, progress: Progress) -> None:
         self._client, self._spool, self._progress = client, spool, progress
@@ -55,7 +49,6 @@ class Reader:
         Raises:
             Expired: the credentials are not accepted (401).
             ApiError: the server refused a request for a reason that is not about a kind.
-            OSError: a page could not be saved.
         """
         for kind in KINDS:
             while not await self._kind(kind):
@@ -96,12 +89,7 @@ class Reader:
         raise AssertionError("a kind has a version")
 
     def _refused(self, kind: ObjectKind, error: ApiError) -> None:
-        """Note a kind that cannot be read, and continue with the others.
-
-        Raises:
-            Expired: the credentials are not accepted.
-            ApiError: the error is not about the kind.
-        """
+        """Note a kind that cannot be read, and continue with the others, unless the error is not about the kind."""
         if error.status == 401:
             raise Expired(error.message) from None
         if error.status == 404:
@@ -117,7 +105,10 @@ class Reader:
         """Decode a page, and set when the next one may be requested."""
         now = time.monotonic()
         self._next = max(self._next, now + min(_LONGEST_REST_S, _REST * (now - began)))
-        return _decoded(kind, version, raw)
+        try:
+            return page(kind, version, raw)
+        except Unreadable:
+            raise no_answer(kind) from None
 
     async def _pace(self) -> None:
         """Wait until the next request may be sent."""
@@ -150,10 +141,3 @@ async def identity(connection: Connection, patience: float) -> str | None:
             return None
         raise
     return next((str(each["metadata"]["uid"]) for each in found["items"]), None)
-
-
-def _decoded(kind: str, version: str, raw: bytes) -> tuple[list[dict[str, Any]], str]:
-    try:
-        return page(kind, version, raw)
-    except Unreadable:
-        raise no_answer(kind) from None

@@ -25,7 +25,6 @@ class Lives:
     selector: Mapping[str, Any]
     """Of the lifecycle that they get."""
     pods: int = 0
-    """How many were seen."""
     pulls: list[float] = field(default_factory=list)
     """From a pod's start to that of its first container."""
     inits: list[float] = field(default_factory=list)
@@ -101,7 +100,6 @@ def grouped(pods: Iterable[Mapping[str, Any]], label: str = "") -> tuple[dict[st
     """The lives of pods that are alike, by name; and how many pods are of no group, or not as kubectl writes them.
 
     Args:
-        pods: as `kubectl get pods -o json` writes them.
         label: whose value tells groups; empty for the kind of the pods' owner.
     """
     found: dict[str, Lives] = {}

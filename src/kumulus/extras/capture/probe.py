@@ -37,14 +37,8 @@ _NODES_LOOKED_AT = re.compile(r"0/(\d+) nodes")
 _PREEMPTION = re.compile(r",? ?(?:no new claims to deallocate, )?preemption: .*$", re.DOTALL)
 
 
-_REPLACED = (
-    "priority",
-    "preemptionPolicy",
-    "priorityClassName",
-    "serviceAccountName",
-    "serviceAccount",
-    "schedulingGroup",
-)
+_PRIORITY, _ACCOUNT = ("priority", "preemptionPolicy", "priorityClassName"), ("serviceAccountName", "serviceAccount")
+_REPLACED = (*_PRIORITY, *_ACCOUNT, "schedulingGroup")
 
 
 @dataclass(frozen=True)
@@ -64,10 +58,6 @@ class Probe:
         affinity = self.spec.get("affinity") or {}
         found = [each for each in CONSTRAINTS if self.spec.get(each) or affinity.get(each)]
         return found + [_OF_GROUP] * (_OF_GROUP in self.group)
-
-    def one_by_one(self) -> Probe:
-        """The same pods without their group."""
-        return replace(self, group={})
 
     def alone_on(self, node: str) -> Probe:
         """The same pods without their group, on one node only."""
@@ -101,7 +91,6 @@ class Probe:
         """One of the pods, marked as a dry one.
 
         Args:
-            attempt: which of its tries the pod is of.
             priority_class: replaces its own; None for none.
         """
         spec = copy.deepcopy(dict(self.spec))
@@ -211,13 +200,11 @@ class ProbeVerdict:
     """What happened to dry pods."""
 
     wanted: int
-    """How many pods were wanted."""
     on: Counter[str] = field(default_factory=Counter)
     """How many went to each node."""
     reason: str = ""
     """The message of the scheduler, or of the quota, about the first pod that did not fit."""
     refused: int = 0
-    """How many the API server rejected."""
 
     @property
     def fitted(self) -> int:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 _ACCOUNTS_WITHIN = 60.0
 Progress = Callable[[str, int], None]
+"""Takes a kind and how many of its objects exist."""
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _NEED_A_SPEC = frozenset(
     ("CSIDriver", "CSINode", *(kind.name for kind in OF_SCHEDULERS if "spec" in (kind.fields or {})))
@@ -79,12 +80,7 @@ def read(file: Path) -> Iterator[dict[str, Any]]:
 
 
 async def put(client: Client, file: Path, progress: Progress) -> Put:
-    """Create the objects and pods of a workload file in a cluster; existing ones are not changed.
-
-    Args:
-        client: of the cluster, which has its nodes already.
-        progress: takes a kind and how many of its objects exist.
-    """
+    """Create the objects and pods of a workload file in a cluster; existing ones are not changed."""
     done, last, waiting = Put(), list[dict[str, Any]](), list[dict[str, Any]]()
     first: list[dict[str, Any]] = []
     work = Putting(client, done, progress)
@@ -112,11 +108,7 @@ async def put(client: Client, file: Path, progress: Progress) -> Put:
 
 
 def checked(shape: dict[str, Any], file: Path) -> Iterator[dict[str, Any]]:
-    """The pods of a shape, reduced again: a foreign file must put no more into a cluster than a capture would.
-
-    Raises:
-        Refused: the shape is malformed.
-    """
+    """The pods of a shape, reduced again: a foreign file must put no more into a cluster than a capture would."""
     try:
         for pod in pods(shape):
             kept = reduced(POD, pod)
@@ -133,11 +125,8 @@ class Putting:
     """Posts objects and pods into a cluster, and records the results."""
 
     client: Client
-    """Of the cluster."""
     done: Put
-    """What has been created, or refused."""
     progress: Progress
-    """Takes a kind and how many of its objects exist."""
 
     async def objects(self, listed: list[dict[str, Any]]) -> None:
         """Post objects of one or several kinds."""

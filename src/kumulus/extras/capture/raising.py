@@ -42,11 +42,6 @@ async def raised_quotas(client: Client, dry: Dry, probe: Probe, priority: str, v
 
     The pods that got a node stay, and the quotas stay raised, until the end of `dry`: later tries run with them.
 
-    Args:
-        dry: keeps the pods that fitted.
-        priority: the class that `Dry.priority_class` created.
-        verdict: with pods that were refused.
-
     Returns:
         None if the pods are not refused because of a quota's amounts.
 
@@ -91,7 +86,6 @@ class Exceeded:
     """The API server's message about a pod that a quota does not admit."""
 
     name: str
-    """Of the quota."""
     requested: Mapping[str, str]
     """The pod's requests of the resources that are exceeded."""
     used: Mapping[str, str]
@@ -119,8 +113,7 @@ def exceeded(message: str) -> Exceeded | None:
     found = _EXCEEDED.search(message)
     if found is None:
         return None
-    parts = [_amounts(found[each]) for each in ("requested", "used", "limited")]
-    requested, used, limited = parts
+    requested, used, limited = (_amounts(found[each]) for each in ("requested", "used", "limited"))
     try:
         for each in (*requested.values(), *used.values(), *limited.values()):
             parse(each)
@@ -132,12 +125,7 @@ def exceeded(message: str) -> Exceeded | None:
 
 
 def lender(quotas: Iterable[Mapping[str, Any]], missing: Mapping[str, str]) -> str | None:
-    """A quota that can spare all missing amounts, the one with the most left, as `the quota NAME of NAMESPACE`.
-
-    Args:
-        quotas: v1 ResourceQuotas of other namespaces.
-        missing: amounts by resource.
-    """
+    """A quota that can spare all missing amounts, the one with the most left, as `the quota NAME of NAMESPACE`."""
     found: list[tuple[int, str]] = []
     for quota in quotas:
         status = quota.get("status") or {}

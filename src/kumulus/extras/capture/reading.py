@@ -46,7 +46,9 @@ def captured(kind: str, raw: Mapping[str, Any], api_version: str) -> dict[str, A
         if kind == "Node":
             return captured_node(raw)
         if kind == "Pod":
-            return _with_containers(captured_pod(raw))
+            pod = captured_pod(raw)
+            # A KeyError without containers, which every stored pod has.
+            return pod if pod is None or pod["spec"]["containers"] else None
         if kind in DEVICE_KINDS:
             return _object(kind, as_v1(raw), DEVICE_API)
         if kind in CLAIM_KINDS:
@@ -54,11 +56,6 @@ def captured(kind: str, raw: Mapping[str, Any], api_version: str) -> dict[str, A
         return _object(kind, raw, api_version)
     except (AttributeError, KeyError, TypeError):
         raise FileRefused(f"the {kind} {metadata['name'][:60]!r} is none that an API server would store") from None
-
-
-def _with_containers(pod: dict[str, Any] | None) -> dict[str, Any] | None:
-    """The pod; a KeyError if it has no containers, as no pod has."""
-    return pod if pod is None or pod["spec"]["containers"] else None
 
 
 def form_of(kind: str) -> Form:
@@ -78,13 +75,14 @@ def captured_pod(raw: Mapping[str, Any]) -> dict[str, Any] | None:
         for container in kept.get(containers, ()):
             _only_host_ports(container, bool(kept.get("hostNetwork")))
     # Only volumes with a claim matter.
-    volumes = [volume for volume in kept.get("volumes", ()) if "persistentVolumeClaim" in volume]
+    volumes = [volume for volume in kept.pop("volumes", ()) if "persistentVolumeClaim" in volume]
     volumes += [
-        _ephemeral(str(metadata["name"]), volume) for volume in spec.get("volumes") or () if _is_ephemeral(volume)
+        _ephemeral(str(metadata["name"]), volume)
+        for volume in spec.get("volumes") or ()
+        if isinstance(volume.get("ephemeral"), Mapping)
     ]
-    kept["volumes"] = volumes
-    if not volumes:
-        del kept["volumes"]
+    if volumes:
+        kept["volumes"] = volumes
     annotations = metadata.get("annotations") or {}
     kind, name = _owner(metadata, annotations)
     found = {
@@ -115,10 +113,6 @@ def _only_host_ports(container: dict[str, Any], host_network: bool) -> None:
         container["ports"] = ports
     else:
         container.pop("ports", None)
-
-
-def _is_ephemeral(volume: Mapping[str, Any]) -> bool:
-    return isinstance(volume.get("ephemeral"), Mapping)
 
 
 def _ephemeral(pod: str, volume: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,13 +15,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from kumulus.extras.capture.bolt import Bolt, BoltEntry, DamagedBolt, is_bolt
+from kumulus.extras.capture.bolt import Bolt, DamagedBolt
 from kumulus.extras.capture.dumps import FileRefused
 from kumulus.extras.capture.encoded import Encrypted, Unreadable, as_json
 from kumulus.extras.capture.kinds import KINDS
 from kumulus.extras.schedulers.kinds import ObjectKind
-
-is_snapshot = is_bolt
 
 MOST_BYTES = 16 * 1024**3
 """Twice the largest quota that etcd recommends."""
@@ -101,7 +99,10 @@ def _latest(bolt: Bolt, root: bytes, progress: Progress) -> Iterator[tuple[Objec
         if len(entry.key) == _TOMBSTONE:
             there.pop(key, None)
             continue
-        there[key] = kind, _place(entry)
+        start, size = _span(entry.value, _VALUE_TAG)
+        if size > _MOST_OBJECT:
+            raise DamagedBolt(f"an object of {size:,} bytes")
+        there[key] = kind, (entry.at + start, size)
         if len(there) > MOST_KEYS:
             raise FileRefused(f"a snapshot of more than {MOST_KEYS:,} objects")
     yield from there.values()
@@ -122,13 +123,6 @@ def _kind(key: bytes, root: bytes, kinds: dict[bytes, ObjectKind]) -> ObjectKind
     if (found := kinds.get(first)) is not None:
         return found
     return kinds.get(first + b"/" + rest.partition(b"/")[0])
-
-
-def _place(entry: BoltEntry) -> tuple[int, int]:
-    start, size = _span(entry.value, _VALUE_TAG)
-    if size > _MOST_OBJECT:
-        raise DamagedBolt(f"an object of {size:,} bytes")
-    return entry.at + start, size
 
 
 def _field(raw: bytes, wanted: int) -> bytes:

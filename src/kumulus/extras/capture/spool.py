@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from kumulus.host import files
+
 DIRECTORY = ".unfinished"
 _SOURCE = "source.json"
 
@@ -20,7 +22,6 @@ class Spool:
 
     Args:
         directory: of the capture; the pages are in a subdirectory that only the owner can read.
-        source: what is read, such as the server's address.
 
     Raises:
         AnotherSource: a capture of another source was started there.
@@ -39,7 +40,7 @@ class Spool:
             if begun != source:
                 raise AnotherSource(begun)
             self.resumed = any(self.path.glob("*.jsonl"))
-        _write(file, json.dumps({"source": source}))
+        files.write(file, json.dumps({"source": source}), mode=0o600)
 
     def token(self, kind: str) -> str | None:
         """The token of the next page of a kind: "" for the first one, None when all pages are there."""
@@ -102,8 +103,3 @@ class Spool:
                 return sum(len(line) for line in opened if line.endswith(b"\n"))
         except FileNotFoundError:
             return 0
-
-
-def _write(file: Path, text: str) -> None:
-    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as opened:
-        opened.write(text)

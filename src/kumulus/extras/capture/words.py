@@ -86,7 +86,6 @@ class Words:
     key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
     """Secret; with the same key, names get the same words again."""
     by_name: dict[str, str] = field(default_factory=dict)
-    """Words by name."""
 
     def __post_init__(self) -> None:
         self._taken = {word: name for name, word in self.by_name.items()}

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from textwrap import indent
 from typing import Any, TextIO
 
 from kumulus.extras.capture.cel import CannotRename
@@ -23,6 +24,7 @@ from kumulus.kube import safe_yaml
 
 STACK, WORKLOAD, LEFT_OUT = "stack.yaml", "workload.yaml", "left-out.md"
 _WIDTH = 120
+_flow = json.dumps
 _BEGINS = {
     STACK: (
         "# The nodes of a captured cluster, made by `kumulus capture`; their pods are in workload.yaml next to it.\n"
@@ -37,11 +39,8 @@ class WrittenCapture:
     """The contents of a capture."""
 
     counts: Counter[str] = field(default_factory=Counter)
-    """Number of objects by kind."""
     groups: int = 0
-    """Number of node groups."""
     shapes: int = 0
-    """Number of pod shapes."""
     missing: dict[str, str] = field(default_factory=dict)
     """Why kinds could not be read, by kind."""
     unnamed: list[str] = field(default_factory=list)
@@ -100,10 +99,6 @@ def _block(value: object) -> str:
     return safe_yaml.written(value, width=_WIDTH)
 
 
-def _flow(value: object) -> str:
-    return json.dumps(value, sort_keys=False)
-
-
 def _stack(file: TextIO, cluster: Mapping[str, Any]) -> None:
     """Write the stack file: groups in block style, each node on one line."""
     file.write(_BEGINS[STACK])
@@ -120,16 +115,11 @@ def _stack(file: TextIO, cluster: Mapping[str, Any]) -> None:
         for node in placement["nodes"]:
             file.write(f"              - {_flow(node)}\n")
         file.write("        nodeTemplate:\n")
-        _indented(file, _block(group["nodeTemplate"]), 10)
+        file.write(indent(_block(group["nodeTemplate"]), " " * 10))
     if cluster.get("faults"):
         file.write("    faults:\n")
         for fault in cluster["faults"]:
             file.write(f"      - {_flow(fault)}\n")
-
-
-def _indented(file: TextIO, text: str, by: int) -> None:
-    for line in text.splitlines():
-        file.write(f"{' ' * by}{line}\n")
 
 
 def _workload(file: TextIO, spool: Spool, words: Words | None, done: WrittenCapture) -> None:
@@ -137,7 +127,7 @@ def _workload(file: TextIO, spool: Spool, words: Words | None, done: WrittenCapt
     for kind in OBJECTS:
         listed = list(_items(spool, kind, words, done.unnamed))
         done.counts[kind] = len(listed)
-        for item in sorted(listed, key=lambda each: _place(each["metadata"])):
+        for item in sorted(listed, key=lambda each: (each["metadata"].get("namespace", ""), each["metadata"]["name"])):
             file.write(f"---\n{_flow(on_nodes(item) if kind in ('ResourceSlice', 'ResourceClaim') else item)}\n")
     found = shapes(_items(spool, "Pod", words))
     done.shapes = len(found)
@@ -147,10 +137,6 @@ def _workload(file: TextIO, spool: Spool, words: Words | None, done: WrittenCapt
         file.write(f"---\n{_block(shape)}pods:\n")
         for pod in members:
             file.write(f"- {_flow(pod)}\n")
-
-
-def _place(metadata: Mapping[str, Any]) -> tuple[str, str]:
-    return str(metadata.get("namespace", "")), str(metadata["name"])
 
 
 def _left_out(done: WrittenCapture, nodes: list[dict[str, Any]]) -> str:

@@ -13,7 +13,7 @@ from kumulus import toolchain
 from kumulus.extras.federation import certificates, component
 from kumulus.host import files, processes
 from kumulus.host.ports import Claims
-from kumulus.kube import ApiError, Unreachable, namespaces, objects
+from kumulus.kube import namespaces, objects
 from kumulus.kube.namespaces import NAMESPACES
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.ownership import make
@@ -31,13 +31,6 @@ _PATIENCE = 90.0
 _GOING = 30.0
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _ADMISSION = "/apis/admissionregistration.k8s.io/v1"
-_FLAVORS = "/apis/kueue.x-k8s.io/v1beta2/resourceflavors"
-_PROBE = {
-    "apiVersion": "kueue.x-k8s.io/v1beta2",
-    "kind": "ResourceFlavor",
-    "metadata": {"name": "kumulus-probe"},
-    "spec": {},
-}
 _MARK = components.mark(NAME)
 """Labels of what is made here; a Kueue that a chart has installed has another manager."""
 _OURS = (_MARK, "Kueue", "leave the cluster out of kumulus:federation")
@@ -129,17 +122,7 @@ async def working(client: Client, layout: Layout) -> None:
 
 async def _working(client: Client, layout: Layout) -> None:
     await certificates.mount(client, layout.directory / NAME / _MOUNTED)
-    while True:
-        try:
-            await client.request("POST", _FLAVORS, params={"dryRun": "All"}, body=_PROBE, patience=0.0)
-            return
-        except ApiError as error:
-            if not error.transient and "webhook" not in error.message:
-                raise
-        except Unreachable:
-            # The API server waits for the webhook for as long as this client waits for the API server.
-            pass
-        await asyncio.sleep(0.2)
+    await certificates.webhooks_answer(client, every=0.2)
 
 
 async def unregister(client: Client) -> None:

@@ -14,8 +14,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kumulus.extras.federation.federation import API
 from kumulus.extras.federation.names import NAMESPACE
 from kumulus.host import files
+from kumulus.kube import ApiError, Unreachable
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -24,14 +26,12 @@ SERVICE = "kueue-webhook-service"
 SECRET = "kueue-webhook-server-cert"  # noqa: S105 - its name
 MANAGEMENT: Mapping[str, Any] = {"enable": True, "webhookServiceName": SERVICE, "webhookSecretName": SECRET}
 """Kueue's configuration of its certificates."""
+_FLAVORS = f"/apis/{API}/resourceflavors"
+_PROBE = {"apiVersion": API, "kind": "ResourceFlavor", "metadata": {"name": "kumulus-probe"}, "spec": {}}
 
 
 def reached(port: int, path: str) -> dict[str, Any]:
-    """The clientConfig of a webhook.
-
-    Args:
-        port: the port that it listens on, on 127.0.0.1.
-    """
+    """The clientConfig of a webhook."""
     return {"service": {"name": SERVICE, "namespace": NAMESPACE, "port": port, "path": path}}
 
 
@@ -47,11 +47,7 @@ def objects(port: int) -> list[dict[str, Any]]:
 
 
 async def mount(client: Client, directory: Path) -> None:
-    """Write the certificates that Kueue makes to where it looks for them, once it has made them.
-
-    Args:
-        directory: the configuration's `certDir`; created if missing.
-    """
+    """Write the certificates that Kueue makes to where it looks for them, once it has made them."""
     while True:
         secret = await client.get(f"/api/v1/namespaces/{NAMESPACE}/secrets/{SECRET}")
         data = secret.get("data") or {}
@@ -59,6 +55,24 @@ async def mount(client: Client, directory: Path) -> None:
             _write(directory, data)
             return
         await asyncio.sleep(0.05)
+
+
+async def webhooks_answer(client: Client, every: float) -> None:
+    """Wait until the API server reaches the webhooks, by a dry-run request for only that purpose; seconds apart.
+
+    Whoever waits for this has a limit.
+    """
+    while True:
+        try:
+            await client.request("POST", _FLAVORS, params={"dryRun": "All"}, body=_PROBE, patience=0.0)
+            return
+        except Unreachable:
+            # The API server waits for a webhook for as long as this client waits for the API server.
+            pass
+        except ApiError as error:
+            if not error.transient and "webhook" not in error.message:
+                raise
+        await asyncio.sleep(every)
 
 
 def _write(directory: Path, data: Mapping[str, str]) -> None:

@@ -64,11 +64,7 @@ def configuration(options: Mapping[str, Any], ports: Mapping[str, int], mounted:
 
 
 def definitions(port: int) -> list[dict[str, Any]]:
-    """The CustomResourceDefinitions of Kueue.
-
-    Args:
-        port: the port of its webhooks, on 127.0.0.1.
-    """
+    """The CustomResourceDefinitions of Kueue."""
     return manifests.definitions(manifests.kept(), functools.partial(certificates.reached, port))
 
 

@@ -84,11 +84,7 @@ async def look(
 
 
 async def converge(client: Client, wanted: Sequence[Manifest], owner: Owner, seen: DeclaredState) -> None:
-    """Create, change and delete objects until they are as wanted, in this order; the others are not touched.
-
-    Args:
-        seen: what :func:`look` has just found.
-    """
+    """Create, change and delete objects until they are as wanted, in this order; the others are not touched."""
     refuse(seen)
     for manifest in wanted:
         name = label(manifest)

@@ -32,7 +32,6 @@ class Queue:
     namespaces: Sequence[str]
     """Where Jobs may be."""
     quota: Mapping[str, str]
-    """By resource, as quantities."""
     namespace: str = NAMESPACE
     """Kueue's own."""
 
@@ -118,7 +117,6 @@ def kubeconfig(name: str, server: str, data: Mapping[str, str]) -> str:
     """A kubeconfig, as JSON, which is YAML.
 
     Args:
-        name: the name of its cluster, user and context.
         data: the data of the token's Secret: ``token`` and ``ca.crt`` in base64.
     """
     document = {

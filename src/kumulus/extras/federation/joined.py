@@ -17,13 +17,7 @@ if TYPE_CHECKING:
 
 
 class Federation(pulumi.ComponentResource):
-    """A hub that queues Jobs, and the workers that run them.
-
-    Args:
-        federated: what the stack file says.
-        clusters: those of the stack, by what the file calls them.
-        loaded: likewise, what each is to be.
-    """
+    """A hub that queues Jobs, and the workers that run them."""
 
     def __init__(
         self,

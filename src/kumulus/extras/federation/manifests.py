@@ -44,11 +44,7 @@ def definitions(manifests: Iterable[Mapping[str, Any]], reached: Reached) -> lis
 def webhooks(
     manifests: Iterable[Mapping[str, Any]], reached: Reached, frameworks: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """The configurations of the webhooks for Kueue's own kinds and those of the integrations.
-
-    Args:
-        frameworks: the integrations, such as `batch/job`.
-    """
+    """The configurations of the webhooks for Kueue's own kinds and those of the integrations."""
     return [_webhooks(each, reached, frameworks) for each in manifests if each["kind"].endswith("WebhookConfiguration")]
 
 

@@ -85,11 +85,9 @@ class Federated(Joined):
     """A federation whose clusters exist in the stack file."""
 
     hub: str
-    """The hub's name in the file."""
+    """The hub's name in the file; and the workers', in its order."""
     workers: tuple[str, ...]
-    """The workers' names, in the order of the file."""
     asked: FederationSpec
-    """The file's section."""
 
     def handed(self, name: str, cluster: str) -> dict[str, Any]:
         """See :meth:`Joined.handed`: the options of Kueue for the hub and its workers."""

@@ -42,12 +42,7 @@ def label(image: str, name: str) -> str | None:
 
 
 def run(arguments: Sequence[str], step: ToolLine, log: Path, *, stdin: Path | None = None) -> None:
-    """Run `docker` to its end.
-
-    Args:
-        log: is appended to.
-        stdin: a file to read from.
-    """
+    """Run `docker` to its end."""
     try:
         if stdin is None:
             progress.run(["docker", *arguments], step, log)
@@ -103,11 +98,7 @@ _START_SECONDS = 60
 
 
 def make_image(name: str, labels: dict[str, str], root: Path, images: Path, step: ToolLine, log: Path) -> None:
-    """Make the image.
-
-    Args:
-        name: its name, with a tag; an image of that name is replaced.
-    """
+    """Make the image."""
     # Others may make one at the same time, from a cache of their own, with the same Docker. A killed run's are removed.
     mine = hashlib.sha256(str(root).encode()).hexdigest()[:8]
     container, base = f"kumulus-node-image-{mine}", f"kumulus/node-base:unfinished-{mine}"

@@ -27,11 +27,7 @@ Pod = Mapping[str, Any]
 
 
 def wanted(pods: Mapping[str, Pod]) -> dict[str, str | None]:
-    """For each pod whose annotation has to be changed, by its key: the annotation's value, None for none.
-
-    Args:
-        pods: those that a load is for.
-    """
+    """For each pod whose annotation has to be changed, by its key: the annotation's value, None for none."""
     sharing = {key for key, pod in pods.items() if _is_ready(pod)}
     count = str(sum(len(pods[key]["spec"]["containers"]) for key in sharing))
     values = {key: count if key in sharing else None for key in pods}

@@ -53,11 +53,7 @@ def require(pod: Manifest, programs: Mapping[str, str]) -> None:
 
 
 def field(pod: Manifest, path: str, address: str) -> str:
-    """A field of a pod for the downward API.
-
-    Raises:
-        Missing: there is no such field.
-    """
+    """A field of a pod for the downward API."""
     known = {
         "metadata.name": pod["metadata"]["name"],
         "metadata.namespace": pod["metadata"]["namespace"],
@@ -142,8 +138,6 @@ def mounts(container: Manifest, program: str, first: str, volumes: str) -> list[
     """What is mounted for a container: the place here, the absolute path there, and whether it is read-only.
 
     Args:
-        program: the file that is its program.
-        first: where that is there.
         volumes: the folder that has the pod's volumes.
     """
     made = [(program, inside(first), True)]
@@ -159,11 +153,7 @@ def inside(path: str) -> str:
 
 
 def port_of(container: Manifest, port: Any) -> int:
-    """The number of a port, which may be named.
-
-    Raises:
-        Missing: the container has no port of that name.
-    """
+    """The number of a port, which may be named."""
     if isinstance(port, int) or str(port).isdigit():
         return int(port)
     for each in container.get("ports") or []:

@@ -148,11 +148,7 @@ async def _serve(programs: dict[str, str], kubeconfig: Path, certificate: ssl.SS
 
 
 def main(directory: Path) -> int:
-    """Run the node's pods until a signal ends the process; returns an exit code.
-
-    Args:
-        directory: the cluster's, which is the working directory.
-    """
+    """Run the node's pods until a signal ends the process; returns an exit code."""
     os.umask(0o077)
     shutil.rmtree(_PODS, ignore_errors=True)
     Path(SOCKET).unlink(missing_ok=True)

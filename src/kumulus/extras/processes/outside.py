@@ -42,7 +42,6 @@ class Sandbox:
 
         Args:
             log: takes what the first process says.
-            api: the API server's host and port.
 
         Raises:
             SandboxError: the kernel makes no namespaces for this user, or the like.

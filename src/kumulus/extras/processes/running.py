@@ -34,7 +34,6 @@ class ProcessPod:
 
     Args:
         folder: for its files; made, and removed by :meth:`end`.
-        api: the API server's host and port.
         programs: the programs' files, by image.
     """
 
@@ -55,8 +54,11 @@ class ProcessPod:
         self._programs = programs
         self._volumes = Volumes(client, pod, folder / "volumes", address)
         spec = pod["spec"]
-        self._first = [self._container(each) for each in spec.get("initContainers") or []]
-        self.containers = [self._container(each) for each in spec["containers"]]
+        self._first, self.containers = (
+            [RunningContainer(each, folder / f"{each['name']}.log") for each in spec.get(kind) or []]
+            for kind in ("initContainers", "containers")
+        )
+        self._all = [*self._first, *self.containers]
         self.sandbox: Sandbox | None = None
         self._status = PodStatus(address, self._first, self.containers)
         self._published: dict[str, Any] = {}
@@ -64,12 +66,9 @@ class ProcessPod:
         self._tasks = [asyncio.create_task(each) for each in (self._life(), self._publishing())]
         self._ending: asyncio.Task[None] | None = None
 
-    def _container(self, spec: Manifest) -> RunningContainer:
-        return RunningContainer(spec, self.folder / f"{spec['name']}.log")
-
     def log_of(self, name: str) -> Path | None:
         """The file with a container's output; None if there is no such container."""
-        return next((each.log for each in [*self._first, *self.containers] if each.name == name), None)
+        return next((each.log for each in self._all if each.name == name), None)
 
     def end(self, grace: float, *, delete: bool) -> asyncio.Task[None]:
         """End the pod's processes; begun once, whoever asks how often.
@@ -105,7 +104,7 @@ class ProcessPod:
                 group.create_task(self._supervise(each, always=True))
 
     def _waits(self, reason: str, why: str) -> None:
-        for each in [*self._first, *self.containers]:
+        for each in self._all:
             each.state, each.ready = {"waiting": {"reason": reason, "message": why}}, False
         self._news.set()
 
@@ -134,7 +133,7 @@ class ProcessPod:
             await asyncio.sleep(_REFRESHED_EVERY)
             with contextlib.suppress(Missing, ApiError, Unreachable, OSError):
                 await self._volumes.write()
-            for each in [*self._first, *self.containers]:
+            for each in self._all:
                 with contextlib.suppress(OSError):
                     if each.log.stat().st_size > _LOG_BYTES:
                         # Its program appends to it.

@@ -37,11 +37,7 @@ class RunningContainer:
 
 
 class PodStatus:
-    """A pod's status by its containers.
-
-    Args:
-        first: its init containers.
-    """
+    """A pod's status by its containers."""
 
     def __init__(self, address: str, first: Sequence[RunningContainer], containers: Sequence[RunningContainer]) -> None:
         self._address = address
@@ -51,12 +47,7 @@ class PodStatus:
         self._conditions: dict[str, tuple[str, str]] = {}
 
     def written(self, pod: Manifest, *, has_sandbox: bool) -> dict[str, Any]:
-        """The status as of now.
-
-        Args:
-            pod: as the cluster has it, with conditions of others.
-            has_sandbox: whether the pod's sandbox is there.
-        """
+        """The status as of now."""
         begun = all("terminated" in each.state and not each.state["terminated"]["exitCode"] for each in self._first)
         ready = begun and all(each.ready for each in self._containers)
         seen = {"PodReadyToStartContainers": has_sandbox, "Initialized": begun}

@@ -20,11 +20,7 @@ _TOKEN_LASTS = 3607
 
 
 class Volumes:
-    """The volumes of one pod.
-
-    Args:
-        folder: has a folder for each of them.
-    """
+    """The volumes of one pod."""
 
     def __init__(self, client: Client, pod: Manifest, folder: Path, address: str) -> None:
         self._client = client
@@ -35,11 +31,7 @@ class Volumes:
         self._tokens: dict[str, tuple[bytes, float]] = {}
 
     async def write(self) -> None:
-        """Make the volumes' files what they are to be now.
-
-        Raises:
-            Missing: something of them is not there (yet).
-        """
+        """Make the volumes' files what they are to be now."""
         for volume in self._pod["spec"].get("volumes") or []:
             folder = self.folder / volume["name"]
             folder.mkdir(parents=True, exist_ok=True)
@@ -52,9 +44,6 @@ class Volumes:
 
         Args:
             kind: ``configMap`` or ``secret``.
-
-        Raises:
-            Missing: it does not exist.
         """
         name = reference.get("name") or reference["secretName"]
         namespace = self._pod["metadata"]["namespace"]
@@ -78,9 +67,8 @@ class Volumes:
                 if kind in source:
                     made |= _items(source[kind], await self.referred(kind, source[kind]))
             for item in (source.get("downwardAPI") or {}).get("items") or []:
-                made[item["path"]] = field(
-                    self._pod, item.get("fieldRef", {}).get("fieldPath", ""), self._address
-                ).encode()
+                path = item.get("fieldRef", {}).get("fieldPath", "")
+                made[item["path"]] = field(self._pod, path, self._address).encode()
             if token := source.get("serviceAccountToken"):
                 made[token["path"]] = await self._token(token)
         return made

@@ -59,12 +59,7 @@ async def put(
     wanted: Iterable[Manifest],
     labels: Mapping[str, str] | None = None,
 ) -> None:
-    """Create or update objects of an autoscaler, and remove objects of its kinds that are no longer wanted.
-
-    Args:
-        autoscaler: their owner, which they carry as a label.
-        wanted: the objects, in the order in which to create them.
-    """
+    """Create or update objects of an autoscaler, and remove objects of its kinds that are no longer wanted."""
     kept = set()
     for manifest in wanted:
         body = labelled(manifest, {LABEL: autoscaler.name, **(labels or {})})

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.extras.scaling import applying
 from kumulus.extras.scaling.descriptor import AutoscalerDescriptor, Manifest
-from kumulus.kube import ApiError, objects
+from kumulus.kube import objects
+from kumulus.kube.errors import tolerating
 from kumulus.kube.objects import NODES
 from kumulus.kube.pods import reason
 from kumulus.kwok.stages import STAGES
@@ -45,7 +46,6 @@ class DeploymentState:
     altered: tuple[str, ...]
     """Objects that differ from what is wanted, likewise."""
     wanted: int
-    """How many objects there should be."""
 
     @property
     def there(self) -> bool:
@@ -85,9 +85,6 @@ async def deploy(
     say: Say,
 ) -> None:
     """Create or update it, and wait until it works.
-
-    Args:
-        stop: when set, the wait ends.
 
     Raises:
         NotOurs: one of the objects is somebody else's; nothing was changed.
@@ -173,13 +170,10 @@ async def _end(client: Client, deployment: Mapping[str, Any], path: str) -> None
 async def _remove_deployment(client: Client, ours: Mapping[str, str]) -> None:
     """Remove the Deployment first, so that it creates nothing more, then what it reads, and its stages for KWOK."""
     for collection in _ITS_OWN:
-        try:
+        found: list[str] = []
+        # KWOK's kind may have been removed with KWOK.
+        with tolerating(404):
             found = await objects.names(client, collection, ours)
-        except ApiError as error:
-            # KWOK's kind may have been removed with KWOK.
-            if error.status == 404:
-                continue
-            raise
         for name in found:
             path = f"{collection}/{name}"
             if collection == _ITS_OWN[0]:
@@ -217,11 +211,7 @@ def user(name: str) -> dict[str, str]:
 
 
 def granted(name: str, rules: Collection[Rule], subject: Mapping[str, str]) -> list[Manifest]:
-    """A ClusterRole, and its binding to a subject.
-
-    Args:
-        subject: to whom, as in a ClusterRoleBinding.
-    """
+    """A ClusterRole, and its binding to a subject."""
     plain = [{"apiGroups": [group], "resources": list(kinds), "verbs": list(verbs)} for group, kinds, verbs in rules]
     role = {"apiVersion": f"{_GROUP}/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": plain}
     binding = {

@@ -46,13 +46,10 @@ class AutoscalerProgram:
     name: str
     """Of the process, and of its log."""
     executable: Callable[[Asked], Path]
-    """The program to run."""
     ports: tuple[str, ...]
     """The names of the ports it listens on."""
     arguments: Callable[[Asked, AutoscalerPlace], list[str]] = _nothing
-    """Its command line."""
     environment: Callable[[Asked, AutoscalerPlace], Mapping[str, str]] = _without
-    """Its variables."""
     after: tuple[str, ...] = ()
     """The autoscaler's processes that start before it."""
 
@@ -70,7 +67,7 @@ class AutoscalerDescriptor:
     user: str
     """Its user name at the API server, to which the roles among its objects are bound."""
     programs: tuple[AutoscalerProgram, ...]
-    """Its processes, itself first."""
+    """Itself first."""
     files: Callable[[Asked, AutoscalerPlace], Mapping[str, str]]
     """The files that they read, by name, in its folder."""
     objects: Callable[[Asked], list[Manifest]]

@@ -25,7 +25,6 @@ def start(directory: Path, program: SchedulerProgram, output: IO[bytes] | None =
     """Start a program that ends when the calling thread does; returns at once.
 
     Args:
-        directory: absolute path.
         output: takes its output; its log file unless given.
     """
     executable, log = directory / "bin" / program.name, log_file(directory, program.name)
@@ -86,7 +85,6 @@ def end(directory: Path, started: Iterable[subprocess.Popen[bytes]] = ()) -> Non
     """Kill the processes that run from a directory, and wait until they are gone: none of them has state to save.
 
     Args:
-        directory: absolute path.
         started: processes that this one has started; their own children are killed with them.
     """
     for process in started:

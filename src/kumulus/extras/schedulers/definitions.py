@@ -15,11 +15,7 @@ from kumulus.toolchain import pins
 
 
 def crds(name: str) -> list[dict[str, Any]]:
-    """The definitions of a scheduler's own kinds; none for kube-scheduler and YuniKorn.
-
-    Raises:
-        SchedulerError: there is no such scheduler, or it is not built; the message says how to get it.
-    """
+    """The definitions of a scheduler's own kinds; none for kube-scheduler and YuniKorn."""
     return [each for each in manifests(name) if each["kind"] == "CustomResourceDefinition"]
 
 
@@ -40,9 +36,6 @@ def find(tool: str, tool_set: str, version: str | None = None) -> Path:
         tool: its name in pins.toml.
         tool_set: the tool set that builds it with everything else the scheduler needs.
         version: of Kubernetes, for one of its programs.
-
-    Raises:
-        SchedulerError: it is missing; the message says how to get it.
     """
     try:
         return toolchain.find(tool, version)

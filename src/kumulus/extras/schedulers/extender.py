@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
@@ -29,6 +30,13 @@ def new_secret() -> str:
     return secrets.token_urlsafe(32)
 
 
+def anybody() -> ssl.SSLContext:
+    """For a server on 127.0.0.1, on a port claimed for it, with a self-signed certificate that it has just made."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
+
+
 def address(port: int, secret: str) -> str:
     """The base address of an extender, for `urlPrefix`."""
     return f"http://127.0.0.1:{port}/{secret}"
@@ -38,7 +46,6 @@ def entry(url: str, timeout: float, *, ignorable: bool) -> dict[str, Any]:
     """An extender in a KubeSchedulerConfiguration: asked with the names of nodes, not with the nodes.
 
     Args:
-        url: its :func:`address`.
         timeout: seconds that kube-scheduler waits for an answer.
         ignorable: whether kube-scheduler continues without an answer; such extenders are asked after the others.
     """
@@ -62,8 +69,6 @@ async def serving(answer: Answer, port: int, secret: str) -> AsyncIterator[None]
 
     Args:
         answer: gives the answers; raises ValueError, KeyError or TypeError if its argument is not ExtenderArgs.
-        port: of 127.0.0.1.
-        secret: the first part of the path.
 
     Raises:
         OSError: something else listens on the port.

@@ -30,11 +30,9 @@ class Fabric:
     pool: str
     """The pool's name."""
     zone: str
-    """Its zone; empty for none."""
+    """Empty for none."""
     replicas: int
-    """How many nodes it has."""
     topology: Topology
-    """How they are placed."""
 
     @classmethod
     def of(cls, pool: Pool) -> Fabric:
@@ -74,7 +72,8 @@ def hyper_nodes(fabrics: Iterable[Fabric]) -> dict[str, HyperNode]:
     Of two levels of the same size only the first in `topology.LEVELS` has HyperNodes: the other's would be identical.
     """
     # Sorted by name, because the engine may return a mapping in another order.
-    stocked = sorted((fabric for fabric in fabrics if fabric.replicas and fabric.topology.levels), key=_name)
+    with_nodes = (fabric for fabric in fabrics if fabric.replicas and fabric.topology.levels)
+    stocked = sorted(with_nodes, key=lambda fabric: fabric.pool)
     tiers = _tiers(stocked)
     made = [node for fabric in stocked for node in _of_pool(fabric, tiers)]
     zones: dict[str, list[str]] = {}
@@ -156,10 +155,6 @@ def fabrics_to_plain(fabrics: Iterable[Fabric]) -> dict[str, dict[str, object]]:
     }
 
 
-def _name(fabric: Fabric) -> str:
-    return fabric.pool
-
-
 def _zone_name(zone: str) -> str:
     return f"{ZONE}-{dns_safe(zone, dots=True)}"
 
@@ -204,9 +199,7 @@ def _tiers(fabrics: Iterable[Fabric]) -> dict[tuple[str, int], int]:
         sizes = sorted({nodes for chain in chains for _, nodes in chain})
         return {level: sizes.index(level[1]) + 1 for chain in chains for level in chain}
     tiers: dict[str, int] = {}
-    tier = 1
     while ready := order.get_ready():
-        tiers |= dict.fromkeys(ready, tier)
+        tiers |= dict.fromkeys(ready, max(tiers.values(), default=0) + 1)
         order.done(*ready)
-        tier += 1
     return {level: tiers[level[0]] for chain in chains for level in chain}

@@ -38,7 +38,6 @@ class HyperNodesState:
     foreign: dict[str, str] = field(default_factory=dict)
     """Wanted names that other owners' HyperNodes have, with the owner in words."""
     matching: int = 0
-    """How many are as wanted."""
 
     @property
     def present(self) -> int:
@@ -107,7 +106,6 @@ async def converge(
     """Make the HyperNodes as wanted, the lowest tiers first.
 
     Args:
-        cluster: the cluster's name, the value of their label.
         seen: the result of a look just before; no wanted name may be in :attr:`HyperNodesState.foreign`.
 
     Returns:
@@ -181,11 +179,11 @@ def _maker(metadata: Mapping[str, Any]) -> str:
 
 def _differences(spec: Mapping[str, Any], wanted: HyperNode) -> str:
     """Which fields differ: "tier: 2 instead of 1; members"; empty when none does."""
-    found = []
-    for key, want in wanted.spec().items():
-        if spec.get(key) != want:
-            found.append(key if key == "members" else f"{key}: {spec.get(key)} instead of {want}")
-    return "; ".join(found)
+    return "; ".join(
+        key if key == "members" else f"{key}: {spec.get(key)} instead of {want}"
+        for key, want in wanted.spec().items()
+        if spec.get(key) != want
+    )
 
 
 def _failures(outcome: BulkOutcome[str]) -> list[str]:

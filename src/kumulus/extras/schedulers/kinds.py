@@ -78,11 +78,9 @@ class ObjectKind:
     replayed: bool = False
     """Whether a recording may create its objects, as they are a user's."""
     job: Callable[[Object], JobReport | None] | None = None
-    """Reads what an object says about a job."""
     says_why: bool = False
     """Whether it says why a job waits before any of its pods is tried, so that no pod does."""
     queues: Callable[[Object], list[Quota]] | None = None
-    """Reads the queues that an object describes."""
     member: Callable[[Object], QueueMember | None] | None = None
     """Reads which queue an object is in, if queues do not count that."""
     only: str = ""

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from kumulus.extras.schedulers import registry
 from kumulus.extras.schedulers.errors import SchedulerError
 from kumulus.kube import ApiError, namespaces, objects
-from kumulus.kube import objects as verbs
 from kumulus.kube.errors import tolerating
 from kumulus.kube.namespaces import NAMESPACES
 from kumulus.model.identity import NOBODY, RUN_LABEL, Owner
@@ -34,7 +33,6 @@ class Mark:
     run: str = ""
     """The experiment's run; empty for none."""
     owner: Owner = NOBODY
-    """The stack whose cluster it is."""
 
     @property
     def labels(self) -> dict[str, str]:
@@ -48,12 +46,6 @@ async def create(
     """Create a scheduler's objects, and wait until the new kinds can be used.
 
     Objects that an interrupted run left are taken over.
-
-    Args:
-        mark: for whom it is started.
-
-    Raises:
-        SchedulerError: somebody else has installed this scheduler in the cluster.
     """
     labels = {LABEL: scheduler, **(mark.labels if mark else {})}
     for is_definition in (True, False):
@@ -70,11 +62,7 @@ async def remove(client: Client, scheduler: str, timeout: float = 60.0, run: str
     The scheduler must be ended before: it might create some of the objects again.
 
     Args:
-        timeout: seconds to wait.
         run: delete only what that run of an experiment has made; empty for all objects of this scheduler.
-
-    Raises:
-        SchedulerError: an object still exists.
     """
     deadline, collections = time.monotonic() + timeout, _removed()
     await _convert_no_more(client, scheduler)
@@ -82,7 +70,7 @@ async def remove(client: Client, scheduler: str, timeout: float = 60.0, run: str
         for name in await _ours(client, collection, scheduler, run):
             address = f"{collection}/{name}"
             if collection == _DEFINITIONS:
-                await verbs.release_instances(client, await client.get(address))
+                await objects.release_instances(client, await client.get(address))
             await _delete(client, address)
     for collection in collections:
         while left := await _ours(client, collection, scheduler, run):
@@ -99,9 +87,8 @@ def _removed() -> tuple[str, ...]:
 
     Objects in a namespace, or of a kind, are deleted with it.
     """
-    webhooks = (_WEBHOOKS.format("validating"), _WEBHOOKS.format("mutating"))
     return (
-        *webhooks,
+        *(_WEBHOOKS.format(each) for each in ("validating", "mutating")),
         *(kind.read_at for kind in registry.object_kinds() if kind.started_with),
         _DEFINITIONS,
         NAMESPACES,
@@ -139,7 +126,7 @@ async def _create(client: Client, scheduler: str, manifest: Mapping[str, Any], l
 
 async def _convert_no_more(client: Client, scheduler: str) -> None:
     """Stop converting captured kinds by a webhook that is gone, as their objects could not be read otherwise."""
-    named = await verbs.names(client, _DEFINITIONS, {"labelSelector": f"{CAPTURED_LABEL}={scheduler}"})
+    named = await objects.names(client, _DEFINITIONS, {"labelSelector": f"{CAPTURED_LABEL}={scheduler}"})
     for name in named:
         await client.merge_patch(
             f"{_DEFINITIONS}/{name}", {"spec": {"conversion": {"strategy": "None", "webhook": None}}}
@@ -147,12 +134,8 @@ async def _convert_no_more(client: Client, scheduler: str) -> None:
 
 
 async def established(client: Client, address: str) -> None:
-    """Wait until the API server serves a definition.
-
-    Raises:
-        SchedulerError: it does not within half a minute.
-    """
-    if not await verbs.established(client, address, _ESTABLISHED_WITHIN):
+    """Wait until the API server serves a definition."""
+    if not await objects.established(client, address, _ESTABLISHED_WITHIN):
         name, found = address.rpartition("/")[2], await client.get(address)
         conditions = (found.get("status") or {}).get("conditions") or []
         raise SchedulerError(f"the API server does not take the definition {name}: {conditions}")
@@ -162,12 +145,12 @@ async def _ours(client: Client, collection: str, scheduler: str, run: str) -> li
     selector = f"{LABEL}={scheduler}" + (f",{RUN_LABEL}={run}" if run else "")
     # Its kind may be gone.
     with tolerating(404):
-        return await verbs.names(client, collection, {"labelSelector": selector})
+        return await objects.names(client, collection, {"labelSelector": selector})
     return []
 
 
 async def _delete(client: Client, address: str) -> None:
-    remove = namespaces.remove if address.startswith(NAMESPACES) else verbs.remove
+    remove = namespaces.remove if address.startswith(NAMESPACES) else objects.remove
     # It may be a namespace that is being deleted already.
     with tolerating(409):
         await remove(client, address)

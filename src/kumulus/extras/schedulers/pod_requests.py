@@ -33,20 +33,20 @@ def pod_requests(
     """
     total: dict[str, Quantity] = {}
     for asked in containers:
-        _add(total, asked)
+        add(total, asked)
     sidecars: dict[str, Quantity] = {}
     peak: dict[str, Quantity] = {}
     for asked, sidecar in init_containers:
         if sidecar:
-            _add(total, asked)
-            _add(sidecars, asked)
+            add(total, asked)
+            add(sidecars, asked)
         else:
             while_it_runs = dict(sidecars)
-            _add(while_it_runs, asked)
+            add(while_it_runs, asked)
             _most(peak, while_it_runs)
     _most(total, peak)
     total.update((name, amount) for name, amount in (pod or {}).items() if is_pod_level(name))
-    _add(total, overhead or {})
+    add(total, overhead or {})
     return total
 
 
@@ -86,7 +86,8 @@ def _requests(part: Mapping[str, Any]) -> Mapping[str, Any]:
     return (part.get("resources") or {}).get("requests") or {}
 
 
-def _add(total: dict[str, Quantity], more: Requests) -> None:
+def add(total: dict[str, Quantity], more: Requests) -> None:
+    """Add amounts to a total."""
     for name, amount in more.items():
         total[name] = total.get(name, ZERO) + amount
 

@@ -18,7 +18,6 @@ def get(name: str) -> Scheduler:
     """The scheduler with that name.
 
     Raises:
-        SchedulerError: there is none.
         BrokenExtra: the extra that brings it is broken.
     """
     found: Scheduler | None = extras.named("schedulers", name, Scheduler)

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import ssl
 import subprocess
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from kumulus.extras.schedulers import children, objects
 from kumulus.extras.schedulers.errors import SchedulerError
+from kumulus.extras.schedulers.extender import anybody
 from kumulus.extras.schedulers.launch.plan import LaunchPlan, SchedulerProgram, Setting
 from kumulus.host import inotify
 from kumulus.kube import ApiError, Client, Connection, KubeconfigError, Unreachable, load_kubeconfig
-
-if TYPE_CHECKING:
-    from kumulus.kube import Client
-
 
 _LOOK_EVERY = 0.1
 _READ_WITHIN = 30.0
@@ -34,7 +29,6 @@ class Running:
     """A scheduler that was started, whether it still runs or not."""
 
     name: str
-    """In the registry."""
     version: str
     """Of the program that schedules; empty when it is the user's own."""
     scheduler_names: tuple[str, ...]
@@ -42,7 +36,6 @@ class Running:
     settings: Mapping[str, Setting]
     """What must be equal for a fair comparison with another run."""
     kubeconfig: Path
-    """Of its cluster."""
     directory: Path
     """Its own, for configuration and logs."""
     programs: tuple[SchedulerProgram, ...]
@@ -83,9 +76,6 @@ class Running:
 
         Args:
             plan: what else to do and to wait for; None when it worked before.
-
-        Raises:
-            SchedulerError: it does not work; the message has its last output.
         """
         deadline = time.monotonic() + timeout
         task = asyncio.ensure_future(self._working(client, plan))
@@ -136,14 +126,7 @@ class Running:
             await self.work(client, None, timeout)
 
     async def stop(self, timeout: float = 60.0) -> None:
-        """End its processes and delete its objects in the cluster; doing so again is no error.
-
-        Args:
-            timeout: seconds to wait for the objects to be gone.
-
-        Raises:
-            SchedulerError: the processes are gone, but some objects stay in the cluster.
-        """
+        """End its processes and delete its objects in the cluster; doing so again is no error."""
         await self.end()
         async with connected(self.kubeconfig) as client:
             await objects.remove(client, self.name, timeout, self.run)
@@ -173,7 +156,7 @@ async def answering(programs: Sequence[SchedulerProgram]) -> None:
 
 async def _answers(name: str, address: str, says: str) -> None:
     parts = urlsplit(address)
-    connection = Connection(f"{parts.scheme}://{parts.netloc}", name, tls=_anybody())
+    connection = Connection(f"{parts.scheme}://{parts.netloc}", name, tls=anybody())
     async with Client(connection, request_timeout=5.0) as client:
         while True:
             try:
@@ -184,23 +167,12 @@ async def _answers(name: str, address: str, says: str) -> None:
             await asyncio.sleep(_ASK_EVERY)
 
 
-def _anybody() -> ssl.SSLContext:
-    # The server is on 127.0.0.1, on a port claimed for it, with a self-signed certificate that it has just made.
-    context = ssl.create_default_context()
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    return context
-
-
 _PATIENCE_SECONDS = 10.0
 
 
 @asynccontextmanager
 async def connected(kubeconfig: Path) -> AsyncIterator[Client]:
-    """A client, closed with the context.
-
-    Raises:
-        SchedulerError: the kubeconfig cannot be used, or the server refused a request.
-    """
+    """A client, closed with the context."""
     try:
         async with Client(load_kubeconfig(kubeconfig), patience=_PATIENCE_SECONDS) as client:
             yield client

@@ -6,8 +6,8 @@ from typing import Any
 
 from kumulus.extras.schedulers.errors import SchedulerError
 from kumulus.extras.schedulers.manifests import COUNTED, counted_templates
-from kumulus.extras.schedulers.pod_requests import spec_requests
-from kumulus.model.quantity import ZERO, Quantity, QuantityError, parse
+from kumulus.extras.schedulers.pod_requests import add, spec_requests
+from kumulus.model.quantity import Quantity, QuantityError, parse
 
 Manifest = dict[str, Any]
 
@@ -22,9 +22,6 @@ def templates(workload: Manifest) -> list[tuple[Manifest, int]]:
 
     Args:
         workload: of one of the kinds :data:`kumulus.extras.schedulers.manifests.COUNTED`. A Pod is its own template.
-
-    Raises:
-        SchedulerError: it is of another kind, or has no template.
     """
     kind = workload.get("kind")
     if kind not in COUNTED:
@@ -47,9 +44,6 @@ def require_together(workloads: Sequence[Manifest], gang: str, minimum: int) -> 
 
     A StatefulSet creates its pods one by one, unless its podManagementPolicy is Parallel; a JobSet with the startup
     policy InOrder creates its Jobs likewise.
-
-    Raises:
-        SchedulerError: fewer pods than suffice for the gang are created at first.
     """
     if sum(map(_at_first, workloads)) < minimum:
         raise SchedulerError(
@@ -108,12 +102,8 @@ def never_preempt(workloads: Sequence[Manifest]) -> bool:
 
 
 def requests(template: Manifest) -> dict[str, Quantity]:
-    """The requests of one pod of a template, as the scheduler counts them after the API server's defaulting.
-
-    Raises:
-        SchedulerError: a request is no quantity.
-    """
-    return spec_requests(_defaulted(template.get("spec", {})), _quantities)
+    """The requests of one pod of a template, as the scheduler counts them after the API server's defaulting."""
+    return spec_requests(defaulted(template.get("spec", {})), _quantities)
 
 
 def total_requests(workloads: Sequence[Manifest], pods: int) -> dict[str, str]:
@@ -122,7 +112,7 @@ def total_requests(workloads: Sequence[Manifest], pods: int) -> dict[str, str]:
     for workload in workloads:
         for template, count in templates(workload):
             taken = min(count, pods)
-            _add(total, {resource: amount * taken for resource, amount in requests(template).items()})
+            add(total, {resource: amount * taken for resource, amount in requests(template).items()})
             pods -= taken
     return written(total)
 
@@ -132,8 +122,8 @@ def written(amounts: Mapping[str, Quantity]) -> dict[str, str]:
     return {resource: str(amount) for resource, amount in amounts.items()}
 
 
-def _defaulted(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """A spec in which a limit without a request becomes the request.
+def defaulted(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """A pod's spec in which a limit without a request becomes the request, as the API server does it.
 
     At the pod level this applies only to resources that no container requests. Source: k8s.io/kubernetes
     pkg/apis/core/v1/defaults.go, SetDefaults_Pod.
@@ -162,8 +152,3 @@ def _quantities(amounts: Mapping[str, Any]) -> dict[str, Quantity]:
         except QuantityError as error:
             raise SchedulerError(f"{resource}: {text!r} {error}; write a quantity such as 500m or 16Gi") from None
     return found
-
-
-def _add(total: dict[str, Quantity], more: Mapping[str, Quantity]) -> None:
-    for resource, amount in more.items():
-        total[resource] = total.get(resource, ZERO) + amount

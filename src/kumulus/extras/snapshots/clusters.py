@@ -28,7 +28,6 @@ async def save(
     """Save the objects in a cluster.
 
     Args:
-        kubeconfig: the kubeconfig next to its files.
         to: the file; an existing one is replaced once the new one is complete.
         namespaces: the ones to save, of a cluster that is not kwok's; all of the users' if empty.
     """
@@ -64,8 +63,8 @@ async def restore(
 
     Raises:
         OfAnother: the snapshot is of another cluster, or cannot be put into this one; nothing was changed.
-        Refused: the cluster would refuse a part of it; nothing was changed.
-        Damaged: it is no snapshot, or not as it was written; nothing was changed.
+        RestoreRefused: the cluster would refuse a part of it; nothing was changed.
+        DamagedSnapshot: it is no snapshot, or not as it was written; nothing was changed.
     """
     layout = of_kwok(kubeconfig)
     if of_another and (layout is None or (await asyncio.to_thread(about, source)).form != "etcd"):

@@ -48,9 +48,7 @@ class SnapshotSummary:
     taken: str
     """When, RFC 3339 in UTC."""
     nodes: int = 0
-    """How many nodes there were."""
     pods: int = 0
-    """How many pods."""
     keys: int = 0
     """How many objects in all."""
     sha256: str = ""

@@ -87,7 +87,6 @@ def restore(layout: Layout, cluster: str, file: Path, begin: Begin = unrecorded)
 
     Raises:
         OfAnother: the snapshot is of another cluster.
-        Damaged: it is no snapshot, or not as it was written.
     """
     about, entries = snapshot_file.read(file)
     if about.cluster != cluster:
@@ -108,9 +107,6 @@ def restore_into(layout: Layout, file: Path, begin: Begin = unrecorded) -> Resto
 
     The cluster's own objects stay: its nodes, and all that a stack has made; see :mod:`.snapshot_workloads`. Another
     restore finishes one that was interrupted.
-
-    Args:
-        file: the snapshot of the other one.
 
     Raises:
         OfAnother: its pods are on nodes that this cluster does not have.

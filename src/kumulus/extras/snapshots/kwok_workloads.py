@@ -62,7 +62,6 @@ class StoredWorkloads:
     """The objects of a cluster that move."""
 
     entries: Mapping[bytes, bytes]
-    """Keys and values."""
     left: tuple[str, ...]
     """Namespaces that stay, because they have a Helm release, or do not move and are not in the other cluster."""
 
@@ -70,7 +69,6 @@ class StoredWorkloads:
         """The objects whose namespace moves too, or is in the other cluster already.
 
         Args:
-            there: the namespaces of the other cluster.
             known: as for :func:`workloads`.
         """
         present = {*there, *namespaces(self.entries)}

@@ -37,13 +37,8 @@ async def save(client: Client, stack: str, to: Path, namespaces: Collection[str]
     Args:
         namespaces: the selected ones; empty for all of the users'.
     """
-    about = SnapshotSummary(
-        stack,
-        await objects.identity(client),
-        timestamp(),
-        form=FORM,
-        namespaces=tuple(sorted(namespaces)),
-    )
+    identity, chosen = await objects.identity(client), tuple(sorted(namespaces))
+    about = SnapshotSummary(stack, identity, timestamp(), form=FORM, namespaces=chosen)
     for name in sorted(namespaces):
         if await objects.find(client, f"/api/v1/namespaces/{name}") is None:
             raise ProviderError(f"there is no namespace {name} in the cluster")
@@ -62,13 +57,10 @@ async def restore(
     stop: asyncio.Event | None = None,
     only: Collection[str] | None = None,
 ) -> Restored:
-    """Restore users' objects in a cluster's namespaces.
+    """Restore users' objects in a cluster's namespaces; raises what :func:`plan` does.
 
     Args:
         only: paths of the objects that may be touched, as :func:`plan` said before; None for all.
-
-    Raises:
-        OfAnother, Refused, Damaged, ApiError, Unreachable, OSError: as for :func:`plan`.
     """
     about, todo = await _planned(client, source, only)
     stop = stop or asyncio.Event()
@@ -84,8 +76,8 @@ async def plan(client: Client, source: Path) -> RestorePlan:
 
     Raises:
         OfAnother: it is of another cluster, or nodes of its pods do not exist.
-        Refused: the cluster would refuse a part of it.
-        Damaged: it is not a snapshot, or not as it was written.
+        RestoreRefused: the cluster would refuse a part of it.
+        DamagedSnapshot: it is not a snapshot, or not as it was written.
     """
     return (await _planned(client, source, None))[1]
 

@@ -44,7 +44,6 @@ class Restored:
     removed: int
     """How many were removed and not put back."""
     same: int
-    """How many were as they were."""
     left: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Names of what stays as it is, by the reason."""
     remade: tuple[str, ...] = ()

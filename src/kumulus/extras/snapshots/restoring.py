@@ -42,10 +42,7 @@ _TIMES = ("startTime", "startedAt", "finishedAt")
 async def checked(client: Client, plan: RestorePlan) -> RestorePlan:
     """A plan whose changes the API server accepts; where it says that a field is immutable, a few kinds are replaced.
 
-    The API server is asked by dry runs, so that a refusal comes before anything is removed.
-
-    Raises:
-        Refused: it would refuse a change.
+    The API server is asked by dry runs, so that a refusal, a RestoreRefused, comes before anything is removed.
     """
     replaced: set[str] = set()
     left: set[str] = set()

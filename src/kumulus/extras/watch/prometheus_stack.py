@@ -231,7 +231,6 @@ def chart_values(asked: Observability, cluster: str, shards: int) -> dict[str, A
     """The chart's values: retention, the labels that the rules need, the rules, and the scrape targets.
 
     Args:
-        asked: as in the stack file's ``observability``.
         shards: how many kwok-controllers have Services, see :class:`KwokCharts`.
     """
     placed = {"affinity": nodes.affinity_to_real()}

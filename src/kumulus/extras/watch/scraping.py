@@ -96,13 +96,7 @@ def _timeout(interval: str, longest: float = _LONGEST_TIMEOUT) -> str:
 
 
 def scraped(asked: Observability, cluster: str, shards: int) -> list[dict[str, Any]]:
-    """Entries of Prometheus' ``scrape_configs``: the controllers, and each node's own endpoint.
-
-    Args:
-        asked: the interval and the limits.
-        cluster: the name of the cluster whose nodes are scraped.
-        shards: how many controllers there are.
-    """
+    """Entries of Prometheus' ``scrape_configs``: the controllers, and each node's own endpoint."""
     # As the chart labels targets that it has found by a Service; its alerts count by these labels.
     labels = {"namespace": NAMESPACE, "service": NAME}
     controllers = [{"targets": [_address(shard) for shard in range(shards)], "labels": labels}]

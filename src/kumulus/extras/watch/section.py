@@ -50,7 +50,6 @@ class Measured(ClusterSection):
     measures: ClassVar[bool] = True
 
     asked: Observability
-    """The section, which the plugin reads as well."""
 
     @classmethod
     def field(cls) -> Any:

@@ -44,9 +44,13 @@ def test_pods_that_are_alike_are_counted_together() -> None:
 
 
 def test_a_limit_counts_where_there_is_no_request() -> None:
-    spec = {"containers": [{"resources": {"limits": {"cpu": "2", "nvidia.com/gpu": "1"}, "requests": {"cpu": "1"}}}]}
+    limits = {"cpu": "2", "nvidia.com/gpu": "1"}
+    spec: dict[str, Any] = {"containers": [{"resources": {"limits": limits, "requests": {"cpu": "1"}}}]}
     [found] = demand_for({"kind": "Pod", "metadata": {"name": "p"}, "spec": spec}).shapes
     assert found.wants == {"pods": 1, "cpu": 1000, "nvidia.com/gpu": 1}
+    spec = {"containers": [{"name": "c"}], "resources": {"limits": {"cpu": "4"}}}
+    [found] = demand_for({"kind": "Pod", "metadata": {"name": "p"}, "spec": spec}).shapes
+    assert found.wants == {"pods": 1, "cpu": 4000}, "of the pod as a whole, too"
 
 
 def test_each_node_has_one_pod_of_a_daemon_set() -> None:

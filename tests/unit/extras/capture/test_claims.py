@@ -12,7 +12,8 @@ from kumulus.extras.capture.devices import gates
 from kumulus.extras.capture.following import WorkloadFile, difference
 from kumulus.extras.capture.reading import captured
 from kumulus.extras.capture.words import Words
-from tests.unit.extras.capture.test_devices import DRIVER, device, device_class, device_slice, put_back, written
+from tests.unit.extras.capture.files import put_back, written
+from tests.unit.extras.capture.test_devices import DRIVER, device, device_class, device_slice
 
 API = "resource.k8s.io/v1"
 MADE, BY_SCHEDULER = (f"resource.kubernetes.io/{name}" for name in ("pod-claim-name", "extended-resource-claim"))

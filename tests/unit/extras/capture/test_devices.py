@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus.extras.capture import cel, putting, writing
+from kumulus.extras.capture import cel
 from kumulus.extras.capture.cel import CannotRename, renamed
 from kumulus.extras.capture.devices import as_v1, gates, owned
 from kumulus.extras.capture.groups import node_name
 from kumulus.extras.capture.kinds import cluster_role
-from kumulus.extras.capture.reading import captured
-from kumulus.extras.capture.spool import Spool
 from kumulus.extras.capture.words import Words
+from tests.unit.extras.capture.files import put_back, written
 
 DRIVER = "gpu.acme.example"
 
@@ -54,21 +53,6 @@ def device_slice(name: str, node: str, *devices: dict[str, Any], **more: Any) ->
 def device_class(expression: str, **more: Any) -> dict[str, Any]:
     spec = {"selectors": [{"cel": {"expression": expression}}], "config": [{"opaque": {"driver": "x"}}], **more}
     return {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "acme"}, "spec": spec}
-
-
-def written(directory: Path, words: Words | None, *raws: dict[str, Any]) -> dict[str, str]:
-    directory.mkdir()
-    spool = Spool(directory, "test")
-    for raw in raws:
-        kept = captured(raw["kind"], raw, raw["apiVersion"])
-        assert kept is not None
-        spool.add(raw["kind"], [kept], "more")
-    writing.write(spool, directory, words)
-    return {file.name: file.read_text() for file in directory.iterdir() if file.is_file()}
-
-
-def put_back(directory: Path) -> list[dict[str, Any]]:
-    return list(putting.read(directory / "workload.yaml"))
 
 
 def test_what_a_scheduler_reads_of_slices_and_classes_is_kept_whole(tmp_path: Path) -> None:
@@ -229,7 +213,7 @@ def test_a_clone_of_a_clone_is_the_same(tmp_path: Path) -> None:
     assert written(tmp_path / "two", None, *served) == first
 
 
-class Marked:
+class Marked(Words):
     """Says of each text what it was taken for."""
 
     def driver(self, text: str) -> str:

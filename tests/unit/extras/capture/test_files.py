@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus.extras.capture import dumps, putting, reading, workload, writing
+from kumulus.extras.capture import dumps, putting, reading, workload
 from kumulus.extras.capture.grammar import renamed
 from kumulus.extras.capture.groups import stack
 from kumulus.extras.capture.kinds import KINDS, cluster_role
@@ -26,6 +26,7 @@ from kumulus.stackfile.load import load
 from kumulus.stackfile.model import ClusterSpec
 from kumulus.stackfile.yamltext import read_all_yaml, read_stack_file
 from tests.support.misshapen import misshapen
+from tests.unit.extras.capture.files import put_back, written
 
 
 def node(name: str, **labels: str) -> dict[str, Any]:
@@ -54,20 +55,6 @@ def pod(name: str, on: str = "", **spec: Any) -> dict[str, Any]:
     }
 
 
-def spooled(directory: Path, *raws: dict[str, Any]) -> Spool:
-    spool = Spool(directory, "test")
-    for raw in raws:
-        if (kept := captured(raw["kind"], raw, raw.get("apiVersion", "v1"))) is not None:
-            spool.add(raw["kind"], [kept], "more")
-    return spool
-
-
-def written(directory: Path, *raws: dict[str, Any]) -> dict[str, str]:
-    directory.mkdir()
-    writing.write(spooled(directory, *raws), directory, None)
-    return {file.name: file.read_text() for file in directory.iterdir() if file.is_file()}
-
-
 def cluster(directory: Path) -> ClusterSpec:
     return ClusterSpec.checked(yaml.safe_load((directory / "stack.yaml").read_text())["config"]["kumulus:cluster"])
 
@@ -76,7 +63,7 @@ def test_labels_that_go_would_read_as_numbers_are_quoted(tmp_path: Path) -> None
     labels = {"example.com/rack": "08", "example.com/commit": "1234e56"}
     labelled = pod("p", "n0")
     labelled["metadata"]["labels"] = labels
-    written(tmp_path / "out", node("n0", **labels), labelled)
+    written(tmp_path / "out", None, node("n0", **labels), labelled)
     stack: Any = read_stack_file(tmp_path / "out" / "stack.yaml")
     template = ClusterSpec.checked(stack["config"]["kumulus:cluster"]).nodeGroups[0].nodeTemplate
     assert labels.items() <= template.metadata.labels.items()
@@ -86,7 +73,7 @@ def test_labels_that_go_would_read_as_numbers_are_quoted(tmp_path: Path) -> None
 
 def test_nodes_that_are_alike_are_one_group_with_their_names(tmp_path: Path) -> None:
     nodes = [node(f"n{index}", **{"example.com/rack": f"r{index}", "team": "search"}) for index in range(3)]
-    written(tmp_path / "out", *nodes)
+    written(tmp_path / "out", None, *nodes)
     spec = cluster(tmp_path / "out")
     (pool,) = pools(spec, "dev")
     assert pool.node_names() == ["n0", "n1", "n2"]
@@ -100,7 +87,7 @@ def test_nodes_that_are_alike_are_one_group_with_their_names(tmp_path: Path) -> 
 def test_of_an_emulated_cluster_the_places_are_kept_and_whose_nodes_they_are_is_not(tmp_path: Path) -> None:
     labels = {"topology.kumulus.io/rack": "web-r0", "kumulus.io/pool": "web", "x.kumulus.io/y": "z"}
     nodes = [node(f"n{index}", **labels) for index in range(3)]
-    written(tmp_path / "out", *nodes)
+    written(tmp_path / "out", None, *nodes)
     (pool,) = pools(cluster(tmp_path / "out"), "dev")
     assert [each.labels for each in pool.nodes] == [{"topology.kumulus.io/rack": "web-r0"}] * 3
     assert pool.labels["kumulus.io/pool"] == pool.name
@@ -112,7 +99,7 @@ def test_nodes_that_differ_are_groups_of_their_own(tmp_path: Path) -> None:
     large["status"]["capacity"]["cpu"] = "8"
     tainted = node("tainted")
     tainted["spec"]["taints"].append({"key": "acme.example/reserved", "value": "x", "effect": "NoSchedule"})
-    written(tmp_path / "out", node("small"), large, tainted)
+    written(tmp_path / "out", None, node("small"), large, tainted)
     found = {pool.nodes[0].name: pool for pool in pools(cluster(tmp_path / "out"), "dev")}
     assert found["large"].capacity["cpu"] == "8"
     assert [taint.key for taint in found["tainted"].taints] == ["acme.example/reserved"]
@@ -128,7 +115,7 @@ def test_features_that_nodes_declare_are_kept_where_their_version_has_others(tmp
     usual = features_of("v1.37.2")
     more = ["DRANodeAllocatableResources", *usual]
     nodes = [declaring("a", *usual), declaring("b", *reversed(more), "AcmeOwn"), declaring("c"), node("d")]
-    written(tmp_path / "out", *nodes)
+    written(tmp_path / "out", None, *nodes)
     found = {pool.nodes[0].name: pool for pool in pools(cluster(tmp_path / "out"), "dev")}
     assert {name: pool.declared_features for name, pool in found.items()} == {
         "a": None,
@@ -145,9 +132,8 @@ def test_an_anonymised_node_has_only_resources_that_a_stack_file_may_name(tmp_pa
         amounts |= {"hugepages-64Ki": "0", "hugepages-1Ti": "0", "attachable-volumes-aws-ebs": "25"}
         amounts |= {"attachable-volumes-csi-ebs.csi.aws.com": "26", "attachable-volumes-csi-disk.acme.com": "27"}
     words = Words()
-    writing.write(spooled(tmp_path, own), tmp_path, words)
-    config = yaml.safe_load((tmp_path / "stack.yaml").read_text())["config"]
-    (pool,) = load(config, "dev", tmp_path).pools
+    files = written(tmp_path / "out", words, own)
+    (pool,) = load(yaml.safe_load(files["stack.yaml"])["config"], "dev", tmp_path).pools
     assert {key for key in pool.capacity if "-" in key and key != "ephemeral-storage"} == {
         "hugepages-64Ki",
         "hugepages-1Ti",
@@ -166,7 +152,7 @@ def test_nodes_that_are_not_well_or_cordoned_stay_so(tmp_path: Path) -> None:
     ]
     silent["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
     cordoned["spec"]["unschedulable"] = True
-    written(tmp_path / "out", ill, silent, cordoned)
+    written(tmp_path / "out", None, ill, silent, cordoned)
     spec = cluster(tmp_path / "out")
     assert {fault.name: fault.target.names for fault in spec.faults} == {
         "disk-pressure": ("ill",),
@@ -180,9 +166,9 @@ def test_nodes_that_are_not_well_or_cordoned_stay_so(tmp_path: Path) -> None:
 def test_the_files_do_not_depend_on_the_order_in_which_things_came(tmp_path: Path) -> None:
     things = [node(f"n{index}", zone=f"z{index % 2}") for index in range(6)]
     things += [pod(f"p{index}", f"n{index % 6}", schedulerName=f"s{index % 3}") for index in range(20)]
-    first = written(tmp_path / "one", *things)
+    first = written(tmp_path / "one", None, *things)
     random.Random(1).shuffle(things)
-    assert written(tmp_path / "two", *things) == first
+    assert written(tmp_path / "two", None, *things) == first
 
 
 def test_pods_come_back_from_the_file_as_they_were_read() -> None:
@@ -231,8 +217,9 @@ def test_kubernetes_own_groups_are_kept_and_the_clone_serves_them(tmp_path: Path
     made_for = {"apiGroup": "acme.example", "kind": "Training", "name": "secret"}
     templates = {"controllerRef": made_for, "podGroupTemplates": None, "compositePodGroupTemplates": [whole]}
     workloads = {"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "Workload", "spec": templates}
-    spool = spooled(
-        tmp_path / "spool",
+    written(
+        tmp_path / "out",
+        words,
         node("n0"),
         {**workloads, "metadata": {"name": "w", "namespace": "shop"}},
         group(
@@ -247,9 +234,8 @@ def test_kubernetes_own_groups_are_kept_and_the_clone_serves_them(tmp_path: Path
         of_volcano,
         pod("p", "n0", schedulingGroup={"podGroupName": "podgroup-a"}),
     )
-    writing.write(spool, tmp_path, words)
-    assert cluster(tmp_path).kwok.workloads == "native"
-    found = list(putting.read(tmp_path / "workload.yaml"))
+    assert cluster(tmp_path / "out").kwok.workloads == "native"
+    found = put_back(tmp_path / "out")
     (composite,) = (each for each in found if each["kind"] == "CompositePodGroup")
     assert composite["spec"]["schedulingPolicy"] == {"gang": {"minGroupCount": 2}}
     assert [each["kind"] for each in found[:2]] == ["Workload", "CompositePodGroup"], "in the order of their creation"
@@ -446,9 +432,8 @@ def test_a_selector_that_selects_everything_stays_one(tmp_path: Path, words: Wor
     }
     budget = {"kind": "PodDisruptionBudget", "apiVersion": "policy/v1", "metadata": {"name": "b", "namespace": "shop"}}
     raws = [pod("a", affinity=affinity), pod("b", affinity=other), queue, {**budget, "spec": {"selector": {}}}]
-    (tmp_path / "out").mkdir()
-    writing.write(spooled(tmp_path / "out", *raws), tmp_path / "out", words)
-    found = list(putting.read(tmp_path / "out" / "workload.yaml"))
+    written(tmp_path / "out", words, *raws)
+    found = put_back(tmp_path / "out")
     terms = [
         each["spec"]["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][0]
         for each in found

@@ -78,7 +78,7 @@ def test_pods_are_asked_about_as_the_group_that_they_are(tmp_path: Path) -> None
     assert found.constraints() == ["nodeSelector", "podAntiAffinity", "schedulingConstraints"]
     assert found.without("schedulingConstraints").group == gang(8)
     assert found.manifest("run", 2, 0, None)["spec"]["schedulingGroup"] == {"podGroupName": "run-2"}
-    assert "schedulingGroup" not in found.one_by_one().manifest("run", 2, 0, None)["spec"]
+    assert "schedulingGroup" not in found.alone_on("n").manifest("run", 2, 0, None)["spec"]
     # All of a gang are all of it, however many; fewer that suffice still do.
     assert probe.read(write(tmp_path, job), 20).group["schedulingPolicy"]["gang"]["minCount"] == 20
     part = workload("Job", parallelism=8, scheduling=gang(4))

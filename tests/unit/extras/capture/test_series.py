@@ -7,13 +7,11 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus.extras.capture import writing
 from kumulus.extras.capture.day.importing import ImportedDay, import_day, summary
 from kumulus.extras.capture.dumps import FileRefused
-from kumulus.extras.capture.reading import captured
-from kumulus.extras.capture.spool import Spool
 from kumulus.extras.capture.words import Words
 from kumulus.extras.lab.file.recording import recording
+from tests.unit.extras.capture.files import written
 
 OWNERS = {"web": "ReplicaSet", "db": "StatefulSet", "job": "Job"}
 
@@ -30,13 +28,7 @@ def pod(name: str, on: str = "") -> dict[str, Any]:
 
 
 def capture(day: Path, at: str, *pods: dict[str, Any], words: Words | None = None) -> None:
-    """A capture of these pods, as `kumulus capture --to day/AT` writes it."""
-    directory = day / at
-    directory.mkdir(parents=True)
-    spool = Spool(directory, "test")
-    spool.add("Pod", [kept for each in pods if (kept := captured("Pod", each, "v1")) is not None], "")
-    writing.write(spool, directory, words)
-    spool.remove()
+    written(day / at, words, *pods)
 
 
 def series(day: Path, words: Words | None = None) -> Path:
@@ -73,17 +65,11 @@ def test_claims_and_groups_are_made_once_in_front_of_the_pods_that_name_them(tmp
         "PodGroup": ("scheduling.k8s.io/v1beta1", {"schedulingPolicy": {"basic": {}}, "resourceClaims": claims}),
     }
     for at in ("20261122T090000Z", "20261122T090030Z"):
-        directory = tmp_path / "day" / at
-        directory.mkdir(parents=True)
-        spool = Spool(directory, "test")
         waits = pod("job-1")
         waits["spec"] |= {"resourceClaims": claims, "schedulingGroup": {"podGroupName": "one"}}
-        spool.add("Pod", [kept for kept in [captured("Pod", waits, "v1")] if kept], "")
-        for kind, (version, spec) in more.items():
-            raw = {"metadata": {"namespace": "shop", "name": "one"}, "spec": spec}
-            spool.add(kind, [kept for kept in [captured(kind, raw, version)] if kept], "")
-        writing.write(spool, directory, None)
-        spool.remove()
+        named = {"metadata": {"namespace": "shop", "name": "one"}}
+        raws = [{"apiVersion": of, "kind": kind, **named, "spec": spec} for kind, (of, spec) in more.items()]
+        written(tmp_path / "day" / at, None, waits, *raws)
     found = import_day([tmp_path / "day"], tmp_path / "day.yaml", "mine")
     assert sorted(steps(found)) == [
         (0, "create", f"{kind}/shop/{name}")

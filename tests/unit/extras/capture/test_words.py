@@ -6,16 +6,14 @@ from typing import Any
 
 import pytest
 
-from kumulus.extras.capture import writing
 from kumulus.extras.capture.fields import OBJECTS
 from kumulus.extras.capture.grammar import renamed
 from kumulus.extras.capture.known_keys import is_known_key
-from kumulus.extras.capture.reading import captured
-from kumulus.extras.capture.spool import Spool
 from kumulus.extras.capture.words import Words, WrongTable
 from kumulus.extras.schedulers.forms import Each, Form, Leaf, Selecting
 from kumulus.model.names import is_dns_label
 from tests.support import captured as source
+from tests.unit.extras.capture.files import written
 
 CANARY = "zqcanary"
 
@@ -102,28 +100,16 @@ def objects(canaries: Canaries) -> list[dict[str, Any]]:
     return found
 
 
-def write(directory: Path, raws: list[dict[str, Any]], words: Words | None) -> str:
-    spool = Spool(directory, "test")
-    for raw in raws:
-        if (kept := captured(raw["kind"], raw, "v1")) is not None:
-            spool.add(raw["kind"], [kept], "more")
-    writing.write(spool, directory, words)
-    spool.remove()
-    return "".join(file.read_text() for file in sorted(directory.iterdir()))
-
-
 def test_of_a_thousand_canaries_none_is_left_in_any_file(tmp_path: Path) -> None:
     canaries = Canaries()
     raws = objects(canaries)
     while len(canaries.planted) < 1000:
         raws += objects(canaries)
-    (tmp_path / "plain").mkdir()
-    (tmp_path / "shared").mkdir()
-    plain = write(tmp_path / "plain", raws, None)
+    plain = "".join(written(tmp_path / "plain", None, *raws).values())
     # They strike: with names kept, hundreds of them are there.
     assert sum(each in plain for each in canaries.planted) > 300
     words = Words()
-    shared = write(tmp_path / "shared", raws, words)
+    shared = "".join(written(tmp_path / "shared", words, *raws).values())
     assert [each for each in canaries.planted if each in shared] == []
     assert CANARY not in shared
     # What the words stand for is all in the table.
@@ -135,7 +121,7 @@ def test_of_a_cluster_as_companies_have_it_no_name_is_left(tmp_path: Path) -> No
     made = [*source.objects(), *source.devices(3), *source.with_volumes(200, "eu-acme-1")]
     raws = [{"kind": _kind(path), **body} for path, body in made]
     raws += [{"kind": "Pod", "status": {}, **pod} for pod in source.pods(200, "eu-acme-1")]
-    shared = write(tmp_path, raws, Words())
+    shared = "".join(written(tmp_path / "shared", Words(), *raws).values())
     for name in ("acme", "secret/", "hunter", "shop", "search", "team-", "train-", "infer", "vol-", "data-", "pv-"):
         assert name not in shared, name
 

@@ -29,7 +29,6 @@ from kumulus.model.words import counted
 
 if TYPE_CHECKING:
     from kumulus.extras.capture.spool import Spool
-    from kumulus.extras.capture.words import Words
     from kumulus.extras.capture.writing import WrittenCapture
     from kumulus.kube import Connection
 
@@ -79,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
     from kumulus.extras.capture import archive, writing
     from kumulus.extras.capture.dumps import FileRefused
     from kumulus.extras.capture.kinds import cluster_role
-    from kumulus.extras.capture.words import WrongTable
+    from kumulus.extras.capture.words import Words, WrongTable
 
     if args.rbac:
         print(cluster_role(), end="")
@@ -99,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
         if packed and archive.is_others(args.to):
             raise taken(args.to, "a capture")
         table = _table(args)
-        words = _words(table) if args.anonymise else None
+        words = (Words.read(table) if table.exists() else Words()) if args.anonymise else None
         spool = _read_files(args, folder) if args.files else _read_cluster(args, folder)
         written = writing.write(spool, folder, words)
         if words is not None:
@@ -145,19 +144,14 @@ def _table(args: argparse.Namespace) -> Path:
     return Path(args.table) if args.table else to.parent / f"{archive.stem(to)}-{_TABLE}"
 
 
-def _words(table: Path) -> Words:
-    from kumulus.extras.capture.words import Words
-
-    return Words.read(table) if table.exists() else Words()
-
-
 def _spool(args: argparse.Namespace, folder: Path, source: str) -> Spool:
     from kumulus.extras.capture.spool import AnotherSource, Spool
 
     folder.mkdir(parents=True, exist_ok=True)
     try:
         spool = Spool(folder, source)
-        if args.restart:
+        # Files are read again whole.
+        if args.restart or args.files:
             spool.remove()
             spool = Spool(folder, source)
     except AnotherSource as error:
@@ -173,8 +167,6 @@ def _read_files(args: argparse.Namespace, folder: Path) -> Spool:
     from kumulus.extras.capture.reading import captured
 
     files = dumps.files(args.files)
-    spool = _spool(args, folder, "files")
-    spool.remove()
     spool = _spool(args, folder, "files")
     seen: set[tuple[str, str, str]] = set()
     for file in files:
@@ -196,7 +188,7 @@ def _read_files(args: argparse.Namespace, folder: Path) -> Spool:
                     spool.add(kind.kept_as, pages.pop(kind.kept_as), "more")
         for name, items in pages.items():
             spool.add(name, items, "more")
-    _show("")
+    show("")
     if not seen:
         raise UserError(f"no node or pod in {', '.join(map(str, args.files))}")
     return spool
@@ -205,13 +197,14 @@ def _read_files(args: argparse.Namespace, folder: Path) -> Spool:
 def _objects(file: Path) -> Iterator[dict[str, Any]]:
     """The objects in a file, whichever format it has."""
     from kumulus.extras.capture import dumps, snapshot
+    from kumulus.extras.capture.bolt import is_bolt
 
-    if not snapshot.is_snapshot(file):
+    if not is_bolt(file):
         return dumps.objects(file)
-    return snapshot.objects(file, lambda what, count: _show(f"{file.name}: {count:,} {what}"))
+    return snapshot.objects(file, lambda what, count: show(f"{file.name}: {count:,} {what}"))
 
 
-def _show(text: str) -> None:
+def show(text: str) -> None:
     """Show progress on a terminal, in one line; an empty text clears the line."""
     if sys.stderr.isatty():
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
@@ -227,8 +220,8 @@ def _read_cluster(args: argparse.Namespace, folder: Path) -> Spool:
         spool = _spool(args, folder, found.server)
         if spool.resumed:
             print("continuing an interrupted capture", file=sys.stderr)
-        asyncio.run(read_cluster(found, spool, args.rate, _PATIENCE, _progress))
-        _show("")
+        asyncio.run(read_cluster(found, spool, args.rate, _PATIENCE, lambda kind, count: show(f"{count:,} {kind}")))
+        show("")
     except KubeconfigError as error:
         raise UserError(str(error)) from None
     except Expired as error:
@@ -236,10 +229,6 @@ def _read_cluster(args: argparse.Namespace, folder: Path) -> Spool:
     except (ApiError, Unreachable) as error:
         raise UserError(f"{error}{again}") from None
     return spool
-
-
-def _progress(kind: str, count: int) -> None:
-    _show(f"{count:,} {kind}")
 
 
 def _connection(args: argparse.Namespace) -> Connection:

@@ -19,6 +19,7 @@ import sys
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -43,9 +44,6 @@ _LINE = re.compile(r'^      - name: "(?P<group>[^"]+)"$|^ +- \{"name": "(?P<node
 def catch_up(directory: Path, source: Connection, clone: which.Which) -> list[str]:
     """Capture the source, and apply to the clone what has changed since the last capture.
 
-    Args:
-        directory: the capture from which the clone was made.
-
     Returns:
         What the clone refuses, a line for each kind.
 
@@ -55,7 +53,6 @@ def catch_up(directory: Path, source: Connection, clone: which.Which) -> list[st
         NotTheClone: the cluster is not marked as the capture's clone.
         Expired: the source does not accept the credentials.
         JournalError: another run is under way on the clone.
-        Refused: a file is not a file of a capture.
     """
     from kumulus.extras.capture import writing
     from kumulus.extras.capture.live import read_cluster
@@ -80,11 +77,7 @@ def catch_up(directory: Path, source: Connection, clone: which.Which) -> list[st
 
 @contextmanager
 def changing(directory: Path, clone: which.Which) -> Iterator[None]:
-    """A block in which a clone is changed: alone; and if it is cut off, the next commands say which one finishes it.
-
-    Raises:
-        JournalError: another run is under way on the clone.
-    """
+    """A block in which a clone is changed: alone; and if it is cut off, the next commands say which one finishes it."""
     from kumulus.extras.journal import recover
 
     line = f"{installation.command()} clone {shlex.quote(str(directory.absolute()))} -s {clone.stack}"
@@ -102,11 +95,7 @@ def changing(directory: Path, clone: which.Which) -> Iterator[None]:
 def finish(directory: Path, clone: which.Which) -> list[str]:
     """Apply a newer capture, if there is one; each of its files replaces the old one once the clone matches it.
 
-    Returns:
-        What the clone refuses, a line for each kind.
-
-    Raises:
-        UserError, NotTheClone, JournalError, ApiError, Unreachable, Refused, OSError: as for `catch_up`.
+    Returns and raises the same as `catch_up`.
     """
     from kumulus.extras.capture import mark
     from kumulus.extras.capture.writing import STACK
@@ -238,12 +227,7 @@ def nodes(stack_file: str) -> dict[str, str]:
 
 
 def named_as_before(now: str, before: str) -> str:
-    """A stack file in which each group has the name of the earlier one with which it shares most nodes.
-
-    Args:
-        now: the stack file of the newer capture.
-        before: that of the earlier one.
-    """
+    """The newer stack file, in which each group has the name of the earlier one with which it shares most nodes."""
     earlier = nodes(before)
     shared = Counter((group, earlier[node]) for node, group in nodes(now).items() if node in earlier)
     names: dict[str, str] = {}
@@ -253,17 +237,10 @@ def named_as_before(now: str, before: str) -> str:
     taken = {*names.values(), *earlier.values()}
     for group in _GROUP.findall(now):
         if group not in names:
-            names[group] = _free(group, taken)
+            tries = chain([group], (f"{group}-{number}" for number in count(2)))
+            names[group] = next(each for each in tries if each not in taken)
             taken.add(names[group])
     return _GROUP.sub(lambda line: f'      - name: "{names[line["name"]]}"', now)
-
-
-def _free(name: str, taken: set[str]) -> str:
-    free, number = name, 1
-    while free in taken:
-        number += 1
-        free = f"{name}-{number}"
-    return free
 
 
 def moved(now: str, before: str) -> set[str]:
@@ -273,11 +250,7 @@ def moved(now: str, before: str) -> set[str]:
 
 
 def without(config: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
-    """The configuration of a captured stack without some of its nodes.
-
-    Args:
-        config: the mapping `config` of its file.
-    """
+    """The configuration of a captured stack without some of its nodes."""
     left = copy.deepcopy(dict(config))
     cluster = left["kumulus:cluster"]
     for group in cluster["nodeGroups"]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from kumulus.cli import beforehand, needs, project, stack, stack_file, which
 from kumulus.cli.errors import UserError
 from kumulus.extras.capture.commands import catching_up, clone_file
+from kumulus.extras.capture.commands.capture import show
 from kumulus.host import interrupts
 
 if TYPE_CHECKING:
@@ -175,13 +176,12 @@ async def _put(client: Client, capture: Path) -> Put:
     from kumulus.extras.capture.putting import put
     from kumulus.extras.capture.writing import STACK, WORKLOAD
 
-    def show(kind: str, count: int) -> None:
-        if sys.stderr.isatty() and count % 100 == 0:
-            print(f"\r\033[K{count:,} {kind}", end="", file=sys.stderr, flush=True)
+    def progress(kind: str, count: int) -> None:
+        if count % 100 == 0:
+            show(f"{count:,} {kind}")
 
     if await mark.read(client) is None:
         await mark.write(client, capture, STACK, WORKLOAD)
-    found = await put(client, capture / WORKLOAD, show)
-    if sys.stderr.isatty():
-        print("\r\033[K", end="", file=sys.stderr)
+    found = await put(client, capture / WORKLOAD, progress)
+    show("")
     return found

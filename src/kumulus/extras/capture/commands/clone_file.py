@@ -1,8 +1,7 @@
 """A clone's stack file: as a capture has it, with the nodes next to it where Pulumi could not take them within it."""
 
-import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -51,15 +50,11 @@ def read(file: Path) -> dict[str, Any]:
     return config
 
 
-def require(file: Path, known: Iterable[Mapping[str, Any]], capture: Path) -> None:
-    """Check that a stack's file is a clone's: as `write` wrote it, but for prices, which no capture has.
-
-    Args:
-        known: the configurations that it may have.
-    """
+def require(file: Path, known: Collection[Mapping[str, Any]], capture: Path) -> None:
+    """Check that a stack's file is a clone's: as `write` wrote it, but for prices, which no capture has."""
     # Not from the cache that other commands use: the file changes while a command runs.
     there = {key: each for key, each in read(file).items() if key != _PRICES}
-    if not any(same(there, each) for each in known):
+    if there not in known:
         raise UserError(
             f"{project.current().shown(file)} is another stack's, or has been changed since it was cloned from "
             f"{capture}\n  Undo the change, or name another stack with -s, or delete that file"
@@ -75,11 +70,6 @@ def config_of(text: str) -> dict[str, Any]:
     document = yaml.load(text, Loader=FAST_LOADER)  # noqa: S506 - a safe loader
     config = document.get("config") if isinstance(document, dict) else None
     return config if isinstance(config, dict) else {}
-
-
-def same(one: object, other: object) -> bool:
-    """Whether two configurations are equal, whatever the order of their keys."""
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 def _nodes_path(file: Path) -> Path:

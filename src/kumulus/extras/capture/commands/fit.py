@@ -197,12 +197,7 @@ class Said:
         self._last: int | None = None
 
     def of(self, answer: FitAnswer | None, troubles: list[str]) -> None:
-        """Print an answer if it differs from the last one, and troubles that are new.
-
-        Args:
-            answer: None if there is none at the moment.
-            troubles: why there is none, or what the clone lacks.
-        """
+        """Print an answer if it differs from the last one, and troubles that are new."""
         now = time.strftime("%H:%M:%S")
         for each in troubles:
             if each not in self._troubles:

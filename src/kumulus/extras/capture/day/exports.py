@@ -25,14 +25,7 @@ _MOST_LEVELS = 5
 
 
 def requests(entry: Any, level: int = 0) -> Iterator[ApiRequest]:
-    """The requests in an entry of any format, only those that changed something.
-
-    Args:
-        level: its depth of nesting.
-
-    Raises:
-        Unusable: its format is not known, or fields of an event are missing.
-    """
+    """The requests in an entry of any format, only those that changed something."""
     if level > _MOST_LEVELS:
         raise Unusable("is nested too deeply")
     if isinstance(entry, str):

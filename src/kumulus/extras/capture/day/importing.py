@@ -28,21 +28,17 @@ _BEGINS = "# A recorded day, as `kumulus replay import` made it."
 _RECORDING = ".recording.jsonl"
 # The most characters of an experiment's name.
 _LONGEST = 40
-_TIMEOUT_BESIDE = 600.0
+_MORE_TIME = 600.0
 
 
 @dataclass(frozen=True)
 class ImportedDay:
-    """The result of an import."""
+    """The result of an import; the day lasted so many seconds from its first step to its end."""
 
     day: Day
-    """What was read."""
     counted: RequestCounts
-    """The number of entries, and the bad ones."""
     recording: Path
-    """The file of the recording."""
     lasted: float
-    """Seconds from the day's first step to its end."""
 
 
 def import_day(
@@ -146,7 +142,7 @@ def _experiment(file: Path, recording: Path, stack: str, speed: float, window: M
         "name": dns_safe(file.stem, _LONGEST) or "day",
         **({"stack": stack} if stack else {}),
         "workloads": [{"name": "recorded", "replay": replay}],
-        "timeout": f"{min(lasted / speed + _TIMEOUT_BESIDE, durations.LONGEST):.0f}s",
+        "timeout": f"{min(lasted / speed + _MORE_TIME, durations.LONGEST):.0f}s",
     }
     text = safe_yaml.written(made, width=120)
     return f"{_BEGINS}\n{text}"
@@ -156,11 +152,7 @@ def _experiment(file: Path, recording: Path, stack: str, speed: float, window: M
 
 
 def lines(day: Day, source: str) -> Iterator[str]:
-    """The lines of a recording.
-
-    Args:
-        source: a name for where it was read from.
-    """
+    """The lines of a recording."""
     since, until = span(day)
     yield _line(
         {

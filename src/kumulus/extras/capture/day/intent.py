@@ -13,7 +13,7 @@ from typing import Any
 
 from kumulus.extras.capture.day import kept
 from kumulus.extras.capture.day.nodes import Cordons, NotUnderstood, patched
-from kumulus.extras.capture.day.pods import PodsThen, RecordedPod
+from kumulus.extras.capture.day.pods import PodsThen
 from kumulus.extras.capture.day.requests import ApiRequest, by_control, by_scheduler, followed
 
 _SYSTEM = frozenset(("kube-system", "kube-public", "kube-node-lease"))
@@ -222,7 +222,8 @@ class Day:
         if there is None:
             return
         pod = self.pods.there.get(key[1:]) if key[0] == "Pod" else None
-        if pod is not None and self._ends(pod, request):
+        # It completes an earlier deletion, or follows from the end of the pod or from its node.
+        if pod is not None and (pod.leaving or pod.ended is not None or followed(request)):
             if there.replayed and pod.ended is not None and not followed(request):
                 # The pod had ended; its name is free from then on.
                 self.steps.append(RequestedStep(request.at, "delete", there.job))
@@ -240,11 +241,6 @@ class Day:
             self._forget(key, request.at)
         else:
             pod.leaving = True
-
-    @staticmethod
-    def _ends(pod: RecordedPod, request: ApiRequest) -> bool:
-        """Whether a deletion completes an earlier one, or follows from the end of the pod or from its node."""
-        return pod.leaving or pod.ended is not None or followed(request)
 
     def _forget(self, key: tuple[str, str, str], at: float) -> None:
         self._there.pop(key, None)

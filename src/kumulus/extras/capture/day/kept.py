@@ -11,7 +11,7 @@ from kumulus.extras.capture.grammar import reduced
 from kumulus.extras.capture.reading import captured_pod
 from kumulus.extras.lab.file.recording import IMAGE
 from kumulus.extras.schedulers import registry
-from kumulus.extras.schedulers.forms import SELECTOR, WORD, Form, Leaf
+from kumulus.extras.schedulers.forms import BARE, SELECTOR, WORD, Form, Leaf
 from kumulus.extras.schedulers.manifests import pod_templates
 from kumulus.extras.schedulers.native.objects import POD_GROUP
 
@@ -57,12 +57,7 @@ _OF_THE_JOB = ("controller-uid", "job-name", "batch.kubernetes.io/controller-uid
 
 
 def workload(kind: str, raw: Mapping[str, Any], api_version: str) -> dict[str, Any] | None:
-    """What is kept of an object; None if it has no name or no containers.
-
-    Args:
-        kind: one of the kinds in `GROUPS`.
-        raw: the object as JSON gives it.
-    """
+    """What is kept of an object; None if it has no name or no containers."""
     metadata = raw.get("metadata")
     if not isinstance(metadata, Mapping):
         return None
@@ -219,10 +214,8 @@ def _controlled(kind: str, raw: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _metadata(raw: Mapping[str, Any], template: Mapping[str, Any]) -> dict[str, Any]:
-    named: dict[str, Any] = (reduced({"metadata": {"name": Leaf.NAME, "namespace": Leaf.NAME}}, raw) or {}).get(
-        "metadata", {}
-    )
-    return {**named, **template["metadata"]}
+    named = reduced({"metadata": BARE}, raw) or {}
+    return {**named.get("metadata", {}), **template["metadata"]}
 
 
 def _digest(template: Mapping[str, Any]) -> str:

@@ -57,7 +57,6 @@ class PodsThen:
     there: dict[tuple[str, str], RecordedPod] = field(default_factory=dict)
     """Pods that exist, by namespace and name."""
     every: list[RecordedPod] = field(default_factory=list)
-    """All pods, in the order of their creation."""
 
     def create(self, key: tuple[str, str], at: float, job: str, queue: str, spec: Any, node: str = "") -> None:
         """Record that a pod was created."""

@@ -30,8 +30,6 @@ _RESOURCES = {"PriorityClass": "priorityclasses", **{kind: resource for (_, reso
 MOST_LINE = 32 * 1024**2
 """Most bytes of a line: an export may be a single line with thousands of events."""
 _YAML = (".yaml", ".yml")
-
-
 _TIME = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)[T-](\d\d)[:-]?(\d\d)[:-]?(\d\d)Z?")
 
 
@@ -112,9 +110,6 @@ def request(document: Any, began: float) -> ApiRequest | None:
 
     Args:
         began: when the recording began, in seconds since 1970.
-
-    Raises:
-        Unusable: it is not a document of a recording.
     """
     if not isinstance(document, Mapping) or not isinstance(document.get("kind"), str):
         raise Unusable("is no object")

@@ -74,11 +74,9 @@ class RequestCounts:
     """Counts what was read."""
 
     entries: int = 0
-    """Number of all entries."""
     bad: list[str] = field(default_factory=list)
     """The first entries that cannot be read, with their lines."""
     bad_count: int = 0
-    """Number of entries that cannot be read."""
     apart: float = 0.0
     """The most seconds between two captures; 0 without captures."""
 
@@ -92,11 +90,7 @@ class RequestCounts:
 
 
 def seconds(written: object) -> float:
-    """A time of RFC 3339 as seconds since 1970.
-
-    Raises:
-        Unusable: it is not such a time.
-    """
+    """A time of RFC 3339 as seconds since 1970."""
     try:
         found = datetime.fromisoformat(str(written).replace("Z", "+00:00"))
     except ValueError:
@@ -117,15 +111,12 @@ def by_control(request: ApiRequest) -> bool:
 def by_scheduler(request: ApiRequest) -> bool:
     """Whether a scheduler made the request: its deletions are preemptions."""
     user = request.user.rpartition(":")[2]
-    return any(user.startswith(each) or request.program.startswith(each) for each in _schedulers())
-
-
-def _schedulers() -> tuple[str, ...]:
-    return (*registry.all_of("users"), *_OTHER_SCHEDULERS)
+    names = (*registry.all_of("users"), *_OTHER_SCHEDULERS)
+    return user.startswith(names) or request.program.startswith(names)
 
 
 def followed(request: ApiRequest) -> bool:
     """Whether the request followed from the state of the pod or its node: from a node or a controller for nodes."""
     if request.user.startswith("system:node:") or request.program.startswith(_NODES):
         return True
-    return any(request.user.endswith(each) or request.program.endswith(each) for each in _FOLLOWING)
+    return request.user.endswith(_FOLLOWING) or request.program.endswith(_FOLLOWING)

@@ -46,7 +46,6 @@ class ScalableGroups:
     """The pools with bounds of a cluster, as groups whose size can be read and changed.
 
     Args:
-        client: of the cluster, as its administrator.
         delays: seconds until each new machine's node exists, used in turn and repeated; empty for no delay.
     """
 
@@ -96,11 +95,7 @@ class ScalableGroups:
         return {*self.coming(name), *await self.there(name)}
 
     async def increase(self, name: str, by: int) -> None:
-        """Start creating more machines.
-
-        Raises:
-            Refused: the group would have more than it may.
-        """
+        """Start creating more machines."""
         pool = self.pool(name)
         async with self._lock:
             taken = await self._numbers(name)
@@ -113,11 +108,7 @@ class ScalableGroups:
                 mine[ordinal] = asyncio.create_task(self._arrive(pool, ordinal, mine))
 
     async def decrease(self, name: str, by: int) -> None:
-        """Cancel machines that are being created.
-
-        Raises:
-            Refused: fewer are being created.
-        """
+        """Cancel machines that are being created."""
         self.pool(name)
         async with self._lock:
             coming = self.coming(name)
@@ -126,12 +117,7 @@ class ScalableGroups:
             await self._give_up(name, coming[-by:])
 
     async def delete(self, name: str, nodes: Sequence[str]) -> None:
-        """Remove nodes, and what is left on them; cancel those that are being created.
-
-        Raises:
-            Unknown: one of them is not in the group.
-            Refused: fewer nodes would be left than the group's minimum.
-        """
+        """Remove nodes, and what is left on them; cancel those that are being created."""
         pool = self.pool(name)
         async with self._lock:
             doomed = {ordinal_of(pool, node): node for node in nodes}

@@ -68,9 +68,7 @@ def _answering(answer: _Answer, response: Any) -> Callable[[Any, Any], Awaitable
     async def answered(request: Any, context: Any) -> Any:
         try:
             return response(**await answer(request))
-        except UnknownGroup as error:
-            await context.abort(grpc.StatusCode.NOT_FOUND, str(error))
-        except NotKnown as error:
+        except (UnknownGroup, NotKnown) as error:
             await context.abort(grpc.StatusCode.NOT_FOUND, str(error))
         except GroupRefused as error:
             await context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))

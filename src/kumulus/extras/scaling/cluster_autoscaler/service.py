@@ -188,7 +188,6 @@ def cheapest(pools: Iterable[Pool], hourly: Mapping[str, float], wanted: Mapping
 
     Args:
         hourly: what an hour of a node costs, by pool.
-        wanted: what the pod requests, from :func:`requested`.
 
     Returns:
         None if no group with a price has all of it.

@@ -20,7 +20,6 @@ from kumulus.model import nodes
 from kumulus.model.pools import ARCH_LABEL, INSTANCE_TYPE_LABEL, OS_LABEL, REGION_LABEL, ZONE_LABEL
 
 PORTS = ("http", "health")
-CAPACITY_TYPE_LABEL = "karpenter.sh/capacity-type"
 TYPES = "instance-types.json"
 # Labels that the provider sets itself for each type.
 _ITS_OWN = (ARCH_LABEL, INSTANCE_TYPE_LABEL, OS_LABEL)
@@ -79,7 +78,7 @@ def _requirements(labels: Mapping[str, str], offering: Mapping[str, Any]) -> lis
         **{key: value for key, value in labels.items() if key not in _ITS_OWN},
         ZONE_LABEL: offering["zone"],
         **({REGION_LABEL: offering["region"]} if offering["region"] else {}),
-        CAPACITY_TYPE_LABEL: "spot" if offering["spot"] else "on-demand",
+        objects.CAPACITY_TYPE: "spot" if offering["spot"] else "on-demand",
     }
     return [{"key": key, "operator": "In", "values": [value]} for key, value in sorted(carried.items())]
 

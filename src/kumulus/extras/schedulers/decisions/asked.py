@@ -15,7 +15,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import ssl
 import sys
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -24,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kumulus.extras.schedulers.decisions.filters import PARALLELISM, counts
-from kumulus.extras.schedulers.extender import READY, address, entry, serving
+from kumulus.extras.schedulers.extender import READY, address, anybody, entry, serving
 
 if TYPE_CHECKING:
     import aiohttp
@@ -41,7 +40,6 @@ class ListenerSettings:
     """Where to listen, and what to read."""
 
     port: int
-    """Of 127.0.0.1."""
     secret: str
     """In the address; only the owner can read the file that contains it."""
     metrics: str
@@ -83,13 +81,11 @@ class FilterCounts:
     pod: str
     """Namespace/name; empty for a note that was requested."""
     profile: str
-    """The pod's scheduler."""
     passed: int
     """How many nodes passed the filters."""
     begin: str
-    """When reading of the metrics began, in klog's format."""
+    """When reading of the metrics began, in klog's format; and when it was done."""
     end: str
-    """When reading was done."""
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
     """How often each filter had been run, by profile; empty if the metrics could not be read."""
     prepared: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -97,12 +93,7 @@ class FilterCounts:
 
 
 class FilterRecorder:
-    """Answers kube-scheduler, and notes the counts.
-
-    Args:
-        session: for reading the metrics.
-        output: the file descriptor that takes the notes.
-    """
+    """Answers kube-scheduler, and notes the counts."""
 
     def __init__(self, settings: ListenerSettings, session: aiohttp.ClientSession, output: int) -> None:
         self._settings, self._session, self._output = settings, session, output
@@ -148,11 +139,8 @@ async def serve(settings: ListenerSettings, commands: asyncio.StreamReader, outp
     """
     import aiohttp
 
-    # kube-scheduler is on 127.0.0.1, on a port claimed for it, with a self-signed certificate that it has just made.
-    tls = ssl.create_default_context()
-    tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
     async with aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(ssl=tls, keepalive_timeout=3600),
+        connector=aiohttp.TCPConnector(ssl=anybody(), keepalive_timeout=3600),
         timeout=aiohttp.ClientTimeout(total=_READING),
         # Compressing the metrics would take kube-scheduler longer than sending them.
         headers={"Accept-Encoding": "identity", "Accept": "text/plain"},

@@ -66,7 +66,6 @@ class SchedulingAttempts:
 
     Args:
         profiles: the names of its profiles, in the order of its configuration.
-        notes: gives what was noted since the previous call.
         parallelism: on how many nodes filters are run at once.
     """
 
@@ -93,12 +92,7 @@ class SchedulingAttempts:
         return True
 
     def attempt(self, pod: str, at: str) -> None:
-        """Record that an attempt begins, and that the previous one is over.
-
-        Args:
-            pod: namespace/name.
-            at: when, as klog writes it.
-        """
+        """Record that an attempt begins, and that the previous one is over; `at` is as klog writes it."""
         self._settle(at)
         self._found.pop(pod, None)
         self._number, self._pod, self._began, self._failed = self._number + 1, pod, at, ""
@@ -163,12 +157,8 @@ class SchedulingAttempts:
                 self._begin(note)
 
     def _asked(self, note: FilterCounts) -> None:
-        run, unknown = None, ""
-        if not note.counts:
-            unknown = UNREAD
-        else:
-            run = self._run(note)
-            unknown = "" if run is not None else BETWEEN
+        run = self._run(note) if note.counts else None
+        unknown = "" if run is not None else BETWEEN if note.counts else UNREAD
         self._found[note.pod] = _Note(note.passed, note.profile, run, unknown)
         self._begin(note)
 
@@ -219,7 +209,6 @@ def runs(message: str, filters: Sequence[str], active: Mapping[str, bool]) -> di
     """How often each filter was run in such an attempt; None if that cannot be computed.
 
     Args:
-        filters: in the order in which they are run.
         active: whether each filter was run at all, and not skipped for this pod.
     """
     match = _MESSAGE.fullmatch(message)

@@ -17,7 +17,6 @@ class ScoredNode:
     """A node, and its score from each plugin."""
 
     node: str
-    """Its name."""
     total: int
     """The sum, including the scores of extenders."""
     scores: Mapping[str, int] = field(default_factory=dict)
@@ -31,7 +30,6 @@ class Decision:
     pod: str
     """Namespace/name."""
     node: str
-    """Where it was bound."""
     evaluated: int
     """How many nodes were evaluated."""
     feasible: int

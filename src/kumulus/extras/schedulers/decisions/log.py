@@ -62,7 +62,6 @@ class Decisions:
     """Takes the log's lines, and passes on each decision once it is complete.
 
     Args:
-        take: is called with each decision.
         attempts: knows what filters did in each attempt; if not given, that stays unknown.
     """
 
@@ -104,11 +103,7 @@ class Decisions:
         return True
 
     def totals(self, dropped: int = 0) -> DecisionTotals:
-        """The totals of all lines.
-
-        Args:
-            dropped: how many decisions were not kept.
-        """
+        """The totals of all lines, with how many decisions were not kept."""
         waiting = {pod: reason for pod, (_, reason) in self._refused.items()}
         return DecisionTotals(self._bound, self._explained, dropped, waiting)
 

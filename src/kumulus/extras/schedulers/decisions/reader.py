@@ -26,11 +26,7 @@ _ENDS_WITHIN = 10.0
 
 
 class Observer:
-    """The extender process that kube-scheduler calls, and its notes.
-
-    Args:
-        process: with pipes to its standard input and output.
-    """
+    """The extender process that kube-scheduler calls, and its notes."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdin is not None

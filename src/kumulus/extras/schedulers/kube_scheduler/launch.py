@@ -35,7 +35,6 @@ class Build:
     profile: Mapping[str, object] = field(default_factory=dict)
     """Fields of its default profile, besides the scheduler name of :class:`Scheduler`."""
     arguments: Sequence[str] = ()
-    """Additional command-line arguments."""
     settings: Mapping[str, Setting] = field(default_factory=dict)
     """What must be equal for a fair comparison with another run."""
     objects: Callable[[], list[dict[str, Any]]] = list
@@ -46,11 +45,7 @@ PLAIN = Build()
 
 
 def plan(request: LaunchRequest, build: Build = PLAIN) -> LaunchPlan:
-    """See :class:`LaunchPlan`.
-
-    Args:
-        build: what is special about its program.
-    """
+    """See :class:`LaunchPlan`."""
     scheduler = registry.get(request.name)
     executable, version = binary.chosen(request)
     document = _document(request, scheduler, build)
@@ -117,11 +112,7 @@ def _noting(
 
 
 def profiles(name: str, config: Path) -> tuple[str, ...]:
-    """The names of the profiles in a user's configuration.
-
-    Args:
-        config: the user's KubeSchedulerConfiguration.
-    """
+    """The names of the profiles in a user's configuration."""
     return _names(_own(config, registry.get(name), PLAIN), config)
 
 

@@ -1,24 +1,17 @@
 """Kueue: its controller with all its webhooks, as its own manifests install it, but as a local process."""
 
-from __future__ import annotations
-
-import asyncio
 import functools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kumulus.extras.federation import certificates, manifests
 from kumulus.extras.federation.names import NAMESPACE
 from kumulus.extras.schedulers import definitions, registry
 from kumulus.extras.schedulers.errors import SchedulerError
-from kumulus.extras.schedulers.kueue import workloads
 from kumulus.extras.schedulers.launch import binary, configuration
 from kumulus.extras.schedulers.launch.plan import CLIENT_BURST, CLIENT_QPS, LaunchPlan, LaunchRequest, SchedulerProgram
-from kumulus.kube import ApiError, Unreachable, safe_yaml
-
-if TYPE_CHECKING:
-    from kumulus.kube import Client
+from kumulus.kube import safe_yaml
 
 _FRAMEWORKS = ("batch/job", "jobset.x-k8s.io/jobset")
 _CONCURRENCY = {"Job.batch": 5, "Workload.kueue.x-k8s.io": 10, "LocalQueue.kueue.x-k8s.io": 5}
@@ -51,7 +44,7 @@ def plan(request: LaunchRequest) -> LaunchPlan:
         files={file.name: safe_yaml.written(document)},
         objects=_objects(webhooks, _frameworks(document, request.config)),
         awaited=functools.partial(certificates.mount, directory=mounted),
-        working=_webhooks_answer,
+        working=functools.partial(certificates.webhooks_answer, every=0.1),
     )
 
 
@@ -95,20 +88,3 @@ def _objects(port: int, frameworks: Sequence[str]) -> list[dict[str, Any]]:
         *certificates.objects(port),
         *manifests.webhooks(of_module, reached, frameworks),
     ]
-
-
-async def _webhooks_answer(client: Client) -> None:
-    """Wait until the API server reaches the webhooks, by a dry-run request for only that purpose."""
-    (flavor, *_) = workloads.queue("kumulus-probe", NAMESPACE, {"cpu": "1"})
-    path = f"/apis/{flavor['apiVersion']}/resourceflavors"
-    while True:
-        try:
-            await client.request("POST", path, params={"dryRun": "All"}, body=flavor, patience=0.0)
-            return
-        except Unreachable:
-            # It waits for a webhook longer than we for it; whoever waits for this has a limit.
-            pass
-        except ApiError as error:
-            if not error.transient and "webhook" not in error.message:
-                raise
-        await asyncio.sleep(0.1)

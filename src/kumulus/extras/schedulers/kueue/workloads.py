@@ -9,6 +9,7 @@ Source: kueue.sigs.k8s.io/docs/concepts, kueue.sigs.k8s.io/docs/reference/kueue.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kumulus.extras.federation.federation import API
 from kumulus.extras.schedulers import templates
 from kumulus.extras.schedulers.descriptor import OF_THE_CLUSTER
 from kumulus.extras.schedulers.errors import SchedulerError
@@ -16,7 +17,6 @@ from kumulus.extras.schedulers.templates import Manifest
 
 SCHEDULER_NAME = OF_THE_CLUSTER
 DEFAULT_QUEUE = "default"
-_API_VERSION = "kueue.x-k8s.io/v1beta2"
 _QUEUE = "kueue.x-k8s.io/queue-name"
 _MANAGED = ("Job", "JobSet")
 _TOGETHER = "kueue.x-k8s.io/podset-required-topology"
@@ -83,8 +83,6 @@ def queue(
     """See :func:`kumulus.extras.schedulers.workloads.queue`: a ResourceFlavor, a ClusterQueue and a LocalQueue.
 
     Args:
-        name: of all.
-        namespace: of the LocalQueue.
         quota: for every resource that Jobs may request; a Job that requests another resource is never admitted.
         levels: a Topology comes first, with these.
         node_labels: of the flavor: admitted Jobs get them as a node selector.
@@ -106,17 +104,12 @@ def queue(
     spec = {"namespaceSelector": {}, "queueingStrategy": "BestEffortFIFO", "resourceGroups": [group]}
     topology = {"levels": [{"nodeLabel": each} for each in levels]}
     return [
-        *(
-            [{"apiVersion": _API_VERSION, "kind": "Topology", "metadata": {"name": name}, "spec": topology}]
-            if levels
-            else []
-        ),
-        {"apiVersion": _API_VERSION, "kind": "ResourceFlavor", "metadata": {"name": name}, "spec": flavor},
-        {"apiVersion": _API_VERSION, "kind": "ClusterQueue", "metadata": {"name": name}, "spec": spec},
-        {
-            "apiVersion": _API_VERSION,
-            "kind": "LocalQueue",
-            "metadata": {"name": name, "namespace": namespace},
-            "spec": {"clusterQueue": name},
-        },
+        *([_object("Topology", {"name": name}, topology)] if levels else []),
+        _object("ResourceFlavor", {"name": name}, flavor),
+        _object("ClusterQueue", {"name": name}, spec),
+        _object("LocalQueue", {"name": name, "namespace": namespace}, {"clusterQueue": name}),
     ]
+
+
+def _object(kind: str, metadata: Mapping[str, str], spec: Mapping[str, Any]) -> Manifest:
+    return {"apiVersion": API, "kind": kind, "metadata": dict(metadata), "spec": dict(spec)}

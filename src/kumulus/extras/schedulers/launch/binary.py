@@ -11,11 +11,7 @@ from kumulus.toolchain.versions import normal, numbers
 
 
 def chosen(request: LaunchRequest) -> tuple[Path, str]:
-    """The program, and its version; "" for the user's own: by the request, or on PATH if it does not say its version.
-
-    Raises:
-        SchedulerError: the pinned one is missing; the message says how to get it.
-    """
+    """The program, and its version; "" for the user's own, by the request, or one on PATH of any version."""
     if request.binary is not None:
         return request.binary, ""
     scheduler = registry.get(request.name)

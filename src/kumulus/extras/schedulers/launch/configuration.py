@@ -40,11 +40,7 @@ def of_kind(path: Path, kind: str, group: str) -> dict[str, Any]:
 
 
 def section(document: dict[str, Any], name: str, path: Path | None) -> dict[str, Any]:
-    """A mapping inside a configuration, created if missing.
-
-    Raises:
-        SchedulerError: something else is in its place.
-    """
+    """A mapping inside a configuration, created if missing."""
     found = document.setdefault(name, {})
     if not isinstance(found, dict):
         raise SchedulerError(f"the scheduler's configuration {path}: {name} is {found!r}\n  Write a mapping")

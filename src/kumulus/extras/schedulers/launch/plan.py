@@ -41,17 +41,16 @@ class LaunchRequest:
     name: str
     """The scheduler's, in the registry."""
     kubeconfig: Path
-    """Absolute path."""
+    """An absolute path."""
     directory: Path
-    """Absolute path, the scheduler's own."""
+    """An absolute path, the scheduler's own."""
     config: Path | None
-    """The user's configuration, if any."""
+    """The user's, if any."""
     binary: Path | None
     """The user's program in place of the one that schedules, if any."""
     port: Callable[[], int]
     """Gives a free port of 127.0.0.1 each time it is called."""
     switches: Switches = PLAIN
-    """Settings that only some have."""
     kubernetes: str = ""
     """The version of the cluster, such as ``v1.35.4``; empty if that does not matter."""
 
@@ -63,9 +62,7 @@ class SchedulerProgram:
     name: str
     """The file name it runs as."""
     binary: Path
-    """The executable."""
     arguments: Sequence[str]
-    """Its command line."""
     environment: Mapping[str, str]
     """Variables besides the inherited ones."""
     ready: str
@@ -87,7 +84,6 @@ class LaunchPlan:
     version: str
     """Of that one; empty when it is the user's own."""
     scheduler_names: tuple[str, ...]
-    """The `spec.schedulerName` values of the pods that it places."""
     settings: Mapping[str, Setting]
     """What must be equal for a fair comparison with another run."""
     files: Mapping[str, str] = field(default_factory=dict)

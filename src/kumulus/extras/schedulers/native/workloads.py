@@ -123,11 +123,7 @@ _REMEDY = "Write kwok: {workloads: native} in the stack file, with Kubernetes 1.
 
 
 async def require(client: Client) -> None:
-    """See :attr:`kumulus.extras.schedulers.descriptor.Scheduler.require`.
-
-    Raises:
-        SchedulerError: it is not, or not all of it.
-    """
+    """See :attr:`kumulus.extras.schedulers.descriptor.Scheduler.require`."""
     served: dict[str, Any] = {}
     with tolerating(404):
         served = await client.get(f"/apis/{VERSION}")

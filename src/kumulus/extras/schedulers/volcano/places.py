@@ -41,9 +41,6 @@ def check(tiers: Iterable[tuple[str, int]], levels: Iterable[str]) -> None:
     Args:
         tiers: the name and the number of each HyperNode's tier.
         levels: that gangs have to be in one place of.
-
-    Raises:
-        SchedulerError: one is not, or of several numbers.
     """
     known: dict[str, set[int]] = {}
     for name, number in tiers:

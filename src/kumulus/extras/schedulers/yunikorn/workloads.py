@@ -61,15 +61,10 @@ def queues(quotas: Mapping[str, Mapping[str, str]]) -> str:
     Args:
         quotas: for each queue below `root`, such as `research`, the most it may use; {} for no limit.
     """
-    children = []
-    for name, quota in quotas.items():
-        entry: dict[str, Any] = {"name": name}
-        if quota:
-            entry["resources"] = {"max": dict(quota)}
-        children.append(entry)
-    root: dict[str, Any] = {"name": "root", "submitacl": "*"}
-    if children:
-        root["queues"] = children
+    children = [
+        {"name": name, **({"resources": {"max": dict(quota)}} if quota else {})} for name, quota in quotas.items()
+    ]
+    root = {"name": "root", "submitacl": "*", **({"queues": children} if children else {})}
     rules = [{"name": "provided", "create": True}, {"name": "tag", "value": "namespace", "create": True}]
     partition = {"name": "default", "placementrules": rules, "queues": [root]}
     return safe_yaml.written({"partitions": [partition]})

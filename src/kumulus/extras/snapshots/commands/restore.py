@@ -26,12 +26,7 @@ _SHOWN = 3
 
 
 def restore(args: argparse.Namespace) -> int:
-    """Restore a snapshot; 1 if the user does not agree, 130 if it is cut off.
-
-    Raises:
-        CutOff: it was interrupted before it changed anything.
-        JournalError, ProviderError, Damaged, OSError: it cannot be restored, or not now.
-    """
+    """Restore a snapshot; 1 if the user does not agree, 130 if it is cut off."""
     from kumulus.extras.snapshots.restored import CutOff
     from kumulus.runtimes.existing.source import outlives_by_note
 

@@ -28,7 +28,7 @@ import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kumulus.cli import cluster, project, stack, which
 from kumulus.cli.errors import UserError
@@ -147,34 +147,28 @@ def with_client(found: which.Which, action: Callable[[Client], Awaitable[T]]) ->
 
 
 def _list(args: argparse.Namespace) -> int:
-    from kumulus.extras.snapshots.file import DamagedSnapshot, about
-
     found = which.chosen(project.chosen(args.stack), args.cluster)
     files = there(found)
     if not files and not found.kubeconfig.exists():
         project.require_stack(found.stack)
+    plain = [_plain(file) for file in files]
     if args.json:
-        print(json.dumps([_plain(file) for file in files], indent=2))
+        print(json.dumps(plain, indent=2))
         return 0
     rows = [("NAME", "TAKEN", "NODES", "PODS", "MIB")]
-    for file in files:
+    for file, one in zip(files, plain, strict=True):
         size = f"{file.stat().st_size / 2**20:.1f}"
-        try:
-            contents = about(file)
-            rows.append((file.stem, contents.taken, f"{contents.nodes:,}", f"{contents.pods:,}", size))
-        except DamagedSnapshot:
-            rows.append((file.stem, "damaged", "", "", size))
-    if len(rows) == 1:
-        print(f"{found.label} has no snapshot")
-        return 0
-    print(aligned(rows))
+        is_damaged = "damaged" in one
+        contents = ("damaged", "", "") if is_damaged else (one["taken"], f"{one['nodes']:,}", f"{one['pods']:,}")
+        rows.append((file.stem, *contents, size))
+    print(aligned(rows) if files else f"{found.label} has no snapshot")
     return 0
 
 
-def _plain(file: Path) -> dict[str, object]:
+def _plain(file: Path) -> dict[str, Any]:
     from kumulus.extras.snapshots.file import DamagedSnapshot, about
 
-    found: dict[str, object] = {"name": file.stem, "bytes": file.stat().st_size}
+    found: dict[str, Any] = {"name": file.stem, "bytes": file.stat().st_size}
     try:
         contents = about(file)
     except DamagedSnapshot:

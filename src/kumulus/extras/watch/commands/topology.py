@@ -90,13 +90,11 @@ class Branch:
     """Adjacent domains of one level that are alike."""
 
     level: Level
-    """Which level."""
     first: int
     """The index of the first of them."""
     count: int
-    """How many."""
     nodes: int
-    """How many nodes each has."""
+    """How many each of them has."""
     inside: tuple[Branch, ...]
     """What each of them consists of."""
 

@@ -77,11 +77,7 @@ def _each_once(reasons: Reasons) -> dict[str, Any]:
 
 
 def bundle(entry: str) -> str:
-    """A module of the page and all that it imports, as one script.
-
-    Args:
-        entry: its name, without ``.js``.
-    """
+    """A module of the page and all that it imports, as one script."""
     return "\n".join(_scoped(name, source) for name, source in ordered(entry).items())
 
 

@@ -41,8 +41,6 @@ class ChangeRefused(Exception):
 class Planned:
     """A change that was planned."""
 
-    says: str
-    """What would be done, in words."""
     do: Callable[[], Awaitable[str]]
     """Does it; returns what was done, in words."""
     until: float
@@ -75,15 +73,10 @@ class ClusterChanges:
             asked: ``do``, one of cordon, uncordon, delete, inject and clear; ``nodes``, ``pod``, ``name``, ``kind``.
 
         Raises:
-            Refused: it cannot be done.
+            ChangeRefused: it cannot be done.
         """
-        makers = {
-            "cordon": self._cordon,
-            "uncordon": self._cordon,
-            "delete": self._delete,
-            "inject": self._inject,
-            "clear": self._clear,
-        }
+        makers = {"cordon": self._cordon, "uncordon": self._cordon, "delete": self._delete}
+        makers |= {"inject": self._inject, "clear": self._clear}
         maker = makers.get(str(asked.get("do")))
         if maker is None:
             raise ChangeRefused(f"there is no such change; there are {', '.join(makers)}")
@@ -94,14 +87,14 @@ class ClusterChanges:
         while len(self._plans) >= _MOST_PLANS:
             del self._plans[next(iter(self._plans))]
         ticket = secrets.token_urlsafe(16)
-        self._plans[ticket] = Planned(says, do, now + LASTS, client)
+        self._plans[ticket] = Planned(do, now + LASTS, client)
         return {"says": says, "ticket": ticket}
 
     async def do(self, ticket: object) -> dict[str, str]:
         """Do what was planned, once.
 
         Raises:
-            Refused: there is no such plan, it is too old, or it cannot be done any more.
+            ChangeRefused: there is no such plan, it is too old, or it cannot be done any more.
         """
         plan = self._plans.pop(ticket, None) if isinstance(ticket, str) else None
         if plan is None or plan.until <= time.monotonic():

@@ -68,9 +68,6 @@ class Page:
     async def served(self, port: int = 0) -> AsyncIterator[str]:
         """Serve the page; yields its address.
 
-        Args:
-            port: where to listen; 0 for any port that is free.
-
         Raises:
             PortInUse: the port is taken.
         """

@@ -77,7 +77,7 @@ class Terminal(App[None]):
     #body { height: 1fr; }
     #left { width: 3fr; }
     #right { width: 2fr; }
-    Panel, #rate { border: round $primary; padding: 0 1; height: auto; }
+    TerminalPanel, #rate { border: round $primary; padding: 0 1; height: auto; }
     #rate { height: 6; }
     Sparkline { height: 2; }
     #products, #zones { text-wrap: nowrap; text-overflow: ellipsis; }

@@ -1,7 +1,7 @@
 """A dashboard as data, independent of what draws it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,9 +26,7 @@ class Panel:
     """One picture."""
 
     title: str
-    """What it shows."""
     queries: tuple[Query, ...]
-    """What is drawn."""
     kind: Kind = "timeseries"
     """As Grafana calls it; `timeseries` shows the time, the others the last value."""
     unit: str = "short"
@@ -77,13 +75,9 @@ class Dashboard:
     uid: str
     """Grafana's identity of it, and the file's name."""
     title: str
-    """Its name."""
     about: str
-    """What it is for."""
     rows: tuple[PanelRow, ...]
-    """Its panels."""
-    variables: tuple[Variable, ...] = field(default=())
-    """Its choices."""
+    variables: tuple[Variable, ...] = ()
 
     def panels(self) -> Iterator[Panel]:
         """All of its panels, from top to bottom."""

@@ -34,7 +34,6 @@ class Facts(NamedTuple):
     size: int = 0
     """How many pods it wants; 0 if that is not known."""
     queue: str = ""
-    """Where it waits; empty if there is none."""
     priority: int = 0
     """A number; a greater one goes first."""
     says: str = ""

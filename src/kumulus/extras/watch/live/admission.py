@@ -89,7 +89,6 @@ class AdmissionShape(NamedTuple):
     required: tuple[Requirement, ...] = ()
     """Requirements on the node's labels, all of which must hold."""
     tolerations: tuple[Toleration, ...] = ()
-    """The pod's."""
     devices: tuple[tuple[str, int], ...] = ()
     """How much it asks for of each resource other than CPU, memory and pods, in thousandths."""
 

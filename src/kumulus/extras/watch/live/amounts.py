@@ -21,7 +21,6 @@ class Amounts(NamedTuple):
     gpus: int = 0
     """Pieces, of every resource whose name ends in ``/gpu``."""
     pods: int = 0
-    """How many pods."""
 
     def plus(self, other: Amounts) -> Amounts:
         """The sum."""

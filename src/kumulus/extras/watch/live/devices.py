@@ -31,7 +31,6 @@ class PublishedSlice:
     node: str
     """The node that has the devices; empty if they are not one node's: no view shows those."""
     place: DevicePool
-    """The pool they belong to."""
     gpus: int
     """How many there are, each counted once with the MIG devices it can be divided into; 0 if the driver's devices are
     not GPUs."""

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 from kumulus.extras.watch.live import health
@@ -29,6 +29,8 @@ from kumulus.nodes.catalog.prices import Prices
 SLICES, CLAIMS = (f"/apis/resource.k8s.io/v1/{each}" for each in ("resourceslices", "resourceclaims"))
 _NOT_FOR_US = (403, 404)
 Take = Callable[[WatchEvent[Any]], None]
+_TakeAt = Callable[[WatchEvent[Any], float | None], None]
+_T = TypeVar("_T")
 _AGAIN = 5.0
 
 
@@ -121,14 +123,17 @@ class Live:
             self.lost = None
 
     async def _begin(self) -> None:
-        begun = [asyncio.Event() for _ in range(5)]
-        self._tasks = [
-            asyncio.create_task(self._follow(NODES, "Node", self._take_node, begun[0])),
-            asyncio.create_task(self._follow(PODS, "Pod", self._take_pod, begun[1])),
-            asyncio.create_task(self._follow_if(SLICES, "ResourceSlice", self._take_slice, begun[2])),
-            asyncio.create_task(self._follow_if(CLAIMS, "ResourceClaim", self._take_claim, begun[3])),
-            asyncio.create_task(self._follow_if(EVENTS, "", self._take_refusal, begun[4])),
+        fleet, begun = self.fleet, [asyncio.Event() for _ in range(5)]
+        follow, follow_if = self._follow, self._follow_if
+        read_node = partial(node_from, places=self._places, prices=self._prices)
+        followed = [
+            follow(NODES, "Node", _set(read_node, fleet.set_node), begun[0]),
+            follow(PODS, "Pod", self._take_pod, begun[1]),
+            follow_if(SLICES, "ResourceSlice", _set(published_from, fleet.set_slice), begun[2]),
+            follow_if(CLAIMS, "ResourceClaim", _set(claim_from, fleet.set_claim), begun[3]),
+            follow_if(EVENTS, "", lambda event, _: self._refusals.take(event), begun[4]),
         ]
+        self._tasks = [asyncio.create_task(each) for each in followed]
         ready = asyncio.create_task(_all(begun))
         try:
             await asyncio.wait([ready, *self._tasks], return_when=asyncio.FIRST_COMPLETED)
@@ -156,9 +161,7 @@ class Live:
             self._failure = self._failure or task.exception()
             self._over.set()
 
-    async def _follow(
-        self, path: str, kind: str, take: Callable[[WatchEvent[Any], float | None], None], begun: asyncio.Event
-    ) -> None:
+    async def _follow(self, path: str, kind: str, take: _TakeAt, begun: asyncio.Event) -> None:
         codec: Codec[Any] = MessageCodec(kind) if kind else JsonCodec()
         collection, _, query = path.partition("?")
         async with aclosing(follow(self._client, collection, dict(parse_qsl(query)), codec=codec)) as news:
@@ -172,30 +175,15 @@ class Live:
                 else:
                     self._hear(path, each.error if isinstance(each, WatchInterrupted) else None)
 
-    async def _follow_if(
-        self, path: str, kind: str, take: Callable[[WatchEvent[Any], float | None], None], begun: asyncio.Event
-    ) -> None:
+    async def _follow_if(self, path: str, kind: str, take: _TakeAt, begun: asyncio.Event) -> None:
         """Like :meth:`_follow`, but silent for ever if the server lacks such objects or forbids them to this user."""
         with tolerating(*_NOT_FOR_US):
             await self._follow(path, kind, take, begun)
         begun.set()
         await asyncio.Event().wait()
 
-    def _take_node(self, event: WatchEvent[Any], _: float | None) -> None:
-        node = None if event.kind == "DELETED" else node_from(event.item, self._places, self._prices)
-        self.fleet.set_node(event.key, node)
-
     def _take_pod(self, event: WatchEvent[Any], at: float | None) -> None:
         self.fleet.set_pod(event.key, None if event.kind == "DELETED" else pod_from(event.item), at)
-
-    def _take_slice(self, event: WatchEvent[Any], _: float | None) -> None:
-        self.fleet.set_slice(event.key, None if event.kind == "DELETED" else published_from(event.item))
-
-    def _take_claim(self, event: WatchEvent[Any], _: float | None) -> None:
-        self.fleet.set_claim(event.key, None if event.kind == "DELETED" else claim_from(event.item))
-
-    def _take_refusal(self, event: WatchEvent[Any], _: float | None) -> None:
-        self._refusals.take(event)
 
     def _hear(self, path: str, error: ApiError | Unreachable | None) -> None:
         """One of the watches was interrupted, or has resumed."""
@@ -218,18 +206,18 @@ class Live:
             await self._look()
 
 
+def _set(read: Callable[[Any], _T], set_one: Callable[[str, _T | None], None]) -> _TakeAt:
+    """What sets an object's current state, None if it is gone, from an event about it."""
+    return lambda event, _: set_one(event.key, None if event.kind == "DELETED" else read(event.item))
+
+
 async def _all(events: Iterable[asyncio.Event]) -> None:
     for event in events:
         await event.wait()
 
 
 def together(one: Mapping[str, Take], other: Mapping[str, Take]) -> dict[str, Take]:
-    """What two followers want, by path; a path that both want is followed once.
-
-    Args:
-        one: gets each event first.
-        other: gets it second.
-    """
+    """What two followers want, by path; a path that both want is followed once."""
     both: dict[str, Take] = {path: partial(_both, one[path], other[path]) for path in one.keys() & other.keys()}
     return {**one, **other, **both}
 

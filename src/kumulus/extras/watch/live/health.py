@@ -30,7 +30,6 @@ class HealthCheck:
     status: Literal["ok", "failing", "down"]
     """``ok``, ``failing`` (it answers that it is not well) or ``down`` (no answer)."""
     detail: str = ""
-    """What is wrong; empty when nothing is."""
 
 
 async def look(client: Client, endpoints: Mapping[str, str]) -> dict[str, HealthCheck]:

@@ -22,9 +22,7 @@ class Group:
     """The sum of some nodes, and of what pods take of it."""
 
     nodes: int = 0
-    """How many."""
     states: Counter[State] = field(default_factory=Counter)
-    """How many in each state."""
     allocatable: Amounts = NOTHING
     """What pods can have."""
     taken: Amounts = NOTHING

@@ -203,7 +203,6 @@ def job_of(name: str, labels: Mapping[str, str], owners: Sequence[tuple[str, str
     """``Kind/name`` of the top-level owner of a pod: a Deployment, not its ReplicaSet; a JobSet, not its Job.
 
     Args:
-        owners: kind and name of each.
         group: the PodGroup that it names; empty if none.
     """
     if job_set := labels.get(_JOB_SET):

@@ -154,6 +154,7 @@ async def test_the_terminal_shows_the_fleet_and_what_becomes_of_it(live: Live) -
         await pilot.pause()
         assert shown(app, "head") == "dev  9 nodes (8 ready, 1 not ready), 40 GPUs, 6 allocated (15 %)"
         assert "6/40  15 % 1 ×" in shown(app, "products")
+        assert app.query_one("#products").styles.border_top[0] == "round", "a panel is a box with a title"
         assert "1 Insufficient nvidia.com/gpu" in shown(app, "reasons")
         assert "kube-scheduler down: does not answer" in shown(app, "checks")
         live.fleet.set_pod("default/q", pod("q", "a1", 8), time.monotonic())
