@@ -93,7 +93,9 @@ def test_a_disk_that_fills_amid_a_create_is_told_and_the_next_up_goes_on_with_wh
     # However little there is, it is refused before anything is made: a control plane needs 1 GiB.
     for spare in (4 << 10, 64 << 10, 16 << 20):
         disk.resize(place, spare)
-        told(project.pulumi("up", "--yes", "--skip-preview"), place)
+        failed = project.pulumi("up", "--yes", "--skip-preview")
+        told(failed, place)
+    assert f"no disk space: 16 MiB free at {project.home}, a control plane needs 1,024 MiB" in failed.text
     disk.resize(place, GIB)
     project.up()
     assert there(project) == {f"kept-z-{ordinal}" for ordinal in range(FEW)}
