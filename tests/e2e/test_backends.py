@@ -11,7 +11,7 @@ import pytest
 
 from kumulus.cli.backend import half_written
 from tests.support import postgres
-from tests.support.project import NODES, Project, Running
+from tests.support.project import NODES, Project, Running, node_group
 
 pytestmark = pytest.mark.e2e
 
@@ -36,15 +36,7 @@ while not (here / "go").exists():
     time.sleep(0.05)
 pulumi.export("done", True)
 """
-SMALL = {
-    "nodeGroups": [
-        {
-            "name": "cpu",
-            "placement": [{"availabilityZone": "z", "replicas": 2}],
-            "nodeTemplate": {"capacity": {"cpu": "8", "memory": "32Gi", "pods": "110"}},
-        }
-    ]
-}
+SMALL = {"nodeGroups": [node_group("cpu", 2)]}
 
 
 @pytest.fixture(scope="module")

@@ -5,19 +5,11 @@ from typing import Any
 import pytest
 
 from tests.support.pods import is_ready
-from tests.support.project import NODES, Project, Result
+from tests.support.project import NODES, Project, Result, node_group
 
 pytestmark = pytest.mark.e2e
 
-GOOD: dict[str, Any] = {
-    "nodeGroups": [
-        {
-            "name": "a100",
-            "placement": [{"availabilityZone": "use1", "replicas": 2}],
-            "nodeTemplate": {"capacity": {"cpu": "8", "memory": "32Gi", "pods": "110", "nvidia.com/gpu": "8"}},
-        }
-    ]
-}
+GOOD: dict[str, Any] = {"nodeGroups": [node_group("a100", 2, "use1", gpus=8)]}
 
 
 @pytest.fixture(scope="module")

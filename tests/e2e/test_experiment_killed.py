@@ -11,15 +11,10 @@ import yaml
 
 from kumulus.model.identity import STACK_ID
 from tests.support.cut_off import dying
-from tests.support.project import CLUSTER, NODES, ROOT, Project
+from tests.support.project import CLUSTER, NODES, ROOT, Project, node_group
 
 pytestmark = pytest.mark.e2e
 RECORDS = "/api/v1/namespaces/kube-system/configmaps"
-GROUP = {
-    "name": "a",
-    "placement": [{"availabilityZone": "z", "replicas": 4}],
-    "nodeTemplate": {"capacity": {"cpu": "8", "memory": "32Gi", "pods": "110"}},
-}
 TIMELINE = [
     {"scheduler": "stop"},
     {"resize": {"pool": "a-z", "replicas": 6}},
@@ -31,7 +26,7 @@ TIMELINE = [
 @pytest.fixture
 def project(module_project: Project) -> Project:
     """The stack, up, as the test before has left it or anew."""
-    module_project.write_stack({"nodeGroups": [GROUP]})
+    module_project.write_stack({"nodeGroups": [node_group("a", 4)]})
     module_project.up()
     return module_project
 

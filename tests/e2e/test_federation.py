@@ -16,19 +16,15 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus import toolchain
 from kumulus.model.identity import STACK_ID
 from tests.support import listeners, processes
 from tests.support.api import Api, Refused
-from tests.support.project import ROOT, Project
+from tests.support.project import ROOT, Project, node_group
+from tests.support.tools import require
 
 pytestmark = pytest.mark.e2e
 
-GROUP = {
-    "name": "cpu",
-    "placement": [{"availabilityZone": "z", "replicas": 3}],
-    "nodeTemplate": {"capacity": {"cpu": "8", "memory": "32Gi", "pods": "110"}},
-}
+GROUP = node_group("cpu", 3)
 HUB, WORKERS = "fed-hub", ("worker-0", "worker-1")
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 SECRET = "/api/v1/namespaces/kueue-system/secrets/multikueue-{}"
@@ -52,10 +48,7 @@ def declare(project: Project, *, federated: bool = True) -> None:
 @pytest.fixture(scope="module")
 def fed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     """A hub and two workers that are up."""
-    try:
-        toolchain.find("kueue")
-    except toolchain.ToolMissing as error:
-        pytest.skip(str(error))
+    require("kueue")
     made = Project(tmp_path_factory.mktemp("project"))
     try:
         declare(made)

@@ -75,11 +75,12 @@ def roomy(place: Path) -> None:
     disk.resize(place, GIB)
 
 
-def told(failed: Result, place: Path) -> None:
-    """The command failed, and said that the disk is full, in words."""
+def told(failed: Result, place: Path) -> str:
+    """What a command said, which failed and named the full disk in words."""
     assert failed.code != 0, failed.text
     assert "Traceback" not in failed.text
     assert re.search(rf"no disk space[^;]* at {place}/home", failed.text), failed.text[-3000:]
+    return failed.text
 
 
 def there(project: Project) -> set[str]:
@@ -91,11 +92,11 @@ def test_a_disk_that_fills_amid_a_create_is_told_and_the_next_up_goes_on_with_wh
 ) -> None:
     project.write_stack(stack(0))
     # However little there is, it is refused before anything is made: a control plane needs 1 GiB.
+    said = ""
     for spare in (4 << 10, 64 << 10, 16 << 20):
         disk.resize(place, spare)
-        failed = project.pulumi("up", "--yes", "--skip-preview")
-        told(failed, place)
-    assert f"no disk space: 16 MiB free at {project.home}, a control plane needs 1,024 MiB" in failed.text
+        said = told(project.pulumi("up", "--yes", "--skip-preview"), place)
+    assert f"no disk space: 16 MiB free at {project.home}, a control plane needs 1,024 MiB" in said
     disk.resize(place, GIB)
     project.up()
     assert there(project) == {f"kept-z-{ordinal}" for ordinal in range(FEW)}

@@ -20,6 +20,7 @@ from kumulus.toolchain import ToolMissing
 from tests.support import docker, listeners, processes
 from tests.support.listeners import Watch
 from tests.support.project import ROOT, Project
+from tests.support.tools import require
 
 pytestmark = pytest.mark.e2e
 OBSERVABILITY = ("prometheus", "kube-state-metrics", "metrics-server")
@@ -78,7 +79,7 @@ class Rig:
             "placement": [{"availabilityZone": "z", "replicas": replicas}],
             "nodeTemplate": TEMPLATE,
         }
-        more: dict[str, Any] = {} if missing(*OBSERVABILITY) else {"observability": {}}
+        more: dict[str, Any] = {"observability": {}} if measuring() else {}
         usage = [{"name": "all", "cpu": "80%", "memory": "60%"}]
         self.project.write_stack({"nodeGroups": [group], "podUsage": usage, **more}, "dev")
 
@@ -101,20 +102,14 @@ class Rig:
         assert "Traceback" not in ended.stderr, ended.stderr
 
 
-def missing(*tools: str) -> str:
-    """Which of these tools this machine lacks first; empty if it has them all."""
-    for tool in tools:
-        try:
+def measuring() -> bool:
+    """Whether this machine has the tools of what is measured."""
+    try:
+        for tool in OBSERVABILITY:
             toolchain.find(tool)
-        except ToolMissing:
-            return tool
-    return ""
-
-
-def needs(*tools: str) -> None:
-    """Skip, by the name of a tool that is missing."""
-    if lacking := missing(*tools):
-        pytest.skip(f"{lacking} is not on this machine")
+    except ToolMissing:
+        return False
+    return True
 
 
 def up(rig: Rig) -> None:
@@ -129,7 +124,7 @@ def fault(rig: Rig) -> None:
 
 
 def kind(rig: Rig) -> None:
-    needs("kind")
+    require("kind")
     rig.run("kind", "version")
 
 
@@ -179,7 +174,7 @@ def snapshot(rig: Rig) -> None:
 
 
 def make_image(rig: Rig) -> None:
-    needs("karpenter")
+    require("karpenter")
     rig.run("image", "karpenter")
 
 
@@ -264,5 +259,5 @@ def test_what_listens_while_a_command_runs_is_in_the_table_and_on_this_machine_a
 def test_what_listens_is_seen(rig: Rig, program: str) -> None:
     """Without this, the test above would also pass with a watch that sees nothing."""
     if program in OBSERVABILITY:
-        needs(*OBSERVABILITY)
+        require(*OBSERVABILITY)
     assert program in rig.watch.programs()

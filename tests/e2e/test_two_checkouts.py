@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from tests.support.api import Refused
-from tests.support.project import NODES, Project
+from tests.support.project import NODES, Project, node_group
 
 pytestmark = pytest.mark.e2e
 
-TEMPLATE = {"capacity": {"cpu": "8", "memory": "32Gi", "pods": "110", "nvidia.com/gpu": "8"}}
 YES = ("--yes", "--skip-preview")
 _CONFIG_MAPS = "/api/v1/namespaces/kube-system/configmaps"
 KINDS = (
@@ -29,15 +28,6 @@ KINDS = (
 _NOT_READY = {"NoSchedule", "NoExecute"}
 # Those say when somebody wrote, not what.
 _TIMES = ("resourceVersion", "managedFields", "lastHeartbeatTime", "lastProbeTime")
-
-
-def group(name: str, replicas: int, **more: Any) -> dict[str, Any]:
-    return {
-        "name": name,
-        "placement": [{"availabilityZone": "z", "replicas": replicas}],
-        "nodeTemplate": TEMPLATE,
-        **more,
-    }
 
 
 def timeless(found: Any) -> Any:
@@ -61,7 +51,7 @@ class Shared:
 
     def begin(self) -> None:
         """Bring the cluster up, and write the checkouts' stack files."""
-        self.owner.write_stack({"nodeGroups": [group("own", 1)]})
+        self.owner.write_stack({"nodeGroups": [node_group("own", 1, gpus=8)]})
         self.owner.up()
         for project in self.checkouts:
             project.install_plugins()
@@ -70,7 +60,7 @@ class Shared:
         self.owner.api().until(_CONFIG_MAPS, lambda found: "kube-root-ca.crt" in found)
 
     def write(self, project: Project, replicas: int) -> None:
-        gpus = group("a100", replicas, gpuProduct="NVIDIA-A100-SXM4-80GB", resourceSlices={})
+        gpus = node_group("a100", replicas, gpus=8) | {"gpuProduct": "NVIDIA-A100-SXM4-80GB", "resourceSlices": {}}
         fault = {"name": "tired", "kind": "not-ready", "target": {"names": ["a100-z-0"]}}
         cluster = {
             "runtime": "existing",

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus import toolchain
 from kumulus.extras.journal import book
 from kumulus.extras.journal.book import Journal
 from kumulus.extras.schedulers import children
@@ -22,6 +21,7 @@ from kumulus.host import processes as host_processes
 from tests.integration.conftest import NODES, Plane, Pools
 from tests.support import processes
 from tests.support.api import Object
+from tests.support.tools import require
 
 pytestmark = pytest.mark.integration
 ROOT = Path(__file__).resolve().parents[2]
@@ -298,10 +298,7 @@ def test_a_scheduler_of_a_killed_run_ends_with_it_and_what_it_has_in_the_cluster
     ground: Ground, scheduler: str
 ) -> None:
     """Webhooks that nobody answers would refuse whatever comes after."""
-    try:
-        toolchain.find("kueue" if scheduler == "kueue" else "volcano-scheduler")
-    except toolchain.ToolMissing as error:
-        pytest.skip(str(error))
+    require("kueue" if scheduler == "kueue" else "volcano-scheduler")
     before = ground.picture()
     timeline: list[Any] = [{"resize": {"pool": ground.pools[0], "replicas": 9}}]
     with ground.run(scheduler={"name": scheduler}, timeline=timeline) as process:
