@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from kumulus.cli.backend import half_written
-from tests.support import postgres
+from tests.support import postgres, processes
 from tests.support.project import NODES, Project, Running, node_group
 
 pytestmark = pytest.mark.e2e
@@ -67,11 +67,7 @@ def begin(project: Project, stack: str, backend: dict[str, Any]) -> Running:
     for name in ("begun", "go"):
         (project.directory / name).unlink(missing_ok=True)
     running = project.start("up", "--yes", "--skip-preview", stack=stack, **backend)
-    give_up = time.monotonic() + 60
-    while not (project.directory / "begun").exists():
-        assert running.process.poll() is None, running.result().text
-        assert time.monotonic() < give_up
-        time.sleep(0.05)
+    processes.await_amid(running.process, (project.directory / "begun").exists, 60)
     return running
 
 

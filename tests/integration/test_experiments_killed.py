@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -115,11 +114,7 @@ class Ground:
                 process.kill()
 
     def until(self, reached: Callable[[], bool], process: subprocess.Popen[str]) -> None:
-        give_up = time.monotonic() + PATIENCE_S
-        while not reached():
-            assert process.poll() is None, (self.directory / "log").read_text()
-            assert time.monotonic() < give_up, (self.directory / "log").read_text()
-            time.sleep(0.01)
+        processes.await_amid(process, reached, PATIENCE_S, 0.01, self.directory / "log")
 
     def next(self, which: str) -> str:
         """Another command on the cluster; what it says."""
