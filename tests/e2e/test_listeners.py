@@ -13,14 +13,12 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus import toolchain
 from kumulus.cli.registry import offered
 from kumulus.extras.kind_image import image
-from kumulus.toolchain import ToolMissing
 from tests.support import docker, listeners, processes
 from tests.support.listeners import Watch
 from tests.support.project import ROOT, Project
-from tests.support.tools import require
+from tests.support.tools import missing, require
 
 pytestmark = pytest.mark.e2e
 OBSERVABILITY = ("prometheus", "kube-state-metrics", "metrics-server")
@@ -79,7 +77,7 @@ class Rig:
             "placement": [{"availabilityZone": "z", "replicas": replicas}],
             "nodeTemplate": TEMPLATE,
         }
-        more: dict[str, Any] = {"observability": {}} if measuring() else {}
+        more: dict[str, Any] = {} if missing(*OBSERVABILITY) else {"observability": {}}
         usage = [{"name": "all", "cpu": "80%", "memory": "60%"}]
         self.project.write_stack({"nodeGroups": [group], "podUsage": usage, **more}, "dev")
 
@@ -100,16 +98,6 @@ class Rig:
         variables = {**self.project.environment, "PIP_NO_INDEX": "1"}
         ended = subprocess.run(line, cwd=there, env=variables, capture_output=True, text=True, check=False, timeout=300)
         assert "Traceback" not in ended.stderr, ended.stderr
-
-
-def measuring() -> bool:
-    """Whether this machine has the tools of what is measured."""
-    try:
-        for tool in OBSERVABILITY:
-            toolchain.find(tool)
-    except ToolMissing:
-        return False
-    return True
 
 
 def up(rig: Rig) -> None:

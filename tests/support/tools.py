@@ -1,14 +1,21 @@
-"""Tools that not every machine has: a test that needs them is skipped where they are not."""
+"""Tools that not every machine has."""
 
 import pytest
 
 from kumulus import toolchain
 
 
-def require(*names: str) -> None:
-    """Skip the test on a machine that lacks one of these tools; the message says how to get it."""
+def missing(*names: str) -> str:
+    """Which of these tools this machine lacks first, and how to get it; empty if it has them all."""
     try:
         for name in names:
             toolchain.find(name)
     except toolchain.ToolMissing as error:
-        pytest.skip(str(error))
+        return str(error)
+    return ""
+
+
+def require(*names: str) -> None:
+    """Skip the test on a machine that lacks one of these tools."""
+    if lacking := missing(*names):
+        pytest.skip(lacking)
