@@ -13,7 +13,7 @@ MEASURING := $(EVERY_STACK) --with observability --with kwok-charts --with helm
 
 # What a change of the core is likely to break, on real control planes.
 CORE := tests/unit \
-  $(foreach name,bad_input changes drift faults first_run lifecycle repair,tests/e2e/test_$(name).py) \
+  $(foreach name,bad_input changes faults first_run lifecycle repair,tests/e2e/test_$(name).py) \
   $(foreach name,faults kwok_runtime node_pool resource_slices,tests/integration/test_$(name).py)
 # Kind, federations, autoscalers, experiments, other versions of Kubernetes, the pages' commands, samples of soak ...
 REST = $(filter-out $(CORE),$(wildcard tests/e2e/test_*.py tests/integration/test_*.py)) tests/soak

@@ -25,8 +25,8 @@ from benchmarks.report import Row
 from benchmarks.usage import until_at_rest, usage
 from kumulus.kube import Client, load_kubeconfig
 from kumulus.stackfile.nodes_file import without_nodes, written
-from kumulus.toolchain import ToolMissing, find, plugins
 from tests.support.project import ROOT, Project
+from tests.support.tools import missing
 
 NODES, PODS = 4000, 40_000
 _MOST_S, _MOST_MB, _MOST_SHARE = 60.0, 300.0, 0.05
@@ -60,9 +60,7 @@ def size() -> tuple[int, int]:
 
 async def captured() -> list[Row]:
     """Capture, clone, capture again."""
-    try:
-        find("kueue")
-    except ToolMissing:
+    if missing("kueue"):
         return []
     return await asyncio.to_thread(_measure)
 

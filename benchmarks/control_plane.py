@@ -18,20 +18,12 @@ from kumulus.runtimes.base import Observed, RecordedControlPlane, WantedControlP
 from kumulus.runtimes.kwok import kwokctl
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.runtime import KwokRuntime
+from tests.support.said import Said
 
 # Controllers continue to fill their caches for a while after the control plane answers.
 _SETTLING_S = 4.0
 _SCALING_S = 600.0
 CAPACITY = {"cpu": "96", "memory": "1360Gi", "ephemeral-storage": "3Ti", "pods": "110", "nvidia.com/gpu": "8"}
-
-
-class Quiet:
-    """A reporter for measurements: it shows nothing."""
-
-    def status(self, message: str, *, last: bool = False) -> None:
-        """Drop it."""
-
-    info = warn = status
 
 
 @dataclass(frozen=True)
@@ -60,13 +52,13 @@ async def control_plane(
     runtime = KwokRuntime()
     wanted = WantedControlPlane(name, "benchmarks", home, runtime.default_version(), dict(options or {}), nodes)
     try:
-        observed = await runtime.create(wanted, Quiet(), asyncio.Event())
+        observed = await runtime.create(wanted, Said(), asyncio.Event())
         try:
             async with Client(load_kubeconfig(observed.kubeconfig)) as client:
                 await asyncio.sleep(_SETTLING_S)
                 yield ControlPlane(observed, client)
         finally:
-            await runtime.delete(RecordedControlPlane.of(wanted, observed), Quiet())
+            await runtime.delete(RecordedControlPlane.of(wanted, observed), Said())
     finally:
         shutil.rmtree(home, ignore_errors=True)
 

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.control_plane import CAPACITY, Quiet, control_plane, pools
+from benchmarks.control_plane import CAPACITY, control_plane, pools
 from benchmarks.fleet import Fleet
 from benchmarks.report import Row
 from benchmarks.usage import until_at_rest
@@ -20,6 +20,7 @@ from kumulus.provider.resources.base import Operation
 from kumulus.provider.resources.fault import FaultResource
 from kumulus.runtimes.kwok.priority import CpuYield
 from tests.support.project import Project
+from tests.support.said import Said
 
 _NODES = 10_000
 _FAULTED = 1_000
@@ -41,7 +42,7 @@ async def applied() -> list[Row]:
         one = pools(_NODES)[0]
         connections = Connections()
         resource = FaultResource(connections, CpuYield().cleared)
-        op = Operation("urn:pulumi:bench::bench::kumulus:index:Fault::bench", Quiet(), asyncio.Event())
+        op = Operation("urn:pulumi:bench::bench::kumulus:index:Fault::bench", Said(), asyncio.Event())
         times: dict[str, list[float]] = {"labelled_s": [], "applied_s": [], "removed_s": []}
 
         inputs: dict[str, Any] = {

@@ -29,9 +29,9 @@ from kumulus.extras.schedulers.launch.plan import Switches
 from kumulus.extras.schedulers.process import start
 from kumulus.kube import Client, load_kubeconfig
 from kumulus.kube.messages import MessageCodec
-from kumulus.toolchain import ToolMissing, find
 from tests.support.captured import NAMESPACES, ZONE
 from tests.support.project import Project
+from tests.support.tools import missing
 
 _MOST_S = 10.0
 _SCHEDULER = "second-scheduler"
@@ -63,9 +63,7 @@ def drawn() -> tuple[int, int]:
 
 async def probes() -> list[Row]:
     """Both comparisons, on one source."""
-    try:
-        find("kueue")
-    except ToolMissing:
+    if missing("kueue"):
         return []
     return await asyncio.to_thread(_measure)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from benchmarks.control_plane import ControlPlane, Quiet, pools
+from benchmarks.control_plane import ControlPlane, pools
 from kumulus.kube import Client
 from kumulus.model.pool_form import pool_to_properties
 from kumulus.model.pools import Pool
@@ -15,6 +15,7 @@ from kumulus.provider.resources.base import Operation
 from kumulus.provider.resources.node_pool import NodePool
 from kumulus.runtimes.kwok.priority import CpuYield
 from kumulus.runtimes.kwok.storage import Storages
+from tests.support.said import Said
 
 NODES = "/api/v1/nodes"
 _TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
@@ -32,7 +33,7 @@ class Fleet:
         self._connections = Connections()
         self._resource = NodePool(self._connections, CpuYield().cleared, None if posted else Storages().of)
         self._recorded: dict[str, dict[str, Any]] = {}
-        self._op = Operation("urn:pulumi:bench::bench::kumulus:index:NodePool::bench", Quiet(), asyncio.Event())
+        self._op = Operation("urn:pulumi:bench::bench::kumulus:index:NodePool::bench", Said(), asyncio.Event())
 
     def _properties(self, pool: Pool) -> dict[str, Any]:
         observed = self._plane.observed

@@ -16,10 +16,10 @@ from benchmarks.report import Row
 from kumulus.kube import Client, load_kubeconfig
 from kumulus.kube.messages import MessageCodec
 from kumulus.kube.watch import Events, Synced, follow
-from kumulus.toolchain import ToolMissing, find
 from tests.support import processes
 from tests.support.api import Api
-from tests.support.project import Project
+from tests.support.project import Project, node_group
+from tests.support.tools import missing
 
 _MOST_MB, _LEAST_A_SECOND = 8000.0, 100.0
 _AT_ONCE, _LOOK_EVERY_S, _PATIENCE_S = 8, 0.5, 1500.0
@@ -41,7 +41,7 @@ async def dispatched() -> list[Row]:
 
 def _measure() -> list[Row]:
     bound = f"{_LEAST_A_SECOND:.0f} a second are on a worker; at most {_MOST_MB / 1000:.0f} GB"
-    if not _has_kueue():
+    if missing("kueue"):
         return []
     with _federation() as (project, up), watched(_workers(project), _PODS) as started:
         try:
@@ -68,14 +68,6 @@ def _measure() -> list[Row]:
     ]
 
 
-def _has_kueue() -> bool:
-    try:
-        find("kueue")
-    except ToolMissing:
-        return False
-    return True
-
-
 @contextmanager
 def _federation() -> Iterator[tuple[Project, float]]:
     """A hub and its workers, and the seconds that ``pulumi up`` took."""
@@ -99,12 +91,9 @@ def _workers(project: Project) -> dict[str, Path]:
 
 
 def _config() -> dict[str, Any]:
-    capacity = {"cpu": "8", "memory": "32Gi", "pods": "110"}
-    placement = [{"availabilityZone": "z", "replicas": _NODES}]
-    group = {"name": "cpu", "placement": placement, "nodeTemplate": {"capacity": capacity}}
     return {
         "kumulus:hub": "hub",
-        "kumulus:defaults": {"nodeGroups": [group]},
+        "kumulus:defaults": {"nodeGroups": [node_group("cpu", _NODES)]},
         "kumulus:clusters": [{"name": "hub", "nodeGroups": []}, {"name": "worker", "count": _WORKERS}],
         "kumulus:federation": {"kind": "multikueue"},
     }

@@ -12,18 +12,12 @@ import pytest
 
 from tests.support import charts, processes
 from tests.support.pods import is_ready, is_running
-from tests.support.project import CLUSTER, NODES, POOL, Project
+from tests.support.project import CLUSTER, NODES, POOL, Project, node_group
 
 pytestmark = pytest.mark.e2e
 
 RELEASE = "kubernetes:helm.sh/v3:Release"
-NODE_GROUPS = [
-    {
-        "name": "a100",
-        "placement": [{"availabilityZone": "use1", "replicas": 2}],
-        "nodeTemplate": {"capacity": {"cpu": "8", "memory": "32Gi", "pods": "110", "nvidia.com/gpu": "8"}},
-    }
-]
+NODE_GROUPS = [node_group("a100", 2, "use1", gpus=8)]
 
 
 @dataclass

@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from kumulus import toolchain
 from kumulus.extras.scaling.machines import delays
 from kumulus.model.distributions import distribution_of
 from kumulus.model.quantity import equal
@@ -23,6 +22,7 @@ from tests.support import listeners, processes
 from tests.support.api import Refused
 from tests.support.pods import PODS, is_ready, is_running
 from tests.support.project import NODES, ROOT, Project
+from tests.support.tools import require
 
 pytestmark = pytest.mark.e2e
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
@@ -42,10 +42,7 @@ Object = dict[str, Any]
 
 def brought_up(project: Project, autoscaler: Object) -> Project:
     """A stack with one node that no pod of these tests tolerates, and Karpenter."""
-    try:
-        toolchain.find("karpenter")
-    except toolchain.ToolMissing as error:
-        pytest.skip(str(error).splitlines()[0])
+    require("karpenter")
     project.write_stack({"nodeGroups": [GROUP], "autoscaler": autoscaler}, stack="scaled")
     project.up()
     return project

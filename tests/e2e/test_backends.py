@@ -10,8 +10,8 @@ import psutil
 import pytest
 
 from kumulus.cli.backend import half_written
-from tests.support import postgres
-from tests.support.project import NODES, Project, Running
+from tests.support import postgres, processes
+from tests.support.project import NODES, Project, Running, node_group
 
 pytestmark = pytest.mark.e2e
 
@@ -36,15 +36,7 @@ while not (here / "go").exists():
     time.sleep(0.05)
 pulumi.export("done", True)
 """
-SMALL = {
-    "nodeGroups": [
-        {
-            "name": "cpu",
-            "placement": [{"availabilityZone": "z", "replicas": 2}],
-            "nodeTemplate": {"capacity": {"cpu": "8", "memory": "32Gi", "pods": "110"}},
-        }
-    ]
-}
+SMALL = {"nodeGroups": [node_group("cpu", 2)]}
 
 
 @pytest.fixture(scope="module")
@@ -75,11 +67,7 @@ def begin(project: Project, stack: str, backend: dict[str, Any]) -> Running:
     for name in ("begun", "go"):
         (project.directory / name).unlink(missing_ok=True)
     running = project.start("up", "--yes", "--skip-preview", stack=stack, **backend)
-    give_up = time.monotonic() + 60
-    while not (project.directory / "begun").exists():
-        assert running.process.poll() is None, running.result().text
-        assert time.monotonic() < give_up
-        time.sleep(0.05)
+    processes.await_amid(running.process, (project.directory / "begun").exists, 60)
     return running
 
 

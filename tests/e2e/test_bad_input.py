@@ -1,29 +1,15 @@
 """Mistakes of every kind: one clear message, no traceback, and nothing that the next up or destroy cannot handle."""
 
-import os
-import socket
-import subprocess
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support import disk, processes
 from tests.support.pods import is_ready
-from tests.support.project import NODES, Project, Result
+from tests.support.project import NODES, Project, Result, node_group
 
 pytestmark = pytest.mark.e2e
 
-GOOD: dict[str, Any] = {
-    "nodeGroups": [
-        {
-            "name": "a100",
-            "placement": [{"availabilityZone": "use1", "replicas": 2}],
-            "nodeTemplate": {"capacity": {"cpu": "8", "memory": "32Gi", "pods": "110", "nvidia.com/gpu": "8"}},
-        }
-    ]
-}
+GOOD: dict[str, Any] = {"nodeGroups": [node_group("a100", 2, "use1", gpus=8)]}
 
 
 @pytest.fixture(scope="module")
@@ -129,52 +115,3 @@ def test_a_good_file_comes_up_after_all_these_and_the_next_mistake_leaves_it_alo
     assert stack.node_uids() == before
     stack.destroy()
     assert not stack.home.exists()
-
-
-@pytest.fixture
-def taken_port() -> Iterator[int]:
-    """A port somebody else listens on."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen()
-        yield int(listener.getsockname()[1])
-
-
-def test_a_port_in_use_is_told_with_who_uses_it(project: Project, taken_port: int) -> None:
-    project.write_stack({**GOOD, "kwok": {"apiServerPort": taken_port}})
-    said = refused(project.pulumi("up", "--yes", "--skip-preview"))
-    assert f"port {taken_port} (kwok.apiServerPort) is in use by pid {os.getpid()}" in said
-    calm(project)
-
-
-def test_a_component_that_does_not_start_is_told_with_its_log_and_at_once(project: Project) -> None:
-    project.write_stack({**GOOD, "kwok": {"featureGates": {"NoSuchGate": True}}})
-    result = project.pulumi("up", "--yes", "--skip-preview")
-    said = refused(result)
-    assert "kube-apiserver of cluster quickstart ended" in said
-    assert "last lines of the log of kube-apiserver:" in said
-    assert "unrecognized feature gate: NoSuchGate" in said
-    # One that runs and does not answer would be waited for 90 s.
-    assert result.seconds < 80, "it is not waited for what has ended"
-    processes.await_that(lambda: processes.helpers(project.home) == {}, 10, "nothing is left of the commands", 0.2)
-    calm(project)
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 16 MiB."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    with disk.small(place, 16):
-        yield place
-
-
-def test_a_full_disk_is_told_before_anything_is_made(project: Project, small_disk: Path) -> None:
-    project.keep_clusters_in(small_disk / "home")
-    project.write_stack(GOOD)
-    said = refused(project.pulumi("up", "--yes", "--skip-preview"))
-    assert f"no disk space: 16 MiB free at {project.home}, a control plane needs 1,024 MiB" in said
-    assert project.processes() == {}
-    subprocess.run(["mount", "-o", "remount,size=2g", small_disk], check=True)
-    good(project)
-    project.destroy()

@@ -16,7 +16,7 @@ import yaml
 from tests.e2e import canaries as birds
 from tests.e2e.canaries import Canaries
 from tests.support import charts, stand_in_command, stranger
-from tests.support.project import Project, Result
+from tests.support.project import Project, Result, node_group
 
 pytestmark = pytest.mark.e2e
 VERBOSE = ("-d", "--logtostderr", "-v=9")
@@ -57,13 +57,7 @@ def plant(planted: Planted, url: str) -> None:
         if when != "first"
     ]
     cluster = {
-        "nodeGroups": [
-            {
-                "name": "a",
-                "placement": [{"availabilityZone": "z", "replicas": 2}],
-                "nodeTemplate": {"capacity": {"cpu": "8", "memory": "32Gi", "pods": "110"}},
-            }
-        ],
+        "nodeGroups": [node_group("a", 2)],
         "clusterAddons": [
             {
                 "name": "sample",
@@ -154,12 +148,9 @@ def test_a_cluster_by_a_secret_kubeconfig_keeps_it_too(planted: Planted, tmp_pat
         token = planted.canaries.new("kubeconfig")
         kubeconfig["users"].append({"name": f"other{number}", "user": {"token": token}})
     assert len(planted.canaries.planted) == 200
-    group = {
-        "name": "b",
-        "placement": [{"availabilityZone": "z", "replicas": 1}],
-        "nodeTemplate": {"capacity": {"cpu": "8", "memory": "32Gi", "pods": "110"}},
-    }
-    project.write_stack({"runtime": "existing", "kwokCharts": {"install": False}, "nodeGroups": [group]}, stack="guest")
+    project.write_stack(
+        {"runtime": "existing", "kwokCharts": {"install": False}, "nodeGroups": [node_group("b", 1)]}, stack="guest"
+    )
     place = ("config", "set", "--secret", "--path", "kumulus:cluster.existing.kubeconfig")
     assert project.pulumi(*place, yaml.safe_dump(kubeconfig)).code == 0
     result = planted.pulumi("up", "--yes", "--skip-preview", *VERBOSE)

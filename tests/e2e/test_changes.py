@@ -1,12 +1,12 @@
-"""Changes of a stack file: what a preview says they mean, and that nothing else is touched."""
+"""Changes of a stack file, and of nodes by others: what a preview says, and that nothing else is touched."""
 
 import re
-from typing import Any
 
 import pytest
 import yaml
 
 from tests.e2e.conftest import Fleet
+from tests.support.api import MERGE_PATCH
 from tests.support.pods import is_ready
 from tests.support.project import NODES, POOL, Project
 
@@ -15,7 +15,16 @@ pytestmark = pytest.mark.e2e
 GROUP = "a2-ultragpu-8g"
 ZONES = ("us-central1-a", "us-central1-b", "us-central1-c")
 POOL_NAME = f"{GROUP}-{ZONES[0]}"
+DRIFTING = f"{GROUP}-{ZONES[1]}"
 GPU = "nvidia.com/gpu"
+INTRUDER = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {
+        "name": "intruder",
+        "labels": {"kumulus.io/pool": DRIFTING, "kumulus.io/group": GROUP, "type": "kwok"},
+    },
+}
 
 
 def test_growing_a_pool_previews_it_alone_and_creates_only_the_missing_nodes(fleet: Fleet) -> None:
@@ -76,19 +85,62 @@ def test_a_changed_template_is_applied_in_place(fleet: Fleet) -> None:
     project.preview("--expect-no-changes")
 
 
-def cluster(replicas: int) -> dict[str, Any]:
-    placement = [{"availabilityZone": "us-central1-a", "replicas": replicas}]
-    return {"nodeGroups": [{"name": "g", "instanceType": "e2-standard-4", "placement": placement}]}
+def test_drift_is_named_and_put_right_and_nothing_else_is_touched(fleet: Fleet) -> None:
+    project, api = fleet.project, fleet.project.api()
+    before = project.node_uids()
+    missing, labelled, tainted, smaller = (f"{DRIFTING}-{n}" for n in (1, 2, 3, 4))
+    also_missing, theirs = f"{DRIFTING}-0", f"{GROUP}-{ZONES[2]}-0"
+    for name in (missing, also_missing):
+        api.delete(f"{NODES}/{name}")
+    api.merge(f"{NODES}/{labelled}", {"metadata": {"labels": {"datastrophic.io/gpu-type": "other"}}})
+    api.merge(f"{NODES}/{tainted}", {"spec": {"taints": None}})
+    api.request("PATCH", f"{NODES}/{smaller}/status", {"status": {"capacity": {GPU: "3"}}}, MERGE_PATCH)
+    api.create(NODES, INTRUDER)
+    # What belongs to others, on a node that drifted and on one that did not.
+    for name in (labelled, theirs):
+        note = {"labels": {"others.example.com/note": "kept"}, "annotations": {"others.example.com/note": "kept"}}
+        api.merge(f"{NODES}/{name}", {"metadata": note, "spec": {"unschedulable": True}})
+
+    preview = project.foresee("--refresh")
+    [step] = preview.steps
+    assert (step.op, step.type, step.name) == ("update", POOL, DRIFTING)
+    assert step.found["replicas"] == 3
+    assert step.found["drift"] == {
+        "missing": f"2: {also_missing}, {missing}",
+        "extra": "1: intruder",
+        "altered": {
+            labelled: 'labels["datastrophic.io/gpu-type"]: "other" instead of "nvidia-a100-80gb"',
+            tainted: 'taints["kwok.x-k8s.io/node:NoSchedule"]: missing instead of "fake"',
+            smaller: f'capacity["{GPU}"]: "3" instead of "8"',
+        },
+    }
+    assert f"drift to repair: missing 2: {also_missing}, {missing}; extra 1: intruder" in preview.messages[DRIFTING]
+    assert before.items() & project.node_uids().items() == before.items() - {
+        (name, before[name]) for name in (missing, also_missing)
+    }, "a preview changes nothing"
+
+    assert "~ 1 updated" in project.up("--refresh").stdout
+    after = project.node_uids()
+    assert after.keys() == before.keys()
+    assert {name for name in after if after[name] != before[name]} == {missing, also_missing}
+    nodes = {node["metadata"]["name"]: node for node in api.list(NODES)}
+    for name in project.node_uids(labelSelector=f"kumulus.io/pool={DRIFTING}"):
+        node = nodes[name]
+        assert node["metadata"]["labels"]["datastrophic.io/gpu-type"] == "nvidia-a100-80gb"
+        assert {"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"} in node["spec"]["taints"]
+        assert (node["status"]["capacity"][GPU], node["status"]["allocatable"][GPU]) == ("8", "8")
+    for name in (labelled, theirs):
+        assert nodes[name]["metadata"]["labels"]["others.example.com/note"] == "kept"
+        assert nodes[name]["metadata"]["annotations"]["others.example.com/note"] == "kept"
+        assert nodes[name]["spec"]["unschedulable"] is True
+    project.preview("--refresh", "--expect-no-changes")
 
 
-def test_a_preview_says_what_a_resize_costs_for_an_hour(project: Project) -> None:
+def test_a_preview_counts_with_the_prices_of_a_file_of_ones_own(project: Project) -> None:
     own = {"regions": {"us-central1": {"onDemand": {"e2-standard-4": 0.25}}}}
     (project.directory / "prices.yaml").write_text(yaml.safe_dump(own))
-    project.write_stack(cluster(2), stack="dev", prices="prices.yaml")
+    placement = [{"availabilityZone": "us-central1-a", "replicas": 2}]
+    group = {"name": "g", "instanceType": "e2-standard-4", "placement": placement}
+    project.write_stack({"nodeGroups": [group]}, stack="dev", prices="prices.yaml")
     said = project.preview().text
     assert "+$0.50/h" in said, said
-    project.up()
-    project.write_stack(cluster(5), stack="dev", prices="prices.yaml")
-    said = project.preview().text
-    assert "+$0.75/h" in said, said
-    project.destroy()

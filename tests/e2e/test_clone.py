@@ -5,7 +5,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 import yaml
 
 from tests.e2e.test_fit_watch import NODES, PODS, QUOTAS, cluster, command, pod
+from tests.support import processes
 from tests.support.api import Refused
 from tests.support.project import ROOT, Project
 
@@ -104,15 +104,14 @@ def running(project: Project, *words: str) -> Iterator[subprocess.Popen[str]]:
 
 def until_some_pods(project: Project, process: subprocess.Popen[str], more_than: int = 0) -> None:
     """Wait until the clone has some of its pods."""
-    ends = time.monotonic() + PATIENCE_S
-    while True:
+
+    def reached() -> bool:
         # Until its API server listens.
         with suppress(OSError, Refused):
-            if project.kubeconfig("clone").exists() and pods_in(project) > more_than:
-                return
-        assert process.poll() is None, process.communicate()[0]
-        assert time.monotonic() < ends
-        time.sleep(0.02)
+            return project.kubeconfig("clone").exists() and pods_in(project) > more_than
+        return False
+
+    processes.await_amid(process, reached, PATIENCE_S)
 
 
 def pods_in(project: Project) -> int:
@@ -156,11 +155,7 @@ def test_a_clone_that_was_cut_off_is_named_and_finished_by_the_next_command(
 
 def test_a_clone_that_was_killed_while_its_stack_came_up_goes_on(capture_alone: Project) -> None:
     with running(capture_alone, *CLONE) as process:
-        ends = time.monotonic() + PATIENCE_S
-        while not capture_alone.kubeconfig("clone").exists():
-            assert process.poll() is None, process.communicate()[0]
-            assert time.monotonic() < ends
-            time.sleep(0.01)
+        processes.await_amid(process, capture_alone.kubeconfig("clone").exists, PATIENCE_S, 0.01)
         process.kill()
         process.wait()
         capture_alone.known("clone")

@@ -13,20 +13,11 @@ import psutil
 import pytest
 
 from tests.support import processes
-from tests.support.project import ROOT, Project
+from tests.support.project import ROOT, Project, node_group
 
 pytestmark = pytest.mark.e2e
 
-CLUSTER = {
-    "nodeGroups": [
-        {
-            "name": f"g{number}",
-            "placement": [{"availabilityZone": "a", "replicas": 1}],
-            "nodeTemplate": {"capacity": {"cpu": "8", "memory": "32Gi", "pods": "110"}},
-        }
-        for number in range(21)
-    ]
-}
+CLUSTER = {"nodeGroups": [node_group(f"g{number}", 1, "a") for number in range(21)]}
 
 
 def start(project: Project, arguments: Sequence[str]) -> subprocess.Popen[str]:

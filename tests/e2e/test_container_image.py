@@ -19,7 +19,7 @@ from kumulus.testing.wanted import loaded, tools
 from tests.support import examples, processes, registries, release
 from tests.support.api import Api
 from tests.support.docker import docker, require
-from tests.support.project import NODES, ROOT
+from tests.support.project import NODES, ROOT, node_group
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 
@@ -28,11 +28,7 @@ PACKAGES = "ca-certificates,openssl,python3-venv,socat"
 AUTHORITIES = Path("etc/ssl/certs/ca-certificates.crt")
 PARTS = ("kumulus", "pyproject.toml", "requirements.txt", "README.md", "LICENSE", "NOTICE", "src", "contrib/image")
 LARGEST = 600e6
-GROUP = {
-    "name": "red",
-    "placement": [{"availabilityZone": "use1", "replicas": 30}],
-    "nodeTemplate": {"capacity": {"cpu": "4", "memory": "16Gi", "pods": "110"}},
-}
+GROUP = node_group("red", 30, "use1", cpu="4", memory="16Gi")
 # No image of others can be pulled here, such as the one that cleans up for Testcontainers; and where this machine is a
 # container itself, Docker's engine is in it, not beyond its gateway.
 ALONE = {**os.environ, "TESTCONTAINERS_RYUK_DISABLED": "true", "TESTCONTAINERS_HOST_OVERRIDE": "localhost"}

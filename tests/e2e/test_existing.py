@@ -21,7 +21,8 @@ from tests.support import processes
 from tests.support.api import Api, Refused
 from tests.support.elsewhere import HOST, Elsewhere, StandIn, settled, standing_in
 from tests.support.pods import PODS, is_ready, is_running
-from tests.support.project import NODES, ROOT, Project
+from tests.support.project import NODES, ROOT, Project, node_group
+from tests.support.tools import require
 
 pytestmark = pytest.mark.e2e
 
@@ -31,11 +32,7 @@ POOLS = "/apis/karpenter.sh/v1/nodepools"
 MAPS = "/api/v1/namespaces/kube-system/configmaps"
 MADE = "karpenter.sh/nodepool"
 RBAC = [ROOT / "docs" / "rbac" / name for name in ("nodes.yaml", "kwok.yaml", "tenants.yaml", "karpenter.yaml")]
-GROUP = {
-    "name": "a100",
-    "placement": [{"availabilityZone": "use1", "replicas": 6}],
-    "nodeTemplate": {"capacity": {"cpu": "8", "memory": "32Gi", "pods": "110", "nvidia.com/gpu": "8"}},
-}
+GROUP = node_group("a100", 6, "use1", gpus=8)
 
 
 def kwok_charts() -> dict[str, Any]:
@@ -138,7 +135,7 @@ def test_a_resize_moves_no_node_to_another_shard(shared: Shared) -> None:
         return {node["name"]: (node["uid"], node["labels"]["kumulus.io/shard"]) for node in nodes}
 
     before = placed()
-    shared.write(nodeGroups=[{**GROUP, "placement": [{"availabilityZone": "use1", "replicas": 9}]}])
+    shared.write(nodeGroups=[node_group("a100", 9, "use1", gpus=8)])
     shared.project.up()
     after = placed()
     assert len(after) == 9
@@ -290,10 +287,7 @@ def test_a_cluster_that_does_not_answer_ends_each_command_soon(shared: Shared) -
 def test_karpenter_comes_as_a_deployment_with_the_permissions_of_the_docs_and_goes_with_all_that_it_made(
     shared: Shared,
 ) -> None:
-    try:
-        toolchain.find("karpenter")
-    except toolchain.ToolMissing as error:
-        pytest.skip(str(error).splitlines()[0])
+    require("karpenter")
     api, before = shared.elsewhere.api, shared.elsewhere.objects()
     asked = {
         "name": "karpenter",

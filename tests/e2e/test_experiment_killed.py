@@ -2,7 +2,6 @@
 
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,16 +9,12 @@ import pytest
 import yaml
 
 from kumulus.model.identity import STACK_ID
+from tests.support import processes
 from tests.support.cut_off import dying
-from tests.support.project import CLUSTER, NODES, ROOT, Project
+from tests.support.project import CLUSTER, NODES, ROOT, Project, node_group
 
 pytestmark = pytest.mark.e2e
 RECORDS = "/api/v1/namespaces/kube-system/configmaps"
-GROUP = {
-    "name": "a",
-    "placement": [{"availabilityZone": "z", "replicas": 4}],
-    "nodeTemplate": {"capacity": {"cpu": "8", "memory": "32Gi", "pods": "110"}},
-}
 TIMELINE = [
     {"scheduler": "stop"},
     {"resize": {"pool": "a-z", "replicas": 6}},
@@ -31,7 +26,7 @@ TIMELINE = [
 @pytest.fixture
 def project(module_project: Project) -> Project:
     """The stack, up, as the test before has left it or anew."""
-    module_project.write_stack({"nodeGroups": [GROUP]})
+    module_project.write_stack({"nodeGroups": [node_group("a", 4)]})
     module_project.up()
     return module_project
 
@@ -50,11 +45,7 @@ def amid_its_work(project: Project) -> Iterator[subprocess.Popen[str]]:
     line = [str(ROOT / "kumulus"), "experiment", "run", str(file), *where]
     with subprocess.Popen(line, env=project.environment, stderr=subprocess.PIPE, text=True) as run:
         try:
-            give_up = time.monotonic() + 120
-            while not faults(project):
-                assert run.poll() is None, run.stderr and run.stderr.read()
-                assert time.monotonic() < give_up
-                time.sleep(0.05)
+            processes.await_amid(run, lambda: faults(project), 120)
             (namespace,) = project.api().metadata("/api/v1/namespaces", labelSelector="kumulus.io/experiment")
             assert namespace["labels"][STACK_ID] == project.api().metadata(NODES)[0]["labels"][STACK_ID]
             yield run

@@ -1,11 +1,11 @@
 """Faults through pulumi: of nodes and of pods, previewed, applied, taken for no drift, and taken away again."""
 
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support import processes
 from tests.support.pods import JOBS, PODS, TOLERATE_ALL
 from tests.support.project import NODES, Project
 
@@ -254,10 +254,7 @@ def faults_outside_the_stack(project: Project, before: dict[str, Any]) -> None:
 
     # It ends by itself, though the command that began it is over.
     assert "ends by itself at" in command(project, "inject", "brief", "--kind", "xid-48", "--rack", "r0", "--for", "3s")
-    give_up = time.monotonic() + 60
-    while nodes(project) != before and time.monotonic() < give_up:
-        time.sleep(0.2)
-    assert nodes(project) == before
+    processes.await_that(lambda: nodes(project) == before, 60, "it has ended by itself", 0.2)
     command(project, "inject", "long", "--kind", "spot-reclaim", "--count", "2")
     assert len(nodes(project)) == 2
     assert "nodes restored: 2" in command(project, "clear", "--all")

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPException
@@ -16,19 +16,15 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus import toolchain
 from kumulus.model.identity import STACK_ID
 from tests.support import listeners, processes
 from tests.support.api import Api, Refused
-from tests.support.project import ROOT, Project
+from tests.support.project import ROOT, Project, node_group
+from tests.support.tools import require
 
 pytestmark = pytest.mark.e2e
 
-GROUP = {
-    "name": "cpu",
-    "placement": [{"availabilityZone": "z", "replicas": 3}],
-    "nodeTemplate": {"capacity": {"cpu": "8", "memory": "32Gi", "pods": "110"}},
-}
+GROUP = node_group("cpu", 3)
 HUB, WORKERS = "fed-hub", ("worker-0", "worker-1")
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 SECRET = "/api/v1/namespaces/kueue-system/secrets/multikueue-{}"
@@ -52,10 +48,7 @@ def declare(project: Project, *, federated: bool = True) -> None:
 @pytest.fixture(scope="module")
 def fed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     """A hub and two workers that are up."""
-    try:
-        toolchain.find("kueue")
-    except toolchain.ToolMissing as error:
-        pytest.skip(str(error))
+    require("kueue")
     made = Project(tmp_path_factory.mktemp("project"))
     try:
         declare(made)
@@ -173,14 +166,6 @@ def left_as_it_was(project: Project) -> None:
         assert not [each["name"] for each in classes if each["name"].startswith("experiment-")], name
 
 
-def until(project: Project, process: subprocess.Popen[str], reached: Callable[[], bool]) -> None:
-    give_up = time.monotonic() + PATIENCE_S
-    while not reached():
-        assert process.poll() is None, said(project)
-        assert time.monotonic() < give_up, said(project)
-        time.sleep(0.1)
-
-
 def test_workers_killed_and_cut_off_amid_a_run_come_back_and_no_job_is_lost_or_run_twice(fed: Project) -> None:
     nodes, own = fed.node_uids("fed-worker-0"), server(fed, "worker-1")
     # What takes long, a killed one's start, comes last: it keeps none of the others from its time.
@@ -216,13 +201,15 @@ def test_what_a_killed_run_has_done_to_workers_the_next_command_on_the_hub_undoe
     own = server(fed, "worker-1")
     timeline = [{"at": "2s", "kill": "worker-0"}, {"at": "2s", "partition": "worker-1"}]
     with run(fed, written(fed, timeline)) as process:
-        until(
-            fed,
+        processes.await_amid(
             process,
             lambda: (
                 not [name for name in fed.processes() if name.startswith("fed-worker-0/")]
                 and server(fed, "worker-1") != own
             ),
+            PATIENCE_S,
+            0.1,
+            fed.directory / "log",
         )
         process.send_signal(signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL

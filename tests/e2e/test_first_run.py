@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from kumulus import toolchain
 from kumulus.cli import needs
 from kumulus.toolchain import pins, releases
 from kumulus.toolchain.locate import locate
@@ -22,6 +21,7 @@ from tests.support.api import Api
 from tests.support.installed import Environment, User
 from tests.support.pods import is_ready
 from tests.support.project import NODES
+from tests.support.tools import require
 
 pytestmark = pytest.mark.e2e
 TOOLS = ("etcd", "kwok", "kwokctl", *CONTROL_PLANE, "kubectl", *needs.ENGINE)
@@ -90,11 +90,7 @@ if __name__ == "__main__":
 
 @pytest.fixture
 def _released() -> None:
-    for tool in TOOLS:
-        try:
-            toolchain.find(tool)
-        except toolchain.ToolMissing as error:
-            pytest.skip(str(error))
+    require(*TOOLS)
     if releases.platform() != "linux-amd64":
         pytest.skip("there are no release files of all of these for this platform")
 

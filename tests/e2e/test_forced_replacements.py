@@ -8,7 +8,7 @@ import pytest
 
 from kumulus.provider.resources.registry import CLASSES
 from tests.support.pods import TOLERATE_ALL, is_ready
-from tests.support.project import CLUSTER, NODES, POOL, Project
+from tests.support.project import CLUSTER, NODES, POOL, Project, node_group
 
 pytestmark = pytest.mark.e2e
 
@@ -16,13 +16,7 @@ FAULT, NAMESPACE, IDENTITY = (f"kumulus:index:{name}" for name in ("Fault", "Nam
 GPU = "nvidia.com/gpu"
 STACK: dict[str, Any] = {
     "name": "dev",
-    "nodeGroups": [
-        {
-            "name": "a100",
-            "placement": [{"availabilityZone": "z", "replicas": 4}],
-            "nodeTemplate": {"capacity": {"cpu": "96", "memory": "1360Gi", "pods": "110", GPU: "8"}},
-        }
-    ],
+    "nodeGroups": [node_group("a100", 4, cpu="96", memory="1360Gi", gpus=8)],
     "faults": [{"name": "lost-gpu", "kind": "gpu-fell-off-bus", "target": {"names": ["a100-z-0"]}}],
     "tenants": [{"name": "research", "quota": {"pods": 3}}],
 }

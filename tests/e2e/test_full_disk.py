@@ -3,15 +3,14 @@
 import re
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from tests.support import disk
+from tests.support import disk, processes
 from tests.support.project import NODES, ROOT, Project, Result
 
 pytestmark = pytest.mark.e2e
@@ -75,11 +74,12 @@ def roomy(place: Path) -> None:
     disk.resize(place, GIB)
 
 
-def told(failed: Result, place: Path) -> None:
-    """The command failed, and said that the disk is full, in words."""
+def told(failed: Result, place: Path) -> str:
+    """What a command said, which failed and named the full disk in words."""
     assert failed.code != 0, failed.text
     assert "Traceback" not in failed.text
     assert re.search(rf"no disk space[^;]* at {place}/home", failed.text), failed.text[-3000:]
+    return failed.text
 
 
 def there(project: Project) -> set[str]:
@@ -91,9 +91,11 @@ def test_a_disk_that_fills_amid_a_create_is_told_and_the_next_up_goes_on_with_wh
 ) -> None:
     project.write_stack(stack(0))
     # However little there is, it is refused before anything is made: a control plane needs 1 GiB.
+    said = ""
     for spare in (4 << 10, 64 << 10, 16 << 20):
         disk.resize(place, spare)
-        told(project.pulumi("up", "--yes", "--skip-preview"), place)
+        said = told(project.pulumi("up", "--yes", "--skip-preview"), place)
+    assert f"no disk space: 16 MiB free at {project.home}, a control plane needs 1,024 MiB" in said
     disk.resize(place, GIB)
     project.up()
     assert there(project) == {f"kept-z-{ordinal}" for ordinal in range(FEW)}
@@ -127,7 +129,7 @@ def test_a_disk_that_fills_amid_an_experiment_ends_it_and_the_next_up_puts_all_b
     line = [str(ROOT / "kumulus"), "experiment", "run", str(file), *where]
     with subprocess.Popen(line, env=project.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as run:
         try:
-            until(lambda: bool(faults(project)), run)
+            processes.await_amid(run, lambda: faults(project), 120)
             full(place)
             out, _ = run.communicate(timeout=240)
         finally:
@@ -165,11 +167,3 @@ def test_a_disk_that_fills_amid_an_update_is_told_and_what_was_acknowledged_is_t
     assert {name: uid for name, uid in project.node_uids().items() if name in before} == before
     assert there(project) == {*before, *(f"heavy-z-{ordinal}" for ordinal in range(MANY))}
     project.preview("--refresh", "--expect-no-changes")
-
-
-def until(reached: Callable[[], bool], run: subprocess.Popen[bytes]) -> None:
-    give_up = time.monotonic() + 120
-    while not reached():
-        assert run.poll() is None, run.stdout and run.stdout.read()
-        assert time.monotonic() < give_up
-        time.sleep(0.05)

@@ -2,11 +2,11 @@
 
 import pytest
 
-from kumulus import toolchain
 from kumulus.model.gfd import GPU_OPERATOR
 from tests.support import processes, volcano
 from tests.support.pods import PODS, TOLERATE_ALL, Object, is_ready, is_running
 from tests.support.project import NODES, Project
+from tests.support.tools import require
 
 pytestmark = pytest.mark.e2e
 
@@ -97,11 +97,7 @@ def test_the_lab_from_its_stack_file_to_a_topology_and_back(project: Project) ->
 
 
 def test_an_operator_comes_changes_nothing_that_is_drift_and_goes(project: Project) -> None:
-    for tool in GPU_OPERATOR:
-        try:
-            toolchain.find(tool)
-        except toolchain.ToolMissing as error:
-            pytest.skip(str(error))
+    require(*GPU_OPERATOR)
     cluster = project.copy_stack("gpu-lab")
     project.up()
     api, uids = project.api(), project.node_uids()

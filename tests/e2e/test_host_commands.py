@@ -10,16 +10,12 @@ from typing import Any
 import pytest
 
 from tests.support import stand_in_command
-from tests.support.project import POOL, Project
+from tests.support.project import POOL, Project, node_group
 
 pytestmark = pytest.mark.e2e
 
 COMMAND = "command:local:Command"
-GROUP: dict[str, Any] = {
-    "name": "a",
-    "placement": [{"availabilityZone": "z", "replicas": 2}],
-    "nodeTemplate": {"capacity": {"cpu": "8", "memory": "32Gi", "pods": "110"}},
-}
+GROUP = node_group("a", 2)
 # What a command of this name sees of the cluster when it runs.
 LOOK = 'echo "$KUMULUS_CLUSTER {} $(kubectl get nodes -o name | wc -l) $WORD" >> log'
 

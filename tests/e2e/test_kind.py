@@ -21,6 +21,7 @@ from tests.support.api import Api
 from tests.support.pods import JOBS, PODS, is_ready, is_running
 from tests.support.processes import await_that
 from tests.support.project import CLUSTER, NODES, ROOT, Project
+from tests.support.tools import require
 
 pytestmark = pytest.mark.e2e
 
@@ -199,10 +200,7 @@ def test_an_image_from_an_archive_gets_into_the_nodes_and_runs(stack: Stack, tmp
 
 
 def test_karpenter_is_a_deployment_that_makes_nodes_and_takes_them_away(stack: Stack, tmp_path: Path) -> None:
-    try:
-        toolchain.find("karpenter")
-    except toolchain.ToolMissing as error:
-        pytest.skip(str(error).splitlines()[0])
+    require("karpenter")
     archive = tmp_path / "karpenter.tar"
     commands: tuple[list[str | Path], ...] = (
         ["image", "karpenter", "--to", archive, "--name", "example.com/karpenter:made"],

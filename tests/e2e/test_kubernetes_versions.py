@@ -8,7 +8,7 @@ import pytest
 
 from tests.support import versions
 from tests.support.pods import JOBS, PODS, is_ready, is_running, job, pod
-from tests.support.project import CLUSTER, NODES, POOL, Project
+from tests.support.project import CLUSTER, NODES, POOL, Project, node_group
 
 pytestmark = pytest.mark.e2e
 
@@ -16,11 +16,7 @@ NEWEST, *_ = VERSIONS = versions.on_offer()
 BEFORE = VERSIONS[1]
 CLUSTER_SPEC: dict[str, Any] = {
     "nodeGroups": [
-        {
-            "name": "a100",
-            "placement": [{"availabilityZone": "z", "replicas": 4}],
-            "nodeTemplate": {"capacity": {"cpu": "96", "memory": "1360Gi", "pods": "110", "nvidia.com/gpu": "8"}},
-        },
+        node_group("a100", 4, cpu="96", memory="1360Gi", gpus=8),
         {
             "name": "h100",
             "instanceType": "a3-highgpu-8g",

@@ -21,6 +21,7 @@ from kumulus.host.version import GO_MODULE, NPM_PACKAGE
 from kumulus.provider import VERSION
 from tests.support.pods import is_ready
 from tests.support.project import NODES, ROOT, Project
+from tests.support.tools import require
 
 pytestmark = pytest.mark.e2e
 
@@ -112,10 +113,8 @@ def as_language(project: Project, language: str) -> dict[str, Any]:
 
 
 def host(name: str) -> Path:
-    try:
-        return toolchain.find(name)
-    except toolchain.ToolMissing as error:
-        pytest.skip(str(error))
+    require(name)
+    return toolchain.find(name)
 
 
 def generated(project: Project, language: str) -> Path:

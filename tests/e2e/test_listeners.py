@@ -13,13 +13,12 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus import toolchain
 from kumulus.cli.registry import offered
 from kumulus.extras.kind_image import image
-from kumulus.toolchain import ToolMissing
 from tests.support import docker, listeners, processes
 from tests.support.listeners import Watch
 from tests.support.project import ROOT, Project
+from tests.support.tools import missing, require
 
 pytestmark = pytest.mark.e2e
 OBSERVABILITY = ("prometheus", "kube-state-metrics", "metrics-server")
@@ -101,22 +100,6 @@ class Rig:
         assert "Traceback" not in ended.stderr, ended.stderr
 
 
-def missing(*tools: str) -> str:
-    """Which of these tools this machine lacks first; empty if it has them all."""
-    for tool in tools:
-        try:
-            toolchain.find(tool)
-        except ToolMissing:
-            return tool
-    return ""
-
-
-def needs(*tools: str) -> None:
-    """Skip, by the name of a tool that is missing."""
-    if lacking := missing(*tools):
-        pytest.skip(f"{lacking} is not on this machine")
-
-
 def up(rig: Rig) -> None:
     rig.declare(4)
     rig.run("up", "dev")
@@ -129,7 +112,7 @@ def fault(rig: Rig) -> None:
 
 
 def kind(rig: Rig) -> None:
-    needs("kind")
+    require("kind")
     rig.run("kind", "version")
 
 
@@ -179,7 +162,7 @@ def snapshot(rig: Rig) -> None:
 
 
 def make_image(rig: Rig) -> None:
-    needs("karpenter")
+    require("karpenter")
     rig.run("image", "karpenter")
 
 
@@ -264,5 +247,5 @@ def test_what_listens_while_a_command_runs_is_in_the_table_and_on_this_machine_a
 def test_what_listens_is_seen(rig: Rig, program: str) -> None:
     """Without this, the test above would also pass with a watch that sees nothing."""
     if program in OBSERVABILITY:
-        needs(*OBSERVABILITY)
+        require(*OBSERVABILITY)
     assert program in rig.watch.programs()

@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 
 from kumulus.extras.lab.report.files import report_at
 from kumulus.extras.lab.sweep.store import Store
+from tests.support import processes
 from tests.support.project import PACKAGES_LISTED_ONCE
 from tests.support.sweeps import command, place, starts, written
 
@@ -64,11 +64,7 @@ def kill(file: Path, moment: str) -> str:
             command(file, "--jobs", "1"), env=environment(file), stdout=out, stderr=out, start_new_session=True
         )
     try:
-        give_up = time.monotonic() + PATIENCE_S
-        while not list(place(file).glob(moment)):
-            assert killed.poll() is None, "it ended by itself"
-            assert time.monotonic() < give_up
-            time.sleep(0.05)
+        processes.await_amid(killed, lambda: list(place(file).glob(moment)), PATIENCE_S, log=log)
     finally:
         if killed.poll() is None:
             os.killpg(killed.pid, signal.SIGKILL)

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from kumulus import toolchain
 from tests.support.api import Object
 from tests.support.pods import JOBS, PODS, TOLERATE_ALL
-from tests.support.project import NODES, Project
+from tests.support.project import NODES, Project, node_group
+from tests.support.tools import require
 from tests.support.usage import Series, of_gpus, of_pods, scraped, top
 
 pytestmark = pytest.mark.e2e
@@ -21,15 +21,9 @@ TRAINING: dict[str, Any] = {
     "resizes": [{"share": 0.5, "outcome": "infeasible"}],
 }
 USAGES = "/apis/kwok.x-k8s.io/v1alpha1/clusterresourceusages"
-CAPACITY = {"cpu": "96", "memory": "1Ti", "pods": "110", "nvidia.com/gpu": "8"}
 CLUSTER: dict[str, Any] = {
     "nodeGroups": [
-        {
-            "name": "a100",
-            "placement": [{"availabilityZone": "z", "replicas": 2}],
-            "gpuProduct": "NVIDIA-A100-SXM4-80GB",
-            "nodeTemplate": {"capacity": CAPACITY},
-        }
+        {**node_group("a100", 2, cpu="96", memory="1Ti", gpus=8), "gpuProduct": "NVIDIA-A100-SXM4-80GB"},
     ]
 }
 USES = {
@@ -120,10 +114,7 @@ def filled(project: Project, share: float) -> Series:
 
 
 def test_usage_is_added_changed_and_removed_in_place(project: Project) -> None:
-    try:
-        toolchain.find("metrics-server")
-    except toolchain.ToolMissing as error:
-        pytest.skip(str(error))
+    require("metrics-server")
     nodes, identity = project.node_uids(), project.identity()
     # On a busy machine the controller manager makes it only some seconds after the API server answers.
     project.api().until("/api/v1/namespaces/default/serviceaccounts", lambda found: "default" in found)

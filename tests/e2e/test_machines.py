@@ -10,12 +10,11 @@ import pytest
 
 from tests.support import charts
 from tests.support.pods import pod
-from tests.support.project import Project, Result
+from tests.support.project import Project, Result, node_group
 
 pytestmark = pytest.mark.e2e
 
-TEMPLATE = {"capacity": {"cpu": "8", "memory": "32Gi", "pods": "110"}}
-GROUP = {"name": "g", "placement": [{"availabilityZone": "z", "replicas": 3}], "nodeTemplate": TEMPLATE}
+GROUP = node_group("g", 3)
 COMMANDS = (("preview",), ("up", "--yes", "--skip-preview"), ("refresh", "--yes", "--skip-preview"))
 
 
@@ -78,12 +77,7 @@ def test_a_refused_destroy_forgets_nothing_and_what_one_without_its_check_forgot
     project.install_plugins()
     cluster = {
         "nodeGroups": [
-            {
-                **GROUP,
-                "nodeTemplate": {"capacity": {**TEMPLATE["capacity"], "nvidia.com/gpu": "1"}},
-                "gpuProduct": "NVIDIA-A100-SXM4-80GB",
-                "resourceSlices": {},
-            }
+            {**node_group("g", 3, gpus=1), "gpuProduct": "NVIDIA-A100-SXM4-80GB", "resourceSlices": {}},
         ],
         "tenants": [{"name": "research", "quota": {"pods": 3}}],
         "faults": [{"name": "worn", "conditions": {"Worn": {"reason": "Odd"}}, "target": {"count": 1}}],

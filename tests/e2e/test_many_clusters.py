@@ -6,15 +6,11 @@ import pytest
 
 from tests.support import processes
 from tests.support.pods import is_ready
-from tests.support.project import NODES, Project
+from tests.support.project import NODES, Project, node_group
 
 pytestmark = pytest.mark.e2e
 
-GROUP = {
-    "name": "gpu",
-    "placement": [{"availabilityZone": "z", "replicas": 3}],
-    "nodeTemplate": {"capacity": {"cpu": "8", "memory": "32Gi", "pods": "110"}},
-}
+GROUP = node_group("gpu", 3)
 
 
 def config(*clusters: dict[str, Any]) -> dict[str, Any]:
@@ -43,7 +39,7 @@ def test_each_is_changed_replaced_and_removed_without_the_others_noticing(projec
     before = {name: seen(project, name) for name in names}
 
     # One is resized, another replaced.
-    larger = {**GROUP, "placement": [{"availabilityZone": "z", "replicas": 5}]}
+    larger = node_group("gpu", 5)
     other = {"kwok": {"etcdFsync": False}}
     project.write_config(config({"name": "a", "nodeGroups": [larger]}, {"name": "b", "count": 2}))
     project.up()

@@ -11,12 +11,10 @@ import yaml
 
 from tests.e2e.conftest import FAILED
 from tests.support import processes
-from tests.support.project import Project, Result
+from tests.support.project import Project, Result, node_group
 
 pytestmark = pytest.mark.e2e
 
-TEMPLATE = {"capacity": {"cpu": "8", "memory": "32Gi", "pods": "110"}}
-GROUP = {"name": "g", "placement": [{"availabilityZone": "z", "replicas": 3}], "nodeTemplate": TEMPLATE}
 COMMANDS = (("preview",), *((command, "--yes", "--skip-preview") for command in ("up", "refresh", "destroy")))
 
 
@@ -47,7 +45,7 @@ def whole(
         project.directory.rename(original)
     at(project, original)
     project.home = original / ".kumulus"
-    project.write_stack({"nodeGroups": [GROUP]})
+    project.write_stack({"nodeGroups": [node_group("g", 3)]})
     if not project.processes():
         project.up()
         # kube-controller-manager reads its certificates by their paths until it has begun; then nothing needs them.
@@ -89,8 +87,7 @@ class Life:
         self.original = project.directory
 
     def declare(self, replicas: int, **config: Any) -> None:
-        placement = [{"availabilityZone": "z", "replicas": replicas}]
-        self.project.write_stack({"nodeGroups": [{**GROUP, "placement": placement}]}, **config)
+        self.project.write_stack({"nodeGroups": [node_group("g", replicas)]}, **config)
 
     def up(self, *arguments: str) -> dict[str, str]:
         """Bring it up; the nodes that are there, as the stack file has them."""

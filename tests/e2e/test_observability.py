@@ -25,6 +25,7 @@ from tests.support.processes import occupied
 from tests.support.project import Project
 from tests.support.prometheus import Prometheus
 from tests.support.stranger import Question
+from tests.support.tools import require
 
 pytestmark = pytest.mark.e2e
 TOOLS = ("prometheus", "kube-state-metrics", "metrics-server")
@@ -109,11 +110,7 @@ def job(name: str) -> Object:
 @pytest.fixture(scope="module")
 def seen(module_project: Project) -> Seen:
     """The stack with its workload: pods that run, wait, fail and have ended."""
-    try:
-        for tool in TOOLS:
-            toolchain.find(tool)
-    except toolchain.ToolMissing as error:
-        pytest.skip(str(error))
+    require(*TOOLS)
     module_project.write_stack(CLUSTER)
     module_project.up()
     made = Seen(module_project)
@@ -291,10 +288,8 @@ def test_with_the_clusters_certificate_a_page_still_may_not_read(seen: Seen) -> 
 
 
 def test_promtool_asks_with_the_file_that_is_written_for_it(seen: Seen) -> None:
-    try:
-        promtool = toolchain.find("promtool")
-    except toolchain.ToolMissing as error:
-        pytest.skip(str(error))
+    require("promtool")
+    promtool = toolchain.find("promtool")
     told = f"--http.config.file={seen.project.cluster() / 'prometheus' / 'client.yaml'}"
     query = ["query", "instant", told, seen.prometheus.address, "sum(kumulus:nodes:count)"]
     done = subprocess.run([promtool, *query], capture_output=True, text=True, check=False, timeout=60)

@@ -11,11 +11,11 @@ import psutil
 import pytest
 import yaml
 
-from kumulus import toolchain
 from kumulus.extras.lab.plan.pods import JOB_LABEL
 from tests.support import examples, runs
 from tests.support.api import Api, Refused
 from tests.support.project import Project
+from tests.support.tools import require
 
 pytestmark = pytest.mark.e2e
 STAGING = "us-central1-docker.pkg.dev/k8s-staging-images"
@@ -51,11 +51,7 @@ def install(project: Project, tmp_path: Path) -> Callable[..., Api]:
 
     def bring_up(name: str, values: dict[str, Any] | None = None, **kwok: Any) -> Api:
         module, folder, programs = CHARTS[name]
-        try:
-            for tool in (*programs.values(), "helm"):
-                toolchain.find(tool)
-        except toolchain.ToolMissing as error:
-            pytest.skip(str(error))
+        require(*programs.values(), "helm")
         source = examples.module(module, next(iter(programs.values())))
         chart = shutil.copytree(source / folder, tmp_path / name)
         project.install_plugins()

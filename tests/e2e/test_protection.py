@@ -9,19 +9,11 @@ import pytest
 
 from kumulus import toolchain
 from tests.support import postgres
-from tests.support.project import Project
+from tests.support.project import Project, node_group
 
 pytestmark = pytest.mark.e2e
 TOLD = "the passphrase is empty"
-CLUSTER: dict[str, Any] = {
-    "nodeGroups": [
-        {
-            "name": "cpu",
-            "placement": [{"availabilityZone": "z", "replicas": 1}],
-            "nodeTemplate": {"capacity": {"cpu": "8", "memory": "32Gi", "pods": "110"}},
-        }
-    ],
-}
+CLUSTER: dict[str, Any] = {"nodeGroups": [node_group("cpu", 1)]}
 WITH_TENANTS = {**CLUSTER, "tenants": [{"name": "research"}]}
 
 

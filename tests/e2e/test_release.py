@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 from packaging.utils import canonicalize_name
 
-from kumulus import toolchain
 from kumulus.host.version import EARLIER, GO_MODULE, NPM_PACKAGE, REPOSITORY, VERSION
 from tests.support import registries, release
 from tests.support.api import Api
@@ -23,6 +22,7 @@ from tests.support.installed import ROOT, Environment, User, build
 from tests.support.pods import is_ready
 from tests.support.project import NODES
 from tests.support.registries import Registries
+from tests.support.tools import require
 
 # pip unpacks 67 packages for a stranger, on a busy machine too.
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
@@ -183,10 +183,7 @@ def test_the_plugin_starts_from_the_folder_that_pulumi_gets_by_a_git_address(
 @pytest.fixture(scope="module")
 def sdks(dist: Path) -> Path:
     """The SDKs' folder, where there is a generator for them: ./kumulus tools --with languages."""
-    try:
-        toolchain.find("pulumi-gen-sdk")
-    except toolchain.ToolMissing as error:
-        pytest.skip(str(error))
+    require("pulumi-gen-sdk")
     step(dist, "sdks")
     return dist / "sdk"
 

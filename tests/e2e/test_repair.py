@@ -1,4 +1,7 @@
-"""A control plane that was killed or removed is back after one ``up --refresh``."""
+"""A control plane that was killed, removed or has to be another: one ``up`` makes all well.
+
+Another one takes a preview or the user's word.
+"""
 
 import os
 import shutil
@@ -8,18 +11,19 @@ from contextlib import suppress
 import pytest
 
 from tests.e2e.conftest import Fleet
-from tests.support import processes
+from tests.support import processes, versions
 from tests.support.pods import PODS, is_ready, is_running, pod
 from tests.support.project import CLUSTER, NODES
 
 pytestmark = pytest.mark.e2e
 
 COMPONENTS = {"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok-controller"}
+# The step from the default version to one before it is none that Kubernetes takes in place.
+EARLIER = versions.on_offer()[1]
 
 
-def kill(fleet: Fleet, names: set[str]) -> None:
-    running = fleet.project.processes()
-    processes.kill(pid for name in names for pid in running[f"quickstart/{name}"])
+def kill_all(fleet: Fleet) -> None:
+    processes.kill(pid for pids in fleet.project.processes().values() for pid in pids)
 
 
 def running(fleet: Fleet) -> dict[str, int]:
@@ -35,26 +39,10 @@ def works(fleet: Fleet, name: str) -> bool:
     return is_running(seen[name])
 
 
-def test_a_killed_etcd_is_started_again_with_all_nodes(fleet: Fleet) -> None:
-    project = fleet.project
-    before, identity = project.node_uids(), project.identity()
-    kill(fleet, {"etcd"})
-    preview = project.foresee("--refresh")
-    [step] = preview.steps
-    assert (step.op, step.type, step.changed) == ("update", CLUSTER, {"status": "update"})
-    assert "etcd is stopped and will be started" in preview.messages["quickstart-control-plane"]
-
-    project.up("--refresh")
-    assert running(fleet) == dict.fromkeys(COMPONENTS, 1)
-    assert project.identity() == identity
-    assert project.node_uids() == before
-    assert works(fleet, "after-etcd")
-
-
 def test_a_plain_up_ends_only_with_a_cluster_that_answers(fleet: Fleet) -> None:
     project = fleet.project
     before, identity = project.node_uids(), project.identity()
-    kill(fleet, COMPONENTS)
+    kill_all(fleet)
     previewed = project.foresee()
     [step] = previewed.steps
     assert (step.op, step.type, step.changed) == ("update", CLUSTER, {"status": "update"})
@@ -81,7 +69,7 @@ def test_a_folder_that_was_restored_under_running_programs_is_what_runs_afterwar
     """They would go on with files that nobody can see any more, and lose what they write."""
     project = fleet.project
     before, identity = project.node_uids(), project.identity()
-    kill(fleet, COMPONENTS)
+    kill_all(fleet)
     copy = project.cluster().with_name("copy")
     shutil.copytree(project.cluster(), copy, symlinks=True)
     project.up()
@@ -107,12 +95,9 @@ def test_a_cluster_whose_note_alone_is_gone_stays_and_is_given_one(fleet: Fleet)
     project.preview("--expect-no-changes")
 
 
-@pytest.mark.parametrize("killed", [True, False], ids=["processes-killed", "processes-left"])
-def test_a_cluster_removed_behind_pulumis_back_is_made_again(fleet: Fleet, killed: bool) -> None:
+def test_a_cluster_removed_behind_pulumis_back_is_made_again_and_its_processes_are_ended(fleet: Fleet) -> None:
     project = fleet.project
     before, identity = project.node_uids(), project.identity()
-    if killed:
-        kill(fleet, COMPONENTS)
     shutil.rmtree(project.cluster())
 
     project.up("--refresh")
@@ -147,3 +132,57 @@ def test_a_destroy_killed_amid_the_clusters_end_leaves_nothing_that_the_next_up_
     assert running(fleet) == dict.fromkeys(COMPONENTS, 1)
     assert set(project.node_uids()) == names
     project.preview("--refresh", "--expect-no-changes")
+
+
+@versions.needs(EARLIER)
+def test_another_control_plane_is_previewed_as_a_replacement_and_gets_all_pools(fleet: Fleet) -> None:
+    project = fleet.project
+    before, identity = project.node_uids(), project.identity()
+    fleet.cluster["kubernetesVersion"] = EARLIER
+    fleet.write()
+
+    api = project.api()
+    api.create("/api/v1/namespaces", {"metadata": {"name": "mine"}})
+    for name in ("a", "b"):
+        api.create(PODS, pod(name))
+
+    foreseen = project.foresee()
+    steps = foreseen.by_name
+    assert {name for name, step in steps.items() if step.op != "replace"} == set()
+    assert len(steps) == 10, "the cluster and its nine pools"
+    assert steps["quickstart-control-plane"].changed.keys() == {"kubernetesVersion"}
+    assert (
+        "in addition to what the stack declares; it has 2 pods and 1 namespace"
+        in foreseen.messages["quickstart-control-plane"]
+    )
+    # Its preview is not what the user of another command has seen.
+    running, kept = project.processes(), {each["urn"] for each in project.state()["resources"]}
+    refused = project.pulumi("up", "--yes", "--skip-preview")
+    assert refused.code != 0
+    assert "cluster quickstart would be replaced (kubernetesVersion), without the pods, Jobs" in refused.text
+    assert "pulumi config set kumulus:allowReplace true" in refused.text
+    assert (project.node_uids(), project.processes()) == (before, running)
+    assert {each["urn"] for each in project.state()["resources"]} == kept, "the engine has forgotten nothing"
+
+    project.write_stack(fleet.cluster, allowReplace=True)
+    project.up()
+    fleet.write()
+    nodes = project.api().list(NODES)
+    assert {node["metadata"]["name"] for node in nodes} == before.keys()
+    assert all(map(is_ready, nodes))
+    assert project.identity() != identity
+    assert not set(before.values()) & {node["metadata"]["uid"] for node in nodes}
+    assert project.api().get("/version")["gitVersion"] == EARLIER
+    assert len(project.processes()) == 5
+    project.preview("--refresh", "--expect-no-changes")
+
+
+def test_another_runtime_is_previewed_as_a_replacement_of_the_same_cluster(fleet: Fleet) -> None:
+    others = {key: value for key, value in fleet.cluster.items() if key != "kwok"}
+    # Without KWOK's charts, whose repository a preview asks.
+    fleet.project.write_stack({**others, "runtime": "kind", "kwokCharts": {"install": False}})
+    steps = fleet.project.foresee().by_name
+    fleet.write()
+    assert {name for name, step in steps.items() if step.op != "replace"} == set()
+    assert len(steps) == 10, "the cluster and its nine pools"
+    assert steps["quickstart-control-plane"].changed["runtime"] == "update-replace"

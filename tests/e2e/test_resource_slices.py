@@ -3,13 +3,11 @@
 The tests share one stack and go through its life in their order.
 """
 
-import shutil
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from tests.support import processes
 from tests.support.pods import PODS, TOLERATE_ALL, is_running
 from tests.support.project import POOL, Project
 
@@ -85,15 +83,6 @@ def test_what_was_changed_by_hand_is_foreseen_and_put_right(stack: Stack) -> Non
     assert stack.slices() == wanted
     assert api.get(f"{CLASSES}/gpu.nvidia.com")["spec"]["selectors"]
     stack.project.preview("--refresh", "--expect-no-changes")
-
-
-def test_a_lost_cluster_is_made_again_with_the_same_gpus(stack: Stack) -> None:
-    wanted = stack.slices()
-    processes.kill(pid for pids in stack.project.processes().values() for pid in pids)
-    shutil.rmtree(stack.project.cluster())
-    stack.project.up("--refresh")
-    assert stack.slices() == wanted
-    assert stack.classes() == ["gpu.nvidia.com"]
 
 
 def test_a_stack_that_asks_for_them_no_more_has_neither_slices_nor_class(stack: Stack) -> None:

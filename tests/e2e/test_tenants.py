@@ -10,20 +10,14 @@ from typing import Any
 import pytest
 
 from tests.support.api import Api, Object, Refused
-from tests.support.project import NODES, Project
+from tests.support.project import NODES, Project, node_group
 
 pytestmark = pytest.mark.e2e
 
 GPU = "nvidia.com/gpu"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 CLUSTER: dict[str, Any] = {
-    "nodeGroups": [
-        {
-            "name": "a100",
-            "placement": [{"availabilityZone": "z", "replicas": 4}],
-            "nodeTemplate": {"capacity": {"cpu": "96", "memory": "1360Gi", "pods": "110", GPU: "8"}},
-        }
-    ],
+    "nodeGroups": [node_group("a100", 4, cpu="96", memory="1360Gi", gpus=8)],
     "tenants": [
         {
             "name": "research",

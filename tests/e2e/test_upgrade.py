@@ -14,7 +14,7 @@ from kumulus.host.version import FORM, VERSION
 from kumulus.runtimes.kwok.layout import Layout
 from tests.support import releases
 from tests.support.pods import JOBS, PODS, is_ready, is_running
-from tests.support.project import NODES, Project
+from tests.support.project import NODES, Project, node_group
 
 pytestmark = pytest.mark.e2e
 
@@ -73,9 +73,7 @@ def resources(project: Project) -> dict[str, Any]:
 
 
 def test_a_later_versions_state_and_a_later_versions_folder_are_refused(project: Project, tmp_path: Path) -> None:
-    template = {"capacity": {"cpu": "8", "memory": "32Gi", "pods": "110"}}
-    placement = [{"availabilityZone": "z", "replicas": 2}]
-    project.write_stack({"nodeGroups": [{"name": "g", "placement": placement, "nodeTemplate": template}]})
+    project.write_stack({"nodeGroups": [node_group("g", 2)]})
     project.up()
     later = {"version": "9.8.7", "form": str(FORM + 1)}
 

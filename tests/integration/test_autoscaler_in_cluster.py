@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from kumulus import toolchain
 from kumulus.extras.scaling import deploying
 from kumulus.extras.scaling.resource import AutoscalerResource
 from kumulus.model.identity import drawn
@@ -20,6 +19,7 @@ from kumulus.stackfile.load import load
 from tests.integration.conftest import NODES, Plane, operation
 from tests.support.api import Object
 from tests.support.said import Said
+from tests.support.tools import require
 
 pytestmark = pytest.mark.integration
 ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
@@ -32,10 +32,7 @@ CLAIMS = "/apis/karpenter.sh/v1/nodeclaims"
 
 @pytest.fixture
 async def resource(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[AutoscalerResource]:
-    try:
-        toolchain.find("karpenter")
-    except toolchain.ToolMissing as error:
-        pytest.skip(str(error).splitlines()[0])
+    require("karpenter")
     monkeypatch.setattr(deploying, "_PATIENCE", 3.0)
     monkeypatch.setattr(deploying, "_EMPTYING", 10.0)
     connections = Connections()

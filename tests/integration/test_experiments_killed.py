@@ -2,10 +2,8 @@
 
 import json
 import os
-import random
 import signal
 import subprocess
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +13,6 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus import toolchain
 from kumulus.extras.journal import book
 from kumulus.extras.journal.book import Journal
 from kumulus.extras.schedulers import children
@@ -23,6 +20,7 @@ from kumulus.host import processes as host_processes
 from tests.integration.conftest import NODES, Plane, Pools
 from tests.support import processes
 from tests.support.api import Object
+from tests.support.tools import require
 
 pytestmark = pytest.mark.integration
 ROOT = Path(__file__).resolve().parents[2]
@@ -116,11 +114,7 @@ class Ground:
                 process.kill()
 
     def until(self, reached: Callable[[], bool], process: subprocess.Popen[str]) -> None:
-        give_up = time.monotonic() + PATIENCE_S
-        while not reached():
-            assert process.poll() is None, (self.directory / "log").read_text()
-            assert time.monotonic() < give_up, (self.directory / "log").read_text()
-            time.sleep(0.01)
+        processes.await_amid(process, reached, PATIENCE_S, 0.01, self.directory / "log")
 
     def next(self, which: str) -> str:
         """Another command on the cluster; what it says."""
@@ -214,23 +208,6 @@ def test_whatever_a_killed_run_has_changed_the_next_command_puts_back(
     assert not book.directory(ground.plane.identity).exists()
 
 
-def test_a_kill_at_any_moment_is_put_back(ground: Ground) -> None:
-    before, struck = ground.picture(), 0
-    # Moments that are named: the test above.
-    for number in (1, 3):
-        pause = random.Random(f"kumulus:{number}").uniform(0.0, 4.0)
-        with ground.run() as process:
-            ground.until(lambda: bool(ground.journals()), process)
-            time.sleep(pause)
-            process.send_signal(signal.SIGKILL)
-            assert process.wait() == -signal.SIGKILL
-        struck += ground.picture() != before
-        ground.next("fault list")
-        print(f"killed {pause:.2f} s after its journal was begun")
-        ground.is_as(before)
-    assert struck, "one of the kills was amid the run"
-
-
 def test_a_second_interrupt_ends_a_run_at_once_and_the_next_command_puts_back(ground: Ground) -> None:
     before = ground.picture()
     with ground.run() as process:
@@ -316,10 +293,7 @@ def test_a_scheduler_of_a_killed_run_ends_with_it_and_what_it_has_in_the_cluster
     ground: Ground, scheduler: str
 ) -> None:
     """Webhooks that nobody answers would refuse whatever comes after."""
-    try:
-        toolchain.find("kueue" if scheduler == "kueue" else "volcano-scheduler")
-    except toolchain.ToolMissing as error:
-        pytest.skip(str(error))
+    require("kueue" if scheduler == "kueue" else "volcano-scheduler")
     before = ground.picture()
     timeline: list[Any] = [{"resize": {"pool": ground.pools[0], "replicas": 9}}]
     with ground.run(scheduler={"name": scheduler}, timeline=timeline) as process:

@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ from kumulus.model.identity import RUN_LABEL
 from kumulus.runtimes.existing import source as sources
 from kumulus.runtimes.existing.source import ContextSource, CopyPlace
 from tests.integration.conftest import NODES, Plane, Pools
+from tests.support import processes
 
 pytestmark = pytest.mark.integration
 ROOT = Path(__file__).resolve().parents[2]
@@ -91,11 +91,7 @@ class Clone:
                 os.kill(pid, signal.SIGCONT)
 
     def until(self, reached: Callable[[Clone], object], process: subprocess.Popen[str]) -> None:
-        give_up = time.monotonic() + PATIENCE_S
-        while not reached(self):
-            assert process.poll() is None, process.communicate()[0]
-            assert time.monotonic() < give_up
-            time.sleep(0.01)
+        processes.await_amid(process, lambda: reached(self), PATIENCE_S, 0.01)
 
     def marked(self, path: str) -> list[str]:
         return [each["name"] for each in self.plane.api.metadata(path, labelSelector=RUN_LABEL)]

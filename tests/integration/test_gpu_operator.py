@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus import toolchain
 from kumulus.kube.namespaces import NAMESPACES
 from kumulus.model.gfd import DRA_IMAGE, DRA_PLUGIN, GPU_OPERATOR, SIMULATED_POOL_LABEL
 from kumulus.provider.connections import Connections
@@ -22,6 +21,7 @@ from kumulus.runtimes.kwok.storage import Storages
 from tests.integration.conftest import NODES, PODS, Plane, Pools, plane_at, pod
 from tests.support import listeners, processes
 from tests.support.api import Object
+from tests.support.tools import require
 
 pytestmark = pytest.mark.integration
 UPDATER, PLUGIN = GPU_OPERATOR
@@ -38,11 +38,7 @@ def simulated(count: int) -> dict[str, Any]:
 @pytest.fixture
 def plane(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Plane]:
     """A control plane with the operator beside it, in place of that of all tests."""
-    for tool in GPU_OPERATOR:
-        try:
-            toolchain.find(tool)
-        except toolchain.ToolMissing as error:
-            pytest.skip(str(error))
+    require(*GPU_OPERATOR)
     with plane_at(tmp_path, gpuOperator=simulated(8), **getattr(request, "param", {})) as made:
         yield made
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from kumulus import toolchain
 from kumulus.extras.schedulers import registry, workloads
 from kumulus.extras.schedulers.process import start
 from kumulus.kube import objects
 from tests.integration.conftest import PODS, Plane, Pools
 from tests.support.api import Object
+from tests.support.tools import require
 
 pytestmark = pytest.mark.integration
 RACK = "example.com/rack"
@@ -28,11 +28,7 @@ ROOT = "kumulus-root"
 @pytest.fixture
 async def api(plane: Plane, tmp_path: Path) -> AsyncIterator[Any]:
     """The API server of a cluster beside which KAI runs."""
-    for tool in registry.get("kai").tools:
-        try:
-            toolchain.find(tool)
-        except toolchain.ToolMissing as error:
-            pytest.skip(str(error))
+    require(*registry.get("kai").tools)
     running = await start("kai", Path(plane.observed.kubeconfig), tmp_path / "kai")
     yield plane.api
     plane.api.request("DELETE", PODS)

@@ -1,7 +1,6 @@
 """A control plane that was made with an earlier patch of Kubernetes gets the wanted one in place."""
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -9,19 +8,11 @@ import pytest
 
 from kumulus import toolchain
 from kumulus.runtimes.kwok.layout import Layout
-from tests.integration.conftest import Plane, plane_at
+from tests.integration.conftest import Plane
 from tests.support.pods import PODS, pod
-from tests.support.said import Said
 
 pytestmark = pytest.mark.integration
 EXCHANGED = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
-
-
-@pytest.fixture
-def own(tmp_path: Path) -> Iterator[Plane]:
-    """A control plane that only this test uses."""
-    with plane_at(tmp_path / "home") as made:
-        yield made
 
 
 def made_earlier(plane: Plane, folder: Path) -> Layout:
@@ -42,17 +33,17 @@ def made_earlier(plane: Plane, folder: Path) -> Layout:
     return layout
 
 
-async def test_the_programs_are_exchanged_and_all_objects_stay(own: Plane, tmp_path: Path) -> None:
-    own.api.create(PODS, pod("mine"))
-    uid = own.api.get(f"{PODS}/mine")["metadata"]["uid"]
-    layout = made_earlier(own, tmp_path / "earlier")
-    before = own.processes()
-    after = await own.runtime.repair(own.wanted, own.observed.identity, Said())
-    assert (after.identity, after.health) == (own.observed.identity, "running")
-    now = own.processes()
+async def test_the_programs_are_exchanged_and_all_objects_stay(plane: Plane, tmp_path: Path) -> None:
+    uid = plane.api.create(PODS, pod("mine"))["metadata"]["uid"]
+    layout = made_earlier(plane, tmp_path / "earlier")
+    before = plane.processes()
+    after = await plane.repair()
+    assert (after.identity, after.health) == (plane.identity, "running")
+    now = plane.processes()
     assert {name for name in now if now[name] != before[name]} == set(EXCHANGED)
     for name in EXCHANGED:
-        pinned = toolchain.find(name, own.wanted.kubernetes_version)
+        pinned = toolchain.find(name, plane.wanted.kubernetes_version)
         assert Path(psutil.Process(now[name][0]).exe()) == pinned.resolve()
-    assert layout.settings()["options"]["kubeVersion"] == own.wanted.kubernetes_version
-    assert own.api.get(f"{PODS}/mine")["metadata"]["uid"] == uid
+    assert layout.settings()["options"]["kubeVersion"] == plane.wanted.kubernetes_version
+    assert plane.api.get(f"{PODS}/mine")["metadata"]["uid"] == uid
+    plane.api.delete(f"{PODS}/mine")

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from kumulus import toolchain
 from kumulus.extras.schedulers import registry, workloads
 from kumulus.extras.schedulers.process import start
 from kumulus.extras.schedulers.yunikorn.workloads import queues
@@ -18,6 +17,7 @@ from kumulus.model.quantity import parse
 from tests.integration.conftest import KWOK_TAINT, PODS, Plane, Pools, job, pod
 from tests.integration.test_console import looking, until
 from tests.integration.test_schedulers import remove, submit
+from tests.support.tools import require
 
 pytestmark = pytest.mark.integration
 QUEUE = "research"
@@ -28,11 +28,7 @@ KINDS = {"kueue": ("ClusterQueue", QUEUE), "volcano": ("Queue", QUEUE), "yunikor
 @asynccontextmanager
 async def scheduling(name: str, plane: Plane, folder: Path) -> AsyncIterator[None]:
     """A scheduler that runs; one that is not built skips the test."""
-    for tool in registry.get(name).tools:
-        try:
-            toolchain.find(tool)
-        except toolchain.ToolMissing as error:
-            pytest.skip(str(error))
+    require(*registry.get(name).tools)
     config = None
     if name == "yunikorn":
         config = folder / "queues.yaml"

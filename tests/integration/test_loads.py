@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from kumulus import toolchain
 from kumulus.kube.objects import is_established
 from kumulus.kwok.stages import API_VERSION
 from kumulus.kwok.usage import NAME, SHARERS, resource_usage
@@ -23,6 +22,7 @@ from kumulus.stackfile.kwok_options import cluster_options
 from kumulus.stackfile.model import ClusterSpec
 from tests.integration.conftest import NODES, PODS, Plane, plane_at
 from tests.support.api import Object
+from tests.support.tools import require
 
 pytestmark = pytest.mark.integration
 USAGES = f"/apis/{API_VERSION}/clusterresourceusages"
@@ -50,10 +50,7 @@ def usage(load: str = "1") -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
     """A control plane with a node, and a load of which nobody has a part yet."""
-    try:
-        toolchain.find("metrics-server")
-    except toolchain.ToolMissing as error:
-        pytest.skip(str(error))
+    require("metrics-server")
     with plane_at(tmp_path_factory.mktemp("home"), **cluster_options(spec())) as made:
         (pool,) = pools(spec(), "test")
         made.api.create(NODES, node_manifest(pool, 0, "2026-01-01T00:00:00Z"))

@@ -173,9 +173,8 @@ async def test_what_is_as_it_was_stays(
 
 
 # Killed when the Deployment alone has gone: tests/integration/test_restores_cut_off.py.
-@pytest.mark.parametrize("gone", ["replicas", "pods"])
 async def test_one_that_is_killed_is_finished_by_another(
-    plane: Plane, pools: Pools, client: Client, spaces: None, tmp_path: Path, gone: str
+    plane: Plane, pools: Pools, client: Client, spaces: None, tmp_path: Path
 ) -> None:
     inputs = pools.inputs(2)
     await pools.create(inputs)
@@ -193,7 +192,7 @@ async def test_one_that_is_killed_is_finished_by_another(
     line = [sys.executable, "-c", program, plane.observed.kubeconfig, str(file)]
     for _ in range(_MOST_DRAWS):
         disturb(plane)
-        if await asyncio.to_thread(_killed, plane, line, gone) == -signal.SIGKILL:
+        if await asyncio.to_thread(_killed, plane, line) == -signal.SIGKILL:
             break
         # On a busy machine the restore may end before its moment is seen: all is as before, so it is tried again.
         standing(plane, MINE, ALL)
@@ -203,15 +202,12 @@ async def test_one_that_is_killed_is_finished_by_another(
     put_back(plane, before)
 
 
-def _killed(plane: Plane, line: list[str], gone: str) -> int:
-    """Begin a restore, and kill it once what it takes away next or last has gone; how it ended."""
-    path, left = {
-        "replicas": (f"{APPS}/{MINE}/replicasets", 0),
-        "pods": (f"{NAMESPACES}/{MINE}/pods", 1),
-    }[gone]
+def _killed(plane: Plane, line: list[str]) -> int:
+    """Begin a restore, and kill it once all pods but one have gone, the last that it takes away; how it ended."""
+    path = f"{NAMESPACES}/{MINE}/pods"
     restoring = subprocess.Popen(line)
     processes.await_that(
-        lambda: len(plane.api.list(path)) <= left or restoring.poll() is not None, 60, "it is under way", pause=0.01
+        lambda: len(plane.api.list(path)) <= 1 or restoring.poll() is not None, 60, "it is under way", pause=0.01
     )
     restoring.kill()
     return restoring.wait(10)

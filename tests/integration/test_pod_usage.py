@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from kumulus import toolchain
 from kumulus.kwok.stages import API_VERSION
 from kumulus.kwok.usage import NAME, resource_usage
 from kumulus.model.fault_effects import XID_ANNOTATION
@@ -23,6 +22,7 @@ from tests.integration.conftest import NODES, PODS, Plane, plane_at
 from tests.support import processes
 from tests.support.processes import occupied
 from tests.support.said import Said
+from tests.support.tools import require
 from tests.support.usage import Series, of_gpus, scraped, top
 
 pytestmark = pytest.mark.integration
@@ -52,10 +52,7 @@ USAGE = [
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
     """A control plane made without usage, to which it was added."""
-    try:
-        toolchain.find("metrics-server")
-    except toolchain.ToolMissing as error:
-        pytest.skip(str(error))
+    require("metrics-server")
     home = tmp_path_factory.mktemp("home")
     with plane_at(home) as made:
         runtime, api = made.runtime, made.api

@@ -8,23 +8,15 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus import toolchain
 from kumulus.extras.schedulers import registry
 from tests.integration.test_experiments import ROOT, Lab, lab, only
+from tests.support.tools import require
 
 __all__ = ["lab"]
 pytestmark = pytest.mark.integration
 EXPERIMENTS = ROOT / "experiments"
 # Eight nodes with 64 GPUs: eight jobs fill them, and four whole nodes are asked for.
 SIZES = {"background": {"jobs": 8, "workers": 8}, "important": {"workers": 4}}
-
-
-def built(scheduler: str) -> None:
-    for tool in registry.get(scheduler).tools:
-        try:
-            toolchain.find(tool)
-        except toolchain.ToolMissing as error:
-            pytest.skip(str(error))
 
 
 def small(lab: Lab, name: str) -> dict[str, Any]:
@@ -36,7 +28,7 @@ def small(lab: Lab, name: str) -> dict[str, Any]:
 
 
 async def test_volcano_preempts_pods_for_more_important_ones(lab: Lab) -> None:
-    built("volcano")
+    require(*registry.get("volcano").tools)
     config = str(EXPERIMENTS / "schedulers" / "volcano-preempt.yaml")
     file = small(lab, "kai-reclaim")
     background, important = file["workloads"]
@@ -50,7 +42,7 @@ async def test_volcano_preempts_pods_for_more_important_ones(lab: Lab) -> None:
 
 
 async def test_kueue_takes_a_queues_share_back_from_one_that_has_borrowed_it(lab: Lab) -> None:
-    built("kueue")
+    require(*registry.get("kueue").tools)
     file = small(lab, "kueue-queues")
     queues = (EXPERIMENTS / file["setup"][0]).read_text().replace("2000", "32")
     (lab.directory / "queues.yaml").write_text(queues)
@@ -61,7 +53,7 @@ async def test_kueue_takes_a_queues_share_back_from_one_that_has_borrowed_it(lab
 
 
 async def test_a_gang_of_yunikorn_stays_in_one_zone_and_its_placeholders_are_not_counted(lab: Lab) -> None:
-    built("yunikorn")
+    require(*registry.get("yunikorn").tools)
     work = lab.workload(workers=4, gang=True, affinity={"required": "zone"})
     report = await lab.run(workloads=[work], scheduler={"name": "yunikorn"})
     measures = only(report).details.measures

@@ -8,7 +8,6 @@ import pytest
 import yaml
 from playwright.sync_api import expect
 
-from kumulus import toolchain
 from kumulus.extras.lab.run.bench import RepetitionOutcome
 from kumulus.extras.schedulers import registry, workloads
 from kumulus.extras.watch.console import bundle
@@ -18,6 +17,7 @@ from kumulus.model.quantity import parse
 from tests.integration.conftest import Plane, Pools
 from tests.integration.test_experiments import Lab
 from tests.support.browser import chromium, until
+from tests.support.tools import require
 
 pytestmark = [pytest.mark.integration, pytest.mark.browser]
 QUEUES = {"kueue": "ClusterQueue/team", "volcano": "Queue/team"}
@@ -68,11 +68,7 @@ class Story:
 
 @pytest.mark.parametrize("scheduler", QUEUES)
 async def test_a_run_shows_quota_use_and_who_waits_over_time(scheduler: str, lab: Lab, tmp_path: Path) -> None:
-    for tool in registry.get(scheduler).tools:
-        try:
-            toolchain.find(tool)
-        except toolchain.ToolMissing as error:
-            pytest.skip(str(error))
+    require(*registry.get(scheduler).tools)
     queue = workloads.queue(scheduler, "team", "", QUOTA)
     for each in queue:
         each["metadata"].pop("namespace", None)

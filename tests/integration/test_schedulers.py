@@ -27,6 +27,7 @@ from tests.support import listeners, processes, stranger
 from tests.support.api import Api, Object, Refused
 from tests.support.listeners import Listener
 from tests.support.stranger import Question
+from tests.support.tools import require
 
 pytestmark = pytest.mark.integration
 HEALTH = {"/healthz", "/readyz"}
@@ -61,11 +62,7 @@ async def starts(plane: Plane, tmp_path: Path) -> AsyncIterator[Start]:
     made: list[Running] = []
 
     async def begin(name: str, **arguments: object) -> Running:
-        for tool in registry.get(name).tools:
-            try:
-                toolchain.find(tool)
-            except toolchain.ToolMissing as error:
-                pytest.skip(str(error))
+        require(*registry.get(name).tools)
         directory = tmp_path / name
         running = await start(name, Path(plane.observed.kubeconfig), directory, **arguments)  # type: ignore[arg-type]
         made.append(running)

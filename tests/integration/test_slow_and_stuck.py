@@ -24,7 +24,7 @@ from kumulus.runtimes.kwok.layout import Layout
 from tests.integration.conftest import JOBS, LEASES, NODES, PODS, TOOLS, Plane, Pools, plane_at
 from tests.support.api import Refused
 from tests.support.faultproxy import FaultProxy, Harm
-from tests.support.processes import stopped
+from tests.support.processes import await_that, stopped
 from tests.support.said import Said
 
 pytestmark = pytest.mark.integration
@@ -114,10 +114,7 @@ def test_a_kwok_controller_that_renews_no_lease_is_seen_and_restarted(
     # The new one has leases of its own, and renews them once it may.
     before = renewed(quick)
     assert len(before) == MANY
-    give_up = time.monotonic() + 120
-    while any(before[name] == at for name, at in renewed(quick).items() if name in before):
-        assert time.monotonic() < give_up
-        time.sleep(0.5)
+    await_that(lambda: not before.items() & renewed(quick).items(), 120, "all leases are renewed", 0.5)
     again = asyncio.run(quick.read())
     assert again is not None
     assert again.health == "running"

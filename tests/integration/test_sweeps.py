@@ -6,7 +6,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -17,6 +16,7 @@ import psutil
 import pytest
 
 from kumulus.host.ports import Claims
+from tests.support import processes
 from tests.support.sweeps import command, place, runners, starts, written
 
 pytest.importorskip("joblib")
@@ -44,20 +44,11 @@ def begun(file: Path) -> subprocess.Popen[bytes]:
     )
 
 
-def reached(process: subprocess.Popen[bytes], moment: Callable[[], bool], pause: float = 0.002) -> None:
-    """Wait for a moment while a sweep runs."""
-    end = time.monotonic() + PATIENCE
-    while not moment():
-        assert process.poll() is None, f"it ended by itself, with exit code {process.returncode}"
-        assert time.monotonic() < end
-        time.sleep(pause)
-
-
 def killed_after(file: Path, count: int) -> None:
     """Run the sweep, and kill it with all its processes once so many cells have been started."""
     process = begun(file)
     try:
-        reached(process, lambda: len(starts(place(file))) >= count)
+        processes.await_amid(process, lambda: len(starts(place(file))) >= count, PATIENCE, 0.002)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
@@ -137,13 +128,15 @@ def test_a_process_that_outlives_its_sweep_is_waited_for_and_its_cell_not_run_ag
     file = written(tmp_path, matrix={"policy": ["held.py"], "seed": "1-2", "policyTimeout": ["10m"]})
     sweeps = [begun(file)]
     try:
-        reached(sweeps[0], lambda: len(starts(place(file))) == 2)
+        processes.await_amid(sweeps[0], lambda: len(starts(place(file))) == 2, PATIENCE, 0.002)
         workers = [psutil.Process(pid) for pid in runners(place(file))]
         sweeps[0].kill()
         sweeps[0].wait()
         sweeps.append(begun(file))
         # Those that wait for nothing would start the cells again.
-        reached(sweeps[1], lambda: open_locks(sweeps[1]) == 2 or len(starts(place(file))) > 2, 0.1)
+        processes.await_amid(
+            sweeps[1], lambda: open_locks(sweeps[1]) == 2 or len(starts(place(file))) > 2, PATIENCE, 0.1
+        )
         assert all(each.is_running() and each.status() != psutil.STATUS_ZOMBIE for each in workers)
         assert there(file) == {}
         (tmp_path / "go").touch()

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,7 @@ from kumulus.host import ports, processes
 from kumulus.kube import ApiError
 from kumulus.testing import AsyncCluster, Cluster, ClusterError, NotInTime, Pool
 from kumulus.toolchain import cache
-from tests.support.api import Api
-from tests.support.everything import everything
+from tests.support.api import Api, Object, Refused
 
 pytestmark = pytest.mark.integration
 
@@ -50,6 +50,8 @@ console.log(JSON.stringify(cluster))
 process.stdin.resume()
 """
 PROGRAMS = [["sh", "-c", IN_A_SHELL], ["node", "-e", IN_NODE]]
+# What no two moments have in common.
+_MOMENT = {"uid", "resourceVersion", "managedFields", "resourceVersionMatch"}
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +67,30 @@ def api(cluster: Cluster) -> Iterator[Api]:
     made = Api(cluster.kubeconfig)
     yield made
     made.close()
+
+
+def everything(api: Api) -> dict[str, Object]:
+    """Every object of every kind, by its path, without UIDs, times and resourceVersions; events are left out."""
+    found: dict[str, Object] = {}
+    groups = api.get("/apis")["groups"]
+    for base in ("/api/v1", *(f"/apis/{group['preferredVersion']['groupVersion']}" for group in groups)):
+        for kind in api.get(base)["resources"]:
+            if "list" not in kind["verbs"] or "/" in kind["name"] or kind["name"] in ("events", "componentstatuses"):
+                continue
+            with suppress(Refused):
+                for item in api.list(f"{base}/{kind['name']}"):
+                    metadata = item["metadata"]
+                    place = f"{base}/{kind['name']}/{metadata.get('namespace', '')}/{metadata['name']}"
+                    found[place] = timeless(item)
+    return found
+
+
+def timeless(value: Any) -> Any:
+    """A value without UIDs, times and resourceVersions."""
+    if isinstance(value, dict):
+        kept = {key: each for key, each in value.items() if key not in _MOMENT}
+        return {key: timeless(each) for key, each in kept.items() if not key.endswith(("Time", "Timestamp"))}
+    return [timeless(each) for each in value] if isinstance(value, list) else value
 
 
 def definition(kind: str) -> dict[str, Any]:

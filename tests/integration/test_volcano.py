@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from kumulus import toolchain
 from kumulus.extras.schedulers import SchedulerError, registry, workloads
 from kumulus.extras.schedulers.launch.plan import Switches
 from kumulus.extras.schedulers.process import start
@@ -19,6 +18,7 @@ from kumulus.nodes.faults import records
 from tests.integration.conftest import PODS, Plane, Pools
 from tests.support import volcano
 from tests.support.api import Object
+from tests.support.tools import require
 
 pytestmark = pytest.mark.integration
 RACK = "example.com/rack"
@@ -41,11 +41,7 @@ def pod(name: str, node: str = "") -> Object:
 
 
 async def test_a_gang_waits_for_one_rack_with_room_for_all_of_it(plane: Plane, pools: Pools, tmp_path: Path) -> None:
-    for tool in registry.get("volcano").tools:
-        try:
-            toolchain.find(tool)
-        except toolchain.ToolMissing as error:
-            pytest.skip(str(error))
+    require(*registry.get("volcano").tools)
     api, kubeconfig = plane.api, Path(plane.observed.kubeconfig)
     racks = {"rack": {"label": RACK, "nodes": 2}}
     inputs = pools.inputs(4, labels={"team": "racks"}, topology=racks)

@@ -85,6 +85,11 @@ async def test_a_pod_that_was_refused_first_says_by_what(
     assert "refused before" in said
     assert "the only node that fitted" in said
 
+    asked = directory / "scheduler" / "asked.json"
+    assert oct(asked.stat().st_mode & 0o777) == "0o600", "its address is nobody else's"
+    # What kube-scheduler asks has ended with it.
+    assert [each for each in psutil.process_iter(["cmdline"]) if str(asked) in (each.info["cmdline"] or ())] == []
+
 
 def filters_of(plane: Plane, wanted: str, cpu: int, taken: Counter[str]) -> tuple[dict[str, int], int]:
     """What filters refuse of all nodes, one filter after the other as kube-scheduler runs them, and how many are left.
@@ -234,11 +239,3 @@ async def test_a_policy_that_decides_has_its_scores_and_kube_schedulers_filters(
     said = capsys.readouterr().out
     assert "the only node that an extender left" in said
     assert "BestFit, which decides: the highest score" in said
-
-
-async def test_what_is_asked_by_kube_scheduler_ends_with_it(plane: Plane, pools: Pools, tmp_path: Path) -> None:
-    await pools.create(pools.inputs(1, labels={"lab": "why"}, capacity={"cpu": "4", "memory": "16Gi", "pods": "110"}))
-    directory = await run(plane, tmp_path, workloads=[work("w", 1, "500m")])
-    asked = directory / "scheduler" / "asked.json"
-    assert oct(asked.stat().st_mode & 0o777) == "0o600", "its address is nobody else's"
-    assert [each for each in psutil.process_iter(["cmdline"]) if str(asked) in (each.info["cmdline"] or ())] == []

@@ -7,7 +7,7 @@ import pytest
 
 from kumulus.runtimes.kwok.layout import Layout
 from tests.support import processes
-from tests.support.project import NODES, Project
+from tests.support.project import NODES, Project, node_group
 from tests.support.trials import Trial, note
 
 pytestmark = pytest.mark.e2e
@@ -24,12 +24,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 def test_small_stacks_come_up_at_once_and_never_meet(project: Project) -> None:
     stacks = [f"team-{number}" for number in range(10)]
     for stack in stacks:
-        group = {
-            "name": stack,
-            "placement": [{"availabilityZone": "z", "replicas": SIZE}],
-            "nodeTemplate": {"capacity": {"cpu": "8", "memory": "32Gi", "pods": "110"}},
-        }
-        project.write_stack({"nodeGroups": [group]}, stack=stack)
+        project.write_stack({"nodeGroups": [node_group(stack, SIZE)]}, stack=stack)
     started = time.monotonic()
     commands = [project.start("up", "--yes", "--skip-preview", stack=stack) for stack in stacks]
     for command in commands:

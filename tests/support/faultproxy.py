@@ -10,7 +10,6 @@ import random
 import socket
 import ssl
 import threading
-import time
 from collections import Counter
 from collections.abc import Coroutine
 from contextlib import closing, suppress
@@ -36,8 +35,6 @@ class Harm:
     after it took effect; ``429`` with Retry-After: 1 and ``500`` instead of it; ``slow`` delays it."""
     share: float = 1.0
     """Of the requests that are harmed, 0 to 1."""
-    seconds: float | None = None
-    """How long, from the first request on; for ever when None."""
     delay: float = 2.0
     """Seconds of the longest delay."""
     numbers: random.Random = field(default_factory=lambda: random.Random(0))
@@ -57,7 +54,6 @@ class FaultProxy:
         self._pki = directory / "pki"
         self._server = _kubeconfig(directory / "kubeconfig.yaml")["clusters"][0]["cluster"]["server"]
         self._harm: Harm | None = None
-        self._ends = 0.0
         self._port = _free_port()
         self._listening = False
         self._loop = asyncio.new_event_loop()
@@ -89,7 +85,6 @@ class FaultProxy:
 
     def harm(self, harm: Harm | None) -> None:
         """Inject this into requests from now on; None ends it."""
-        self._ends = 0.0
         self._harm = harm
 
     def refuse(self) -> None:
@@ -148,11 +143,6 @@ class FaultProxy:
         harm = self._harm
         if harm is None:
             return None
-        now = time.monotonic()
-        if harm.seconds is not None:
-            self._ends = self._ends or now + harm.seconds
-            if now > self._ends:
-                return None
         if harm.numbers.random() >= harm.share:
             return None
         kind = harm.numbers.choice(harm.kinds)

@@ -14,6 +14,7 @@ import pytest
 from kumulus import toolchain
 from kumulus.extras.kind_image import image
 from tests.support import docker
+from tests.support.tools import require
 
 HELLO_CHART = Path(__file__).with_name("hello-chart")
 _HELLO_NODE_PORT = 30080
@@ -23,11 +24,7 @@ _HELLO = "hello from "
 def node_image() -> str:
     """The node image's name, once Docker has it; skips or fails the test where that is impossible."""
     docker.require()
-    try:
-        for tool in ("kind", "kwok-charts", "hello"):
-            toolchain.find(tool)
-    except toolchain.ToolMissing as error:
-        pytest.skip(str(error))
+    require("kind", "kwok-charts", "hello")
     if not image.archive().exists():
         pytest.skip(f"no node image at {image.archive()}: make kind-image")
     return image.ensure().name

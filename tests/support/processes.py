@@ -2,10 +2,12 @@
 
 import os
 import socket
+import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -85,6 +87,25 @@ def await_that(holds: Callable[[], bool], timeout: float, what: str, pause: floa
     give_up = time.monotonic() + timeout
     while not holds():
         assert time.monotonic() < give_up, f"after {timeout:.0f} s still not so: {what}"
+        time.sleep(pause)
+
+
+def await_amid(
+    process: subprocess.Popen[Any],
+    holds: Callable[[], object],
+    timeout: float,
+    pause: float = 0.02,
+    log: Path | None = None,
+) -> None:
+    """Poll until a condition holds while a process lives; what it has said is shown where it ends before.
+
+    Args:
+        log: the file that it writes to; None where it has pipes.
+    """
+    give_up = time.monotonic() + timeout
+    while not holds():
+        assert process.poll() is None, log.read_text() if log else process.communicate()
+        assert time.monotonic() < give_up, log and log.read_text()
         time.sleep(pause)
 
 

@@ -9,7 +9,6 @@ deleted (ends_of_pods.py), and writes tests/data/kubelet/ends-of-pods.json. Take
 import asyncio
 import sys
 import tempfile
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,9 +18,9 @@ from kumulus.runtimes.kind.kind_config import EMPTY
 from kumulus.runtimes.kind.runtime import KindRuntime
 from kumulus.toolchain import pins
 from tests.support import ends_of_pods
-from tests.support.api import Api, Object
+from tests.support.api import Api
 from tests.support.ends_of_pods import CLASSES, GPU, NODES, OWNERS, PRIORITIES, WAYS, Place, Recording, fields
-from tests.support.pods import PODS, is_ready
+from tests.support.pods import PODS
 from tests.support.said import Said
 
 _LABEL = "kubelet"
@@ -77,10 +76,6 @@ def _recording(api: Api) -> Recording:
     made.note("completed Job", pod)
     made.fields["completed"] = sorted(fields(pod["status"]))
     return made
-
-
-def _are_ready(nodes: Mapping[str, Object]) -> bool:
-    return bool(nodes) and all(map(is_ready, nodes.values()))
 
 
 if __name__ == "__main__":
