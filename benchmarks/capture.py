@@ -25,6 +25,7 @@ from benchmarks.report import Row
 from benchmarks.usage import until_at_rest, usage
 from kumulus.kube import Client, load_kubeconfig
 from kumulus.stackfile.nodes_file import without_nodes, written
+from kumulus.toolchain import plugins
 from tests.support.project import ROOT, Project
 from tests.support.tools import missing
 

@@ -13,7 +13,7 @@ from kumulus.cli import fault_actions
 from kumulus.cli.errors import UserError
 from kumulus.nodes.faults import operations, records
 from kumulus.nodes.faults.records import Record
-from tests.support.object_store import MAPS, NODES, Store, storing
+from tests.support.object_store import MAPS, NODES, Store
 from tests.unit.cli.test_fault import parsed
 from tests.unit.nodes.test_fault_operations import POOL, fault, filled, on, refusing, shown
 from tests.unit.provider.stored import KUBECONFIG
@@ -34,8 +34,7 @@ class Place:
 
 @pytest.fixture
 async def place(tmp_path: Path) -> AsyncIterator[Place]:
-    async with storing() as store, store.client() as client:
-        await filled(store, client)
+    async with filled() as (store, client):
         (tmp_path / "k").write_text(KUBECONFIG.format(address=store.address))
         yield Place(store, tmp_path / "k")
 

@@ -55,8 +55,7 @@ async def test_a_fault_that_some_nodes_refuse_ends_the_experiment_and_is_undone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, event: dict[str, Any]
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    async with storing() as store, store.client() as client:
-        await filled(store, client)
+    async with filled() as (store, client):
         journal = Journal(JournaledChanges("one", "training", "uid", ""))
         timeline = Timeline(
             client, journal, [TimelineEvent.model_validate(event)], cast(Any, Unstopped()), lambda: 0.0, cast(Any, None)
@@ -74,8 +73,7 @@ async def test_a_fault_that_some_nodes_refuse_ends_the_experiment_and_is_undone(
 
 async def test_a_fault_that_every_node_takes_has_happened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    async with storing() as store, store.client() as client:
-        await filled(store, client)
+    async with filled() as (store, client):
         journal = Journal(JournaledChanges("one", "training", "uid", ""))
         events = [TimelineEvent.model_validate({"fault": FAULT})]
         timeline = Timeline(client, journal, events, cast(Any, Unstopped()), lambda: 0.0, cast(Any, None))
