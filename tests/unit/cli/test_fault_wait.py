@@ -34,7 +34,7 @@ class Place:
 
 @pytest.fixture
 async def place(tmp_path: Path) -> AsyncIterator[Place]:
-    async with filled() as (store, client):
+    async with filled() as (store, _):
         (tmp_path / "k").write_text(KUBECONFIG.format(address=store.address))
         yield Place(store, tmp_path / "k")
 
