@@ -105,7 +105,6 @@ class CpuYield:
     """
 
     def __init__(self) -> None:
-        self._yielding: dict[Path, _Yielding] = {}
         self._latest: dict[Path, _Yielding] = {}
 
     @contextmanager
@@ -115,17 +114,16 @@ class CpuYield:
         if not Layout(directory).kwok_file.exists():
             yield
             return
-        yielding = self._yielding.get(directory)
-        if yielding is None:
-            latest = self._latest.get(directory)
-            yielding = self._yielding[directory] = _begin_to_yield(directory, latest.behind_by_now() if latest else 0.0)
+        yielding = self._latest.get(directory)
+        if yielding is None or not yielding.users:
+            behind = yielding.behind_by_now() if yielding else 0.0
+            yielding = self._latest[directory] = _begin_to_yield(directory, behind)
         yielding.users += 1
         try:
             yield
         finally:
             yielding.users -= 1
             if not yielding.users:
-                self._latest[directory] = self._yielding.pop(directory)
                 yielding.end()
 
 
