@@ -46,15 +46,11 @@ def lower(directory: Path) -> None:
     for name, pids in processes.running(directory).items():
         if name in _PATIENT:
             for pid in pids:
-                _lower(pid)
-
-
-def _lower(pid: int) -> None:
-    # kwokctl starts each component in a session of its own. Linux then divides the CPUs among the sessions, and
-    # niceness counts only within one: man 7 sched, "The autogroup feature".
-    _set(pid, _NICENESS)
-    with suppress(OSError):
-        os.setpriority(os.PRIO_PGRP, pid, _NICENESS)
+                # kwokctl starts each component in a session of its own. Linux then divides the CPUs among the sessions,
+                # and niceness counts only within one: man 7 sched, "The autogroup feature".
+                _set(pid, _NICENESS)
+                with suppress(OSError):
+                    os.setpriority(os.PRIO_PGRP, pid, _NICENESS)
 
 
 def _set(pid: int, niceness: int) -> None:
