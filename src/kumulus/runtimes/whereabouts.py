@@ -85,8 +85,10 @@ def away(outputs: Mapping[str, Any], here: Here) -> Away | None:
             "there, or remove .pulumi-state and .kumulus here, which were copied too: `pulumi up` then makes a "
             "cluster of the copy's own",
         )
-    files = None if along else _with_project(directory, program, here.program, outputs)
-    if files is None:
+    if along or not directory.is_relative_to(program):
+        return None
+    files = here.program / directory.relative_to(program)
+    if not has_files(files, outputs):
         return None
     why = f"this project was at {program}, and {cluster} with it, whose programs have that path; nothing was changed"
     by_moving = f"makes a new one here, {LOST}, and ends the old one"
@@ -99,14 +101,6 @@ def _called(machine: Mapping[str, Any], here: HostMachine) -> str:
     if name != here.name:
         return f"the machine {name}"
     return f"another machine named {name} ({str(machine['id'])[:8]}, and this one is {here.id[:8]})"
-
-
-def _with_project(directory: Path, program: Path, now: Path, outputs: Mapping[str, Any]) -> Path | None:
-    """Where the cluster's files are that were moved with the project, if they were."""
-    if not directory.is_relative_to(program):
-        return None
-    found = now / directory.relative_to(program)
-    return found if has_files(found, outputs) else None
 
 
 def has_files(directory: Path, outputs: Mapping[str, Any]) -> bool:
