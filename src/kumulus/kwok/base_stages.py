@@ -210,11 +210,7 @@ _HEAVY = {"weight": 1_000}
 
 def stages(*, events: bool = False) -> list[dict[str, Any]]:
     """Return the stages as KWOK ``Stage`` documents, with the events that a kubelet writes, or without."""
-    return [with_events(each) for each in _stages()] if events else _stages()
-
-
-def _stages() -> list[dict[str, Any]]:
-    return [
+    found = [
         stage(
             "node-initialize",
             "Node",
@@ -252,6 +248,7 @@ def _stages() -> list[dict[str, Any]]:
         stage("pod-kill", "Pod", _IS_KILLED, pod_status(statuses.TERMINATED)),
         stage("pod-delete", "Pod", _ENDED, _REMOVE),
     ]
+    return [with_events(each) for each in found] if events else found
 
 
 def _life(name: str, above: str = "", also: Sequence[Match] = (), rest: Mapping[str, Any] = {}) -> dict[str, Any]:
