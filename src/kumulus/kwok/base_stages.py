@@ -145,8 +145,6 @@ _REBOOTED = [exists(_BOOT_ID), not_in(_READY, "True")]
 _RUNS = [absent(".metadata.deletionTimestamp"), is_in(".status.phase", "Running")]
 _BEGINS = [absent(".metadata.deletionTimestamp"), is_in(".status.phase", "Pending")]
 _OF_A_JOB = is_in(".metadata.ownerReferences.[].kind", "Job")
-_ENDS_BY_ITSELF = is_in(".spec.restartPolicy", "Never", "OnFailure")
-_HAS_DEADLINE = exists(".spec.activeDeadlineSeconds")
 _DELETED = exists(".metadata.deletionTimestamp")
 _OVER = ("Succeeded", "Failed")
 # With a grace period of 0, only finalizers keep a pod: deleting it again would do nothing. One that none keeps must not
@@ -178,8 +176,8 @@ _LIFE = {
     "pod-probed": (HAS_PROBES, "starts", statuses.MADE_READY),
     "pod-complete": (_OF_A_JOB, "completes", statuses.COMPLETE),
     "pod-refuse": (_OF_A_JOB, "refuses", statuses.REFUSED),
-    "pod-exit": (_ENDS_BY_ITSELF, "exits", statuses.EXITED),
-    "pod-deadline": (_HAS_DEADLINE, "exceeds", statuses.DEADLINE_EXCEEDED),
+    "pod-exit": (is_in(".spec.restartPolicy", "Never", "OnFailure"), "exits", statuses.EXITED),
+    "pod-deadline": (exists(".spec.activeDeadlineSeconds"), "exceeds", statuses.DEADLINE_EXCEEDED),
     "pod-restart": (is_in(".spec.restartPolicy", "OnFailure"), "restarts", statuses.RESTARTED),
 }
 # KAI's binder makes a pod to reserve the GPU that others have fractions of; the program in it says which one it got.
@@ -212,11 +210,7 @@ _HEAVY = {"weight": 1_000}
 
 def stages(*, events: bool = False) -> list[dict[str, Any]]:
     """Return the stages as KWOK ``Stage`` documents, with the events that a kubelet writes, or without."""
-    return [with_events(each) for each in _stages()] if events else _stages()
-
-
-def _stages() -> list[dict[str, Any]]:
-    return [
+    found = [
         stage(
             "node-initialize",
             "Node",
@@ -254,6 +248,7 @@ def _stages() -> list[dict[str, Any]]:
         stage("pod-kill", "Pod", _IS_KILLED, pod_status(statuses.TERMINATED)),
         stage("pod-delete", "Pod", _ENDED, _REMOVE),
     ]
+    return [with_events(each) for each in found] if events else found
 
 
 def _life(name: str, above: str = "", also: Sequence[Match] = (), rest: Mapping[str, Any] = {}) -> dict[str, Any]:

@@ -56,9 +56,8 @@ class Controllers:
     settings: ControllerSettings
     cluster: str
     nodes: int
-    """How many nodes they have to emulate."""
     shards: int
-    """How many controllers there are."""
+    """How many controllers emulate them."""
 
     def name(self, shard: int) -> str:
         """A controller's name; the first one keeps its name when others are added."""

@@ -34,7 +34,9 @@ Object = dict[str, Any]
 
 def pod_stages(name: str, effects: PodEffects, nodes: Collection[str], since: str) -> list[Object]:
     """The stages of a fault since a time, RFC 3339 in UTC, for pods on these nodes, or on all if there are none."""
-    match = [*_selected(effects, nodes), *_once(effects, since)]
+    match = _selected(effects, nodes)
+    if not effects.repeat:
+        match.append(is_in(f'(.metadata.creationTimestamp <= "{since}" | tostring)', "true"))
     if effects.action == "stuck":
         held = exists(".metadata.deletionTimestamp")
         rest = {"weight": _ABOVE_LIFECYCLES, "delay": {"durationMilliseconds": FOR_EVER}, "next": {}}
@@ -55,7 +57,9 @@ def _failing(name: str, effects: PodEffects, match: list[Match]) -> list[Object]
     phase = is_in(".status.phase", "Pending" if init else "Running")
     statuses = ".status.initContainerStatuses" if init else ".status.containerStatuses"
     waits = f'([{statuses}[]?.state.waiting.reason] | any(. == "{_CRASHED}") | tostring)'
-    first = [phase, is_in(waits, "false")] if init else [phase, is_in(waits, "false"), is_in(_count(statuses), "some")]
+    first = [phase, is_in(waits, "false")]
+    if not init:
+        first.append(is_in(f'(if ({statuses} // []) == [] then "none" else "some" end)', "some"))
     if not effects.repeat:
         first.append(is_in(f"([{statuses}[]?.restartCount] | add // 0 | tostring)", "0"))
     fails = _stage(name, "", [*first, *match], {**_after(effects), **pod_status(pod_statuses.failed(effects, init))})
@@ -99,10 +103,6 @@ def _stage(name: str, suffix: str, match: list[Match], rest: Object) -> Object:
     return stage(f"kumulus-fault-{name}{suffix}", "Pod", match, {"weight": _WEIGHT, **rest}, labels)
 
 
-def _count(statuses: str) -> str:
-    return f'(if ({statuses} // []) == [] then "none" else "some" end)'
-
-
 def _selected(effects: PodEffects, nodes: Collection[str]) -> list[Match]:
     found = [is_in(f".metadata.labels[{json.dumps(key)}]", value) for key, value in sorted(effects.labels.items())]
     if effects.namespaces:
@@ -118,12 +118,6 @@ def _selected(effects: PodEffects, nodes: Collection[str]) -> list[Match]:
     if effects.percent < 100:
         found.append(is_in(f"({_DRAW} < {round(655.36 * effects.percent)} | tostring)", "true"))
     return found
-
-
-def _once(effects: PodEffects, since: str) -> list[Match]:
-    if effects.repeat:
-        return []
-    return [is_in(f'(.metadata.creationTimestamp <= "{since}" | tostring)', "true")]
 
 
 def _after(effects: PodEffects) -> Object:

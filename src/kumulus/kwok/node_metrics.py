@@ -47,7 +47,9 @@ _XID = _of_node("metadata.annotations", XID_ANNOTATION, "double(%s)", "0.0")
 
 def metric(kind: str) -> dict[str, Any]:
     """The ``Metric``: ``pods`` has the series of a kubelet's resource endpoint, ``gpus`` dcgm-exporter's, too."""
-    series = _resource_series() + (_gpu_series() if kind == "gpus" else [])
+    series = _resource_series()
+    if kind == "gpus":
+        series += [each for gpu in range(_MOST_GPUS) for each in _gpu_series(gpu)]
     return {
         "apiVersion": API_VERSION,
         "kind": "Metric",
@@ -84,15 +86,6 @@ def _resource_series() -> list[dict[str, Any]]:
     ]
 
 
-def _gpu_series() -> list[dict[str, Any]]:
-    """dcgm-exporter's default counters, for each GPU of a node.
-
-    A node with fewer GPUs than the maximum writes some of its series more than once, to the same effect; one without
-    any has a series with empty labels, since KWOK cannot omit a series.
-    """
-    return [series for gpu in range(_MOST_GPUS) for series in _one_gpu(gpu)]
-
-
 def _has_more_than(count: int) -> str:
     """A CEL expression that tells whether a node has more than so many GPUs."""
     gpus = 'node.status.capacity["nvidia.com/gpu"]'
@@ -100,7 +93,12 @@ def _has_more_than(count: int) -> str:
     return f'("nvidia.com/gpu" in node.status.capacity && !({gpus} in [{fewer}]))'
 
 
-def _one_gpu(gpu: int) -> list[dict[str, Any]]:
+def _gpu_series(gpu: int) -> list[dict[str, Any]]:
+    """dcgm-exporter's default counters, for one GPU of a node.
+
+    A node with fewer GPUs than the maximum writes some of its series more than once, to the same effect; one without
+    any has a series with empty labels, since KWOK cannot omit a series.
+    """
     # CEL cannot convert a quantity to a number, but can compare two for equality.
     there, some = _has_more_than(gpu), _has_more_than(0)
     text = f'({there} ? "{gpu}" : {some} ? "0" : "")'

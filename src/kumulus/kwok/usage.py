@@ -25,17 +25,14 @@ _AGE = "(UnixSecond(Now()) - UnixSecond(pod.status.startTime))"
 def resource_usage(usages: Sequence[PodUsage]) -> dict[str, Any]:
     """The object's spec, for a stack's ``podUsage``."""
     gpus = _requested("nvidia.com/gpu")
-    busy = _chosen(usages, lambda usage: usage.gpu, gpus)
-    filled = _chosen(usages, lambda usage: usage.gpu_memory, gpus)
     expressions = {
         "cpu": _chosen(usages, lambda usage: usage.cpu, _requested("cpu")),
         "memory": _chosen(usages, lambda usage: usage.memory, _requested("memory")),
         "gpus": f"{_RUNNING} ? {gpus} : {_NOTHING}",
-        "gpu-busy": busy,
-        "gpu-filled": filled,
+        "gpu-busy": _chosen(usages, lambda usage: usage.gpu, gpus),
+        "gpu-filled": _chosen(usages, lambda usage: usage.gpu_memory, gpus),
     }
-    usage = {name: {"expression": expression} for name, expression in expressions.items()}
-    return {"usages": [{"usage": usage}]}
+    return {"usages": [{"usage": {name: {"expression": text} for name, text in expressions.items()}}]}
 
 
 def _chosen(usages: Sequence[PodUsage], part: Callable[[PodUsage], Usage | None], whole: str) -> str:

@@ -6,7 +6,6 @@ says about processes and files is true in one place only. See docs/decisions/mac
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -74,8 +73,9 @@ def away(outputs: Mapping[str, Any], here: Here) -> Away | None:
             return Away(directory, f"{work}, {_MOVE} {begun}", moving, taken_up=True)
         moving = f"{again}; the one on {where} is left as it is, at {directory}, and is no stack's any more"
         return Away(directory, f"{work}, {_MOVE} makes a new one here, {LOST}, and leaves that one as it is", moving)
-    program = program_of(outputs)
-    if program is None or here.state is None or _same(program, here.program):
+    _, recorded_program = place.stack_and_program(str(outputs.get("owner")))
+    program = Path(recorded_program)
+    if not recorded_program or here.state is None or os.path.realpath(program) == os.path.realpath(here.program):
         return None
     if along and _has_state(program, here):
         # No setting moves it: the engine deletes what is in a replaced cluster one by one, and the original answers.
@@ -85,22 +85,14 @@ def away(outputs: Mapping[str, Any], here: Here) -> Away | None:
             "there, or remove .pulumi-state and .kumulus here, which were copied too: `pulumi up` then makes a "
             "cluster of the copy's own",
         )
-    files = None if along else _with_project(directory, program, here.program, outputs)
-    if files is None:
+    if along or not directory.is_relative_to(program):
+        return None
+    files = here.program / directory.relative_to(program)
+    if not has_files(files, outputs):
         return None
     why = f"this project was at {program}, and {cluster} with it, whose programs have that path; nothing was changed"
     by_moving = f"makes a new one here, {LOST}, and ends the old one"
     return Away(directory, f"{why}. Move it back, {_MOVE} {by_moving}", f"{again}; that of {program} is ended", files)
-
-
-def program_of(outputs: Mapping[str, Any]) -> Path | None:
-    """The project's directory, as it was recorded with the cluster; None where it was not."""
-    try:
-        found = json.loads(str(outputs.get("owner")))
-    except ValueError:
-        return None
-    program = found.get("program") if isinstance(found, dict) else None
-    return Path(program) if isinstance(program, str) and program else None
 
 
 def _called(machine: Mapping[str, Any], here: HostMachine) -> str:
@@ -109,14 +101,6 @@ def _called(machine: Mapping[str, Any], here: HostMachine) -> str:
     if name != here.name:
         return f"the machine {name}"
     return f"another machine named {name} ({str(machine['id'])[:8]}, and this one is {here.id[:8]})"
-
-
-def _with_project(directory: Path, program: Path, now: Path, outputs: Mapping[str, Any]) -> Path | None:
-    """Where the cluster's files are that were moved with the project, if they were."""
-    if not directory.is_relative_to(program):
-        return None
-    found = now / directory.relative_to(program)
-    return found if has_files(found, outputs) else None
 
 
 def has_files(directory: Path, outputs: Mapping[str, Any]) -> bool:
@@ -129,7 +113,3 @@ def _has_state(program: Path, here: Here) -> bool:
     assert here.state is not None
     kept = program / here.state.relative_to(here.program.resolve()) / ".pulumi" / "stacks"
     return any(file.suffix in (".json", ".gz", ".zst") for file in kept.glob("*/*"))
-
-
-def _same(one: Path, other: Path) -> bool:
-    return os.path.realpath(one) == os.path.realpath(other)

@@ -263,6 +263,16 @@ async def test_destroy_of_what_another_destroy_removed_meanwhile_is_done(tmp_pat
     assert not (tmp_path / "home").exists()
 
 
+@pytest.mark.parametrize("preview", [True, False])
+def test_another_checkouts_cluster_of_the_same_names_is_refused_in_a_preview_too(tmp_path: Path, preview: bool) -> None:
+    place = Layout(tmp_path / "clusters" / "dev")
+    theirs, ours = (owner("dev", "urn", "/home/me/kumulus", identity * 32) for identity in "12")
+    made(place.note_file, json.dumps({"owner": theirs}))
+    with pytest.raises(ProviderError, match="a cluster named 'dev' that this stack did not make"):
+        directories.require_free(place, ours, preview=preview)
+    directories.require_free(place, theirs, preview=preview)
+
+
 @pytest.mark.parametrize("runtime", sorted(PLACES))
 def test_files_of_a_later_form_are_refused_with_both_versions(runtime: str, tmp_path: Path) -> None:
     place = PLACES[runtime].of(str(tmp_path), "dev")

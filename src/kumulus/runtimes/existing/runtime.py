@@ -18,7 +18,7 @@ _API_SERVER = "kube-apiserver"
 
 
 class ExistingRuntime(Runtime):
-    """A cluster by kubeconfig and context; the stack has its own copy of both (see :mod:`.copy`).
+    """A cluster by kubeconfig and context; the stack has its own copy of both (see :mod:`.source`).
 
     Options: ``kubeconfig`` (a path or a content), ``context``, and ``needs``: what the stack does there, some of
     :data:`kumulus.runtimes.existing.NEEDS`, whose permissions are checked.

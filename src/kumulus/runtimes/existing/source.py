@@ -235,13 +235,8 @@ def write(place: CopyPlace, source: ContextSource, owner: str) -> None:
     # The note first, so that a killed process leaves a directory that is recognised as the stack's.
     if place.note() != note:
         place.write_note(note)
-    if not is_current(place, source):
+    if not place.kubeconfig.is_file() or place.kubeconfig.read_text() != source.text:
         files.write(place.kubeconfig, source.text, mode=0o600)
-
-
-def is_current(place: CopyPlace, source: ContextSource) -> bool:
-    """Whether the copy says what the source says."""
-    return _text(place.kubeconfig) == source.text
 
 
 def refresh(kubeconfig: str) -> None:
@@ -255,10 +250,3 @@ def refresh(kubeconfig: str) -> None:
         known = json.loads(place.kubeconfig.read_text())
         if known["clusters"] == source.document["clusters"] and known != source.document:
             files.write(place.kubeconfig, source.text, mode=0o600)
-
-
-def _text(file: Path) -> str | None:
-    try:
-        return file.read_text()
-    except OSError:
-        return None

@@ -27,9 +27,7 @@ class Ended:
     """A command that has ended."""
 
     code: int
-    """Its exit code."""
     stdout: str
-    """What it printed."""
     stderr: str
     """The last lines of its standard error."""
 
@@ -135,7 +133,6 @@ class KindEnvironment:
     """How to run kind on this machine."""
 
     variables: Mapping[str, str]
-    """Its whole environment."""
     notice: str
     """A line for the user about what is unusual; empty if nothing is."""
 

@@ -123,7 +123,7 @@ async def make(
         raise _failure(steps)(message) from None
     except commands.CommandTimeout:
         raise _failure(steps)(f"kind did not make cluster {place.name} within {LONGEST_S / 60:.0f} min") from None
-    if ended.code and failures.is_taken(ended):
+    if ended.code and "already exist for a cluster with the name" in ended.stderr:
         raise NothingMade(failures.taken(place.name))
     if ended.code:
         raise _failure(steps)(failures.explained(ended, place.config_file.read_text()))

@@ -56,11 +56,6 @@ def taken(name: str, nodes: Sequence[str] = ()) -> str:
     )
 
 
-def is_taken(ended: Ended) -> bool:
-    """Whether kind has refused to make a cluster since there is one of that name."""
-    return "already exist for a cluster with the name" in ended.stderr
-
-
 def brief(ended: Ended) -> str:
     """The last line of a command's messages."""
     error, output = _parts(ended.stderr)

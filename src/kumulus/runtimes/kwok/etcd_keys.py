@@ -111,7 +111,7 @@ class EtcdKeys:
 
     def _range(self, key: bytes, end: bytes, revision: int) -> Any:
         request = _classes()["RangeRequest"](key=key, range_end=end, limit=_PAGE, revision=revision)
-        return _classes()["RangeResponse"].FromString(self._call("Range", request))
+        return _classes()["RangeResponse"].FromString(self._answer(self._begun("Range", request)))
 
     def _commit(self, transactions: Sequence[Sequence[Put]]) -> None:
         """Write keys in transactions, many of which are under way at a time."""
@@ -121,11 +121,8 @@ class EtcdKeys:
             for call in calls:
                 self._answer(call)
 
-    def _call(self, method: str, request: Any) -> bytes:
-        return self._answer(self._begun(method, request))
-
     def _begun(self, method: str, request: Any) -> Any:
-        call = self._channel.unary_unary(f"/etcdserverpb.KV/{method}", _same, _same)
+        call: Any = self._channel.unary_unary(f"/etcdserverpb.KV/{method}")
         return call.future(request.SerializeToString(), timeout=_WITHIN)
 
     def _answer(self, call: Any) -> bytes:
@@ -155,10 +152,6 @@ def _batches(changes: Iterable[Put]) -> Iterator[list[Put]]:
         size += len(key) + len(value or b"")
     if batch:
         yield batch
-
-
-def _same(raw: bytes) -> bytes:
-    return raw
 
 
 def _end(prefix: bytes) -> bytes:

@@ -62,7 +62,8 @@ async def require_known(layout: Layout, wanted: WantedControlPlane) -> None:
     if not is_version(wanted.kubernetes_version):
         return
     refused = f"Kubernetes {wanted.kubernetes_version} does not start with the options of cluster {wanted.name}"
-    if gone := sorted(set(_switched_on(wanted.options)) & set(ended(wanted.kubernetes_version))):
+    served = {api for api, on in _mapping(wanted.options, "runtimeConfig").items() if str(on).lower() == "true"}
+    if gone := sorted(served & set(ended(wanted.kubernetes_version))):
         raise ProviderError(f"{refused}: it has no {gone[0]}; change runtimeConfig or kubernetesVersion")
     for option, since in _SINCE.items():
         if wanted.options.get(option) and numbers(wanted.kubernetes_version)[:2] < since:
@@ -72,7 +73,8 @@ async def require_known(layout: Layout, wanted: WantedControlPlane) -> None:
             )
     gates, settings = feature_gates(wanted.options), layout.settings()
     made = str((settings.get("options") or {}).get("kubeVersion") or "").removeprefix("v")
-    runs = made == wanted.kubernetes_version.removeprefix("v") and gates == _flag(settings)
+    started_with = sorted((components.flag(settings, API_SERVER, "feature-gates") or "").split(","))
+    runs = made == wanted.kubernetes_version.removeprefix("v") and gates == ",".join(started_with)
     if not gates or runs:
         return
     if unknown := await asyncio.to_thread(_unknown, wanted.kubernetes_version, gates):
@@ -84,18 +86,9 @@ def ended(version: str) -> list[str]:
     return [api for api, since in ENDED.items() if numbers(version)[:2] >= since]
 
 
-def _switched_on(options: Mapping[str, Any]) -> list[str]:
-    return [name for name, value in _mapping(options, "runtimeConfig").items() if str(value).lower() == "true"]
-
-
 def _mapping(options: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     # A preview looks at a cluster's options before they are checked.
     return found if isinstance(found := options.get(key), Mapping) else {}
-
-
-def _flag(settings: Mapping[str, Any]) -> str:
-    switches = (components.flag(settings, API_SERVER, "feature-gates") or "").split(",")
-    return ",".join(sorted(switches))
 
 
 def _unknown(version: str, gates: str) -> str:

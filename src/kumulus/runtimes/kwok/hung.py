@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kumulus.host import processes
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
@@ -185,13 +186,6 @@ async def _kwoks_leases(client: Client) -> dict[str, tuple[datetime, float]]:
         name, spec = lease["metadata"]["name"], lease.get("spec") or {}
         if spec.get("holderIdentity") in (None, "", leases.HOLDER, name):
             continue
-        if seen := _renewed(spec):
-            found[name] = seen
+        with suppress(KeyError, TypeError, ValueError):
+            found[name] = datetime.fromisoformat(str(spec["renewTime"])), float(spec["leaseDurationSeconds"])
     return found
-
-
-def _renewed(spec: Mapping[str, Any]) -> tuple[datetime, float] | None:
-    try:
-        return datetime.fromisoformat(str(spec["renewTime"])), float(spec["leaseDurationSeconds"])
-    except (KeyError, TypeError, ValueError):
-        return None

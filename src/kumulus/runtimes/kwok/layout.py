@@ -111,8 +111,7 @@ class Layout(Place):
             "kwok-controller": "kwokControllerPort",
             "metrics-server": "metricsServerPort",
         }
-        found = {component: options[key] for component, key in keys.items() if isinstance(options.get(key), int)}
-        found = {component: port for component, port in found.items() if port}
+        found = {name: port for name, key in keys.items() if isinstance(port := options.get(key), int) and port}
         others = [each for each in settings.get("components") or [] if each.get("name") not in keys]
         return {**found, **_ports_of(others)}
 

@@ -43,7 +43,7 @@ def with_component(settings: dict[str, Any], layout: Layout, listen: int) -> dic
         [
             "--bind-address=127.0.0.1",
             f"--secure-port={listen}",
-            *(f"--{whose}kubeconfig={layout.kubeconfig}" for whose in ("", "authentication-", "authorization-")),
+            *(f"--{purpose}kubeconfig={layout.kubeconfig}" for purpose in ("", "authentication-", "authorization-")),
             # The API server authenticates as the administrator, whose certificate is the cluster's own.
             "--authentication-skip-lookup=true",
             f"--client-ca-file={pki / 'ca.crt'}",

@@ -12,7 +12,6 @@ from typing import Any
 from kumulus.host import ports, processes
 from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes.base import WantedControlPlane
-from kumulus.runtimes.kwok import addition
 from kumulus.runtimes.kwok.layout import Layout
 
 _KEPT = "kube-apiserver"
@@ -54,12 +53,6 @@ def move(layout: Layout, wanted: WantedControlPlane, claims: ports.Claims, repor
     layout.write_note({**layout.note(), "configuration": ""})
     layout.write_settings(now)
     return True
-
-
-def end_additions(layout: Layout) -> None:
-    """End the additions after their files were written: they may run by what the files said before."""
-    alive = processes.running(layout.directory)
-    processes.end([pid for each in addition.every() for name in each.names for pid in alive.get(name, [])])
 
 
 def moved(settings: Mapping[str, Any], others: Mapping[int, int]) -> dict[str, Any]:

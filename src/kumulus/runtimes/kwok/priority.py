@@ -46,15 +46,11 @@ def lower(directory: Path) -> None:
     for name, pids in processes.running(directory).items():
         if name in _PATIENT:
             for pid in pids:
-                _lower(pid)
-
-
-def _lower(pid: int) -> None:
-    # kwokctl starts each component in a session of its own. Linux then divides the CPUs among the sessions, and
-    # niceness counts only within one: man 7 sched, "The autogroup feature".
-    _set(pid, _NICENESS)
-    with suppress(OSError):
-        os.setpriority(os.PRIO_PGRP, pid, _NICENESS)
+                # kwokctl starts each component in a session of its own. Linux then divides the CPUs among the sessions,
+                # and niceness counts only within one: man 7 sched, "The autogroup feature".
+                _set(pid, _NICENESS)
+                with suppress(OSError):
+                    os.setpriority(os.PRIO_PGRP, pid, _NICENESS)
 
 
 def _set(pid: int, niceness: int) -> None:
@@ -105,7 +101,6 @@ class CpuYield:
     """
 
     def __init__(self) -> None:
-        self._yielding: dict[Path, _Yielding] = {}
         self._latest: dict[Path, _Yielding] = {}
 
     @contextmanager
@@ -115,17 +110,16 @@ class CpuYield:
         if not Layout(directory).kwok_file.exists():
             yield
             return
-        yielding = self._yielding.get(directory)
-        if yielding is None:
-            latest = self._latest.get(directory)
-            yielding = self._yielding[directory] = _begin_to_yield(directory, latest.behind_by_now() if latest else 0.0)
+        yielding = self._latest.get(directory)
+        if yielding is None or not yielding.users:
+            behind = yielding.behind_by_now() if yielding else 0.0
+            yielding = self._latest[directory] = _begin_to_yield(directory, behind)
         yielding.users += 1
         try:
             yield
         finally:
             yielding.users -= 1
             if not yielding.users:
-                self._latest[directory] = self._yielding.pop(directory)
                 yielding.end()
 
 

@@ -205,7 +205,9 @@ class KwokRuntime(Runtime):
             if changed:
                 await starting.reconfigure(layout, wanted, report, claims)
             if moved:
-                moving.end_additions(layout)
+                # Their files were written: they may run by what the files said before.
+                alive = processes.running(layout.directory)
+                processes.end([pid for each in addition.every() for name in each.names for pid in alive.get(name, [])])
             dead = starting.dead(layout)
             if dead:
                 report.status(f"starting {', '.join(dead)}")

@@ -139,16 +139,12 @@ def test_a_copy_takes_over_new_credentials_but_no_other_cluster(tmp_path: Path) 
     sources.refresh(str(place.kubeconfig))
     assert "elsewhere" not in place.kubeconfig.read_text()
     assert "renewed" in place.kubeconfig.read_text()
+    before = config.read_text()
+    sources.refresh(str(config))
+    assert config.read_text() == before, "it is no copy"
     config.unlink()
     sources.refresh(str(place.kubeconfig))
     assert "renewed" in place.kubeconfig.read_text()
-
-
-def test_a_kubeconfig_that_is_no_copy_is_left_alone(tmp_path: Path) -> None:
-    config = written(tmp_path, document())
-    before = config.read_text()
-    sources.refresh(str(config))
-    assert config.read_text() == before
 
 
 def test_the_note_and_not_a_files_name_tells_that_a_cluster_outlives_its_stack(tmp_path: Path) -> None:
@@ -249,22 +245,18 @@ async def test_another_cluster_behind_the_context_is_refused(existing: Existing)
         await existing.runtime.repair(existing.wanted(), seen.identity, existing.messages)
 
 
-async def test_a_context_that_leads_elsewhere_does_not_change_the_copy(existing: Existing, tmp_path: Path) -> None:
+async def test_another_way_to_the_same_cluster_is_taken_and_to_another_one_is_not(
+    existing: Existing, tmp_path: Path
+) -> None:
     seen = await existing.create()
     before = text_of(seen.kubeconfig)
-    other = Cluster()
-    other.identity = "uid-2"
-    async with listening(other.handle) as server:
-        written(tmp_path, document(server))
-        with pytest.raises(ProviderError, match="leads to another cluster"):
-            await existing.runtime.examine(existing.wanted(), seen.identity, existing.messages)
-    assert text_of(seen.kubeconfig) == before
-
-
-async def test_another_way_to_the_same_cluster_is_taken(existing: Existing, tmp_path: Path) -> None:
-    seen = await existing.create()
     async with listening(existing.cluster.handle) as server:
         written(tmp_path, document(server))
+        existing.cluster.identity = "uid-2"
+        with pytest.raises(ProviderError, match="leads to another cluster"):
+            await existing.runtime.examine(existing.wanted(), seen.identity, existing.messages)
+        assert text_of(seen.kubeconfig) == before
+        existing.cluster.identity = "uid-1"
         await existing.runtime.examine(existing.wanted(), seen.identity, existing.messages)
         assert server in text_of(seen.kubeconfig)
 

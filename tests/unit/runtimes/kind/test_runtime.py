@@ -458,15 +458,12 @@ async def test_a_cluster_made_anew_by_hand_is_not_ours_and_is_not_deleted(bench:
     assert not bench.directory.exists()
 
 
-async def test_a_cluster_with_another_identity_is_another_cluster(bench: Bench) -> None:
-    seen = await bench.create()
-    bench.uid = "uid-2"
-    assert await bench.read(seen) is None
-
-
-async def test_a_repair_that_another_cluster_answers_does_not_change_whose_it_is(bench: Bench) -> None:
+async def test_another_identity_is_another_cluster_and_its_repair_does_not_change_whose_it_is(
+    bench: Bench,
+) -> None:
     seen = await bench.create("another stack")
     bench.uid = "uid-2"
+    assert await bench.read(seen, "another stack") is None
     with pytest.raises(ProviderError, match=r"another cluster \(identity uid-2\) answers in place of dev"):
         await bench.repair(seen)
     assert bench.note()["owner"] == "another stack"

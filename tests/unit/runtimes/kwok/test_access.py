@@ -29,6 +29,16 @@ NAMESPACE = ok({"metadata": {"name": "kube-system", "uid": "u-1"}})
 READY = text(200, "ok")
 
 
+@pytest.mark.parametrize("prefix", ["", "peer-"])
+def test_both_ports_ask_for_certificates_of_the_clusters_authority(prefix: str) -> None:
+    flags = access.etcd_flags(PKI, 1, 2)["etcd"]
+    assert flags[f"{prefix}client-cert-auth"] == "true"
+    assert flags[f"{prefix}trusted-ca-file"] == f"{PKI}/ca.crt"
+    assert all(value.startswith("https://127.0.0.1:") for key, value in flags.items() if key.startswith("listen-"))
+    assert flags["enable-grpc-gateway"] == "false"
+    assert "*" not in (flags["cors"], flags["host-whitelist"])
+
+
 def test_kwokctl_is_given_the_flags_it_sets_itself_as_overrides(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(toolchain, "find", lambda *_: Path("/bin/tool"))
     wanted = WantedControlPlane("dev", "me", "/home", "v1.35.4", {"etcdFsync": False})

@@ -61,8 +61,12 @@ def calls(asked: Path) -> set[str]:
     return set(asked.read_text().splitlines())
 
 
+def asking(version: str, **options: Any) -> WantedControlPlane:
+    return WantedControlPlane("dev", "me", "/home", version, options)
+
+
 def wanted(version: str, **switches: bool) -> WantedControlPlane:
-    return WantedControlPlane("dev", "me", "/home", version, {"featureGates": switches} if switches else {})
+    return asking(version, **({"featureGates": switches} if switches else {}))
 
 
 async def test_gates_that_a_version_does_not_know_are_refused_for_a_new_cluster_and_for_another_version(
@@ -96,12 +100,8 @@ async def test_an_api_version_that_has_ended_is_refused_and_one_that_is_off_is_n
 ) -> None:
     layout = Layout.of(str(tmp_path), "none")
     with pytest.raises(ProviderError, match=f"it has no {api}; change") if refused else contextlib.nullcontext():
-        await gates.require_known(
-            layout, WantedControlPlane("dev", "me", "/home", version, {"runtimeConfig": {api: "true"}})
-        )
-    await gates.require_known(
-        layout, WantedControlPlane("dev", "me", "/home", version, {"runtimeConfig": {api: "false"}})
-    )
+        await gates.require_known(layout, asking(version, runtimeConfig={api: "true"}))
+    await gates.require_known(layout, asking(version, runtimeConfig={api: "false"}))
 
 
 async def test_a_cluster_that_runs_with_its_gates_and_one_without_any_are_not_asked_about(
@@ -143,6 +143,6 @@ async def test_an_option_of_a_later_kubernetes_is_refused_by_its_name(
     needed = since.removeprefix("v").rpartition(".")[0]
     said = f"kwok.{option} is for Kubernetes {needed} and later; change kubernetesVersion"
     with pytest.raises(ProviderError, match=said):
-        await gates.require_known(layout, WantedControlPlane("dev", "me", "/home", before, options))
+        await gates.require_known(layout, asking(before, **options))
     assert calls(asked) == set()
-    await gates.require_known(layout, WantedControlPlane("dev", "me", "/home", since, options))
+    await gates.require_known(layout, asking(since, **options))

@@ -12,10 +12,9 @@ import yaml
 from kumulus import toolchain
 from kumulus.kube import ApiError
 from kumulus.nodes.errors import ProviderError
-from kumulus.runtimes.base import WantedControlPlane
 from kumulus.runtimes.kwok import additions, configuration, metrics_server
 from kumulus.runtimes.kwok.layout import Layout
-from tests.unit.runtimes.kwok.test_monitoring import Ports, layout, wanted
+from tests.unit.runtimes.kwok.test_monitoring import configure, layout, wanted
 
 SERVICE = "/api/v1/namespaces/kube-system/services/metrics-server"
 REGISTRATION = "/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.metrics.k8s.io"
@@ -99,13 +98,6 @@ def tool(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(toolchain, "find", lambda name, version=None: tmp_path / name)
 
 
-def configure(layout: Layout, **options: Any) -> WantedControlPlane:
-    asked = wanted(**options)
-    additions.configure(layout, asked, [], Ports())  # type: ignore[arg-type]
-    layout.write_note({**layout.note(), **additions.note(asked)})
-    return asked
-
-
 def test_it_is_one_more_component_on_ports_of_its_own_which_it_keeps(layout: Layout) -> None:
     configure(layout, kueue={"origin": "a"})
     assert "kueue" in layout.components()
@@ -124,7 +116,8 @@ def test_it_is_one_more_component_on_ports_of_its_own_which_it_keeps(layout: Lay
 
 
 def test_another_timeout_restarts_it_and_not_kwok_controller(layout: Layout) -> None:
-    asked = configure(layout, kueue={"origin": "a"})
+    asked = wanted(kueue={"origin": "a"})
+    configure(layout, kueue={"origin": "a"})
     assert {"kueue", "kwok-controller"}.isdisjoint(additions.outdated(layout, asked))
     other = wanted(kueue={"origin": "a", "workerLostTimeout": "1m"})
     assert {"kueue", "kwok-controller"} & {*additions.outdated(layout, other)} == {"kueue"}

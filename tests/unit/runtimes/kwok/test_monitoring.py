@@ -3,7 +3,9 @@
 import dataclasses
 import socket
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -90,19 +92,14 @@ def wanted(**options: Any) -> WantedControlPlane:
     return WantedControlPlane("test", "me", "/home", "v1.35.4", options)
 
 
-class Ports:
-    """Ports one after the other."""
-
-    def __init__(self) -> None:
-        self._next = iter(range(30000, 31000))
-
-    def take(self) -> int:
-        return next(self._next)
+def ports() -> Any:
+    """Gives ports one after the other."""
+    return SimpleNamespace(take=count(30000).__next__)
 
 
 def configure(layout: Layout, **options: Any) -> dict[str, list[str]]:
     """Configure a cluster as a run does that comes to its end; the arguments of each component of ours."""
-    additions.configure(layout, wanted(**options), [], Ports())  # type: ignore[arg-type]
+    additions.configure(layout, wanted(**options), [], ports())
     layout.write_note({**layout.note(), **additions.note(wanted(**options))})
     return {str(each["name"]): each.get("args") or [] for each in layout.settings()["components"]}
 
@@ -118,10 +115,10 @@ def test_both_are_components_bound_to_this_machine_with_data_below_the_clusters_
     # By default every web page may ask.
     assert "--web.cors.origin=none" in arguments
     assert {"--host=127.0.0.1", "--telemetry-host=127.0.0.1"} <= set(found["kube-state-metrics"])
-    ports = layout.ports()
-    assert len({ports[name] for name in ("prometheus", "kube-state-metrics", "kube-state-metrics (telemetry)")}) == 3
+    taken = layout.ports()
+    assert len({taken[name] for name in ("prometheus", "kube-state-metrics", "kube-state-metrics (telemetry)")}) == 3
     assert (layout.directory / "prometheus" / "prometheus.yaml").exists()
-    assert MONITORING.endpoints(layout) == {"prometheus": f"https://127.0.0.1:{ports['prometheus']}"}
+    assert MONITORING.endpoints(layout) == {"prometheus": f"https://127.0.0.1:{taken['prometheus']}"}
 
 
 def test_both_answer_the_clusters_certificate_alone(layout: Layout) -> None:
@@ -179,7 +176,7 @@ def test_without_it_nothing_is_left_of_it(layout: Layout) -> None:
 
 
 def test_a_run_that_did_not_come_to_its_end_is_done_again(layout: Layout) -> None:
-    additions.configure(layout, wanted(observability={}), [], Ports())  # type: ignore[arg-type]
+    additions.configure(layout, wanted(observability={}), [], ports())
     assert set(additions.outdated(layout, wanted(observability={}))) == {"kwok-controller", *MEASURING}
 
 
@@ -187,6 +184,8 @@ def test_a_cluster_without_it_keeps_the_fingerprint_it_was_made_with() -> None:
     assert configuration.fingerprint({}) == configuration.fingerprint({"observability": None, "kueue": None})
     changed = {configuration.fingerprint({"observability": each}) for each in ({}, {"memory": "2Gi"})}
     assert len({configuration.fingerprint({}), *changed}) == 3
+    assert configuration.has_additions({"kueue": {}})
+    assert not configuration.has_additions({})
 
 
 def test_an_option_that_is_no_observability_is_told_with_its_place() -> None:

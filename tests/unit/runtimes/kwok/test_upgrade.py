@@ -131,13 +131,9 @@ def at_1_36(layout: Layout) -> Layout:
 async def fits(
     layout: Layout, monkeypatch: pytest.MonkeyPatch, version: str, answers: Mapping[str, list[str]] | None
 ) -> tuple[list[str], list[str]]:
-    """What is asked of the API server about another version, and what is said; one without answers does not answer.
+    """What is asked of the API server about another version, and what is said.
 
-    Args:
-        layout: the cluster.
-        monkeypatch: replaces the client.
-        version: wanted.
-        answers: names of objects by the resource of the API version that ends.
+    It has these objects, by the resource of the API version that ends; without answers, it does not answer.
     """
     said = Said()
 
