@@ -63,22 +63,13 @@ def test_kwok_settings_are_the_clusters_options() -> None:
     settings = {"apiServerPort": 6443, "featureGates": {"A": True}, "runtimeConfig": {"api/all": True, "b": "x"}}
     others = {"etcdFsync": False, "etcdQuota": "8Gi", "heartbeatFactor": 5, "createThrough": "api"}
     spec = ClusterSpec.checked({"kwok": {**settings, **others}})
-    assert spec.kwok.options() == {
-        **settings,
-        "runtimeConfig": {"api/all": "true", "b": "x"},
-        **others,
-    }
+    assert spec.kwok.options() == {**settings, "runtimeConfig": {"api/all": "true", "b": "x"}, **others}
 
 
 AT_THE_TOP: list[tuple[Any, str, str]] = [
     ([], "", "a list, not a mapping"),
     ("x", "", "not a mapping"),
     ({"kubeconfig": "x"}, "kubeconfig", "not a known key; write it below existing"),
-    (
-        {"nodeGroups": [group(nodeTemplate={**GROUP["nodeTemplate"], "instanceType": "a3-highgpu-8g"})]},
-        "nodeGroups[0].nodeTemplate.instanceType",
-        "not a known key; write it next to nodeTemplate, not in it",
-    ),
     ({"zzz": 1}, "zzz", "one of name, runtime, kubernetesVersion"),
     ({"name": "My_Cluster"}, "name", "write my-cluster"),
     ({"name": "c" * 41}, "name", "41 characters"),
@@ -105,31 +96,16 @@ AT_THE_TOP: list[tuple[Any, str, str]] = [
 
 ZONE = {"availabilityZone": "z", "replicas": 1}
 PLACE = "nodeGroups[0].placement[0]"
-
+ALIKE = [placed({**ZONE, "availabilityZone": zone}, name=name) for name, zone in (("a", "b-c"), ("a-b", "c"))]
 
 IN_GROUPS: list[tuple[Any, str, str]] = [
     ([group(name=None)], "[0].name", "is nothing"),
     ([group(name="")], "[0].name", "is empty"),
     ([group(name="system")], "[0].name", "another name"),
     ([placed({"availabilityZone": "z"})], "[0].placement[0].replicas", "write replicas: 5"),
-    (
-        [placed(ZONE, ZONE)],
-        "[0].placement[1].availabilityZone",
-        "already nodeGroups[0].placement[0].availabilityZone",
-    ),
-    (
-        [placed({"availabilityZone": "z" * 30, "replicas": 100}, name="g" * 31)],
-        "[0].placement[0]",
-        "65 characters",
-    ),
-    (
-        [
-            placed({**ZONE, "availabilityZone": "b-c"}, name="a"),
-            placed({**ZONE, "availabilityZone": "c"}, name="a-b"),
-        ],
-        "[1].placement[0]",
-        "same node names as nodeGroups[0].placement[0], such as a-b-c-0",
-    ),
+    ([placed(ZONE, ZONE)], "[0].placement[1].availabilityZone", f"already {PLACE}.availabilityZone"),
+    ([placed({"availabilityZone": "z" * 30, "replicas": 100}, name="g" * 31)], "[0].placement[0]", "65 characters"),
+    (ALIKE, "[1].placement[0]", f"same node names as {PLACE}, such as a-b-c-0"),
     ([group(nodeTemplate={})], "[0].nodeTemplate.capacity", "write capacity: {cpu"),
 ]
 
@@ -154,6 +130,7 @@ IN_A_TEMPLATE: list[tuple[Any, str, str]] = [
     ({"metadata": {"labels": {"te am": "x"}}}, 'metadata.labels["te am"]', "qualified name"),
     ({"metadata": {"label": {}}}, "metadata.label", "write labels"),
     ({"nodeInfo": {"os": "linux"}}, "nodeInfo.os", "operatingSystem"),
+    ({"instanceType": "a3-highgpu-8g"}, "instanceType", "not a known key; write it next to nodeTemplate, not in it"),
 ]
 MISTAKES = [
     *AT_THE_TOP,
