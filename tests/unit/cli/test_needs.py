@@ -87,6 +87,11 @@ def test_another_kubernetes_version_brings_its_own_control_plane_only() -> None:
     other = f"v{pins.load().other_kubernetes[0]}"
     assert needs.of_loaded(load({"cluster": {"kubernetesVersion": other}}, "dev", ROOT)).kubernetes == other
     default = f"v{pins.load().default_kubernetes}"
+    several = [
+        load({"cluster": each}, "dev", ROOT) for each in ({"kubernetesVersion": other}, {"clusterAddons": [ADDON]})
+    ]
+    both = needs.of_all(several)
+    assert (both.kubernetes, both.further, PROVIDER in both.tools) == (None, (other,), True)
     assert needs.of_loaded(load({"cluster": {"kubernetesVersion": default}}, "dev", ROOT)).kubernetes is None
     with pytest.raises(UserError, match=rf"kubernetesVersion: is v1.2.3, which .*; write one of {default}, {other}"):
         needs.of_loaded(load({"cluster": {"kubernetesVersion": "1.2.3"}}, "dev", ROOT))

@@ -29,6 +29,11 @@ def template(**changes: Any) -> dict[str, Any]:
     return {"nodeGroups": [group(nodeTemplate={**GROUP["nodeTemplate"], **changes})]}
 
 
+def lives(names: str, *labels: dict[str, str]) -> dict[str, Any]:
+    each = zip(names, labels, strict=True)
+    return {"podLifecycles": [{"name": name, "run": "1m", "selector": {"labels": these}} for name, these in each]}
+
+
 def placed(*placement: dict[str, Any], name: str = "a100") -> dict[str, Any]:
     return group(name=name, placement=list(placement))
 
@@ -90,6 +95,13 @@ AT_THE_TOP: list[tuple[Any, str, str]] = [
     ({"kwok": {"heartbeatFactor": 0}}, "kwok.heartbeatFactor", "less than 1"),
     ({"kwok": {"createThrough": "etcd"}}, "kwok.createThrough", "one of storage, api"),
     ({"kwok": []}, "kwok", "not a mapping"),
+    (
+        lives("ab", {}, {"app": "x"}),
+        "podLifecycles[1].selector",
+        "all of these pods, and the first in the file wins; move",
+    ),
+    (lives("ab", {}, {}), "podLifecycles[1].selector", "never holds: podLifecycles[0] selects the same pods"),
+    (lives("aa", {"app": "x"}, {"app": "y"}), "podLifecycles[1].name", '"a" is already podLifecycles[0].name'),
     ({"nodeGroups": {}}, "nodeGroups", "not a list"),
     ({"nodeGroups": ["a"]}, "nodeGroups[0]", "not a mapping"),
 ]
