@@ -9,7 +9,7 @@ import yaml
 
 from kumulus import EmulatedCluster
 from kumulus.cli import doctor_stack, needs, stack_file
-from kumulus.cli.doctor import Finding
+from kumulus.cli.doctor import Finding, report
 from kumulus.cli.errors import UserError
 from kumulus.host import inotify
 from kumulus.stackfile.load import load
@@ -154,6 +154,8 @@ def test_the_doctor_says_how_missing_tools_would_be_had(stack: Path, monkeypatch
     built = found("x")
     assert (built["kube-apiserver"].state, built["kube-apiserver"].place) == ("due", "build, about 3 min")
     assert built["in all"].place == "build, about 9 min"
+    assert "\n\nTo be fetched first: " in report(list(built.values()))
+    assert report([built["memory"]]).endswith("\n\nEverything needed is there.")
     assert built["kubectl"].state == "due"
     assert built["memory"].state == "ok"
     monkeypatch.setenv("KUMULUS_TOOLS", "auto")
