@@ -47,11 +47,15 @@ def test_a_tenants_namespace_has_its_name_unless_it_has_another() -> None:
     assert [each.home for each in tenants] == ["research", "search-prod"]
 
 
-COUNTED = ("requests.nvidia.com/gpu", "pods", "services.loadbalancers", "count/jobs.batch", "count/configmaps")
-COUNTED += ("count/jobs.batch.volcano.sh", "gold.storageclass.storage.k8s.io/persistentvolumeclaims")
-COUNTED += ("gpu.nvidia.com.deviceclass.resource.k8s.io/devices",)
-MEASURED = ("requests.cpu", "limits.memory", "cpu", "requests.storage", "hugepages-2Mi", "requests.hugepages-1Gi")
-MEASURED += ("gold.storageclass.storage.k8s.io/requests.storage",)
+COUNTED = (
+    *("requests.nvidia.com/gpu", "pods", "services.loadbalancers", "count/jobs.batch", "count/configmaps"),
+    *("count/jobs.batch.volcano.sh", "gold.storageclass.storage.k8s.io/persistentvolumeclaims"),
+    "gpu.nvidia.com.deviceclass.resource.k8s.io/devices",
+)
+MEASURED = (
+    *("requests.cpu", "limits.memory", "cpu", "requests.storage", "hugepages-2Mi", "requests.hugepages-1Gi"),
+    "gold.storageclass.storage.k8s.io/requests.storage",
+)
 
 
 @pytest.mark.parametrize("name", [*COUNTED, *MEASURED])
