@@ -23,7 +23,6 @@ from kumulus.stackfile.schema.published import files, published
 
 ROOT = Path(__file__).resolve().parents[3]
 PUBLISHED = published()
-MODELINE = "# yaml-language-server: $schema="
 
 
 @pytest.mark.parametrize("path", PUBLISHED, ids=lambda path: path.name)
@@ -151,20 +150,3 @@ def test_a_pattern_takes_what_its_check_takes(pattern: str, accepts: Callable[[s
 @pytest.mark.parametrize(("length", "text"), [(5.0, "5s"), (600.0, "10m"), (7200.0, "2h"), (90.0, "90s"), (0.0, "0s")])
 def test_a_default_duration_is_shown_as_a_file_has_it(length: float, text: str) -> None:
     assert (written(length), of(text)) == (text, length)
-
-
-@pytest.mark.parametrize(
-    "path",
-    sorted(
-        path
-        for where in ("stacks/*", "examples/**/Pulumi.*", "experiments/*", "experiments/traces/*")
-        for path in ROOT.glob(f"{where}.yaml")
-    ),
-    ids=lambda path: path.stem,
-)
-def test_the_first_line_of_a_file_names_its_schema(path: Path) -> None:
-    first = path.read_text(encoding="utf-8").splitlines()[0]
-    assert first.startswith(MODELINE)
-    kind = "experiment" if path.is_relative_to(ROOT / "experiments") else "stack"
-    named = (path.parent / first.removeprefix(MODELINE)).resolve()
-    assert named == ROOT / "docs" / "schema" / f"{kind}.schema.json"
