@@ -115,10 +115,10 @@ def _furnish(root: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [[], ["-h"], ["--help"]])
-def test_help_lists_every_command(checkout: Checkout, arguments: list[str]) -> None:
-    result = checkout.run(*arguments)
-    assert result.returncode == 0
-    assert all(f"\n  {name} " in result.stdout for name in offered())
+def test_help_lists_every_command(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 0
+    said = capsys.readouterr().out
+    assert all(f"\n  {name} " in said for name in offered())
 
 
 def program(file: Path, script: str) -> Path:
@@ -164,10 +164,9 @@ def test_every_command_explains_itself_on_a_bare_python(explained: dict[str, lis
     ("name", "meant"),
     [("doctr", "doctor or docs"), ("why", "experiment why"), ("inject", "fault inject"), ("destroy", "down")],
 )
-def test_an_unknown_command_gives_near_matches(checkout: Checkout, name: str, meant: str) -> None:
-    result = checkout.run(name)
-    error = f"error: there is no command {name!r}: did you mean {meant}?\n"
-    assert (result.returncode, result.stderr) == (2, error)
+def test_an_unknown_command_gives_near_matches(name: str, meant: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([name]) == 2
+    assert capsys.readouterr().err == f"error: there is no command {name!r}: did you mean {meant}?\n"
 
 
 def test_the_versions_that_matter_are_said_and_what_is_not_there_yet(checkout: Checkout, tmp_path: Path) -> None:
