@@ -104,72 +104,53 @@ _LEVELS = ("rack", "leaf", "block", "spine")
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """The options of `inject`: where a fault is, and what it does."""
-    _declare_target(parser)
-    _declare_effects(parser)
-
-
-def _declare_target(parser: argparse.ArgumentParser) -> None:
-    target = parser.add_argument_group("where", "nodes that match all of these; every node if none is given")
-    target.add_argument("--group", dest="nodeGroup", metavar="NAME", help="the nodes of this node group")
-    target.add_argument("--zone", help="the nodes of this availability zone")
-    target.add_argument("--region", help="the nodes of this region")
+    add = parser.add_argument_group("where", "nodes that match all of these; every node if none is given").add_argument
+    add("--group", dest="nodeGroup", metavar="NAME", help="the nodes of this node group")
+    add("--zone", help="the nodes of this availability zone")
+    add("--region", help="the nodes of this region")
     for level in _LEVELS:
-        target.add_argument(
-            f"--{level}", help=f"the nodes of this {level} of their group's topology, such as {level[0]}0"
-        )
-    target.add_argument(
-        "--nvlink-domain", dest="nvlinkDomain", metavar="DOMAIN", help="the nodes of this NVLink domain (its clique)"
-    )
-    target.add_argument("--label", action="append", metavar="KEY=VALUE", help="the nodes that have this label")
-    target.add_argument(
-        "--node", action="append", dest="names", metavar="NAME", help="a node by name, or 'a100-use1-[0-99,105]'"
-    )
-    target.add_argument("--count", type=int, metavar="N", help="at most this many of them")
-    target.add_argument("--percent", metavar="N", help="only this share of them, in per cent")
-    target.add_argument("--seed", help="seed of the choice for --count and --percent")
-
-
-def _declare_effects(parser: argparse.ArgumentParser) -> None:
-    effects = parser.add_argument_group("what", "a kind, effects of your own, or both")
-    kind = effects.add_argument("--kind", help="an entry of the catalog; `kumulus fault kinds` lists them")
-    complete_by(kind, _kinds)
-    effects.add_argument("--condition", action="append", metavar="TYPE[=REASON]", help="a condition that is then True")
-    effects.add_argument("--taint", action="append", metavar="KEY[=VALUE]:EFFECT", help="a taint to set")
-    effects.add_argument("--set-label", action="append", metavar="KEY=VALUE", help="a label to set")
-    effects.add_argument("--set-annotation", action="append", metavar="KEY=VALUE", help="an annotation to set")
-    effects.add_argument(
+        add(f"--{level}", help=f"the nodes of this {level} of their group's topology, such as {level[0]}0")
+    add("--nvlink-domain", dest="nvlinkDomain", metavar="DOMAIN", help="the nodes of this NVLink domain (its clique)")
+    add("--label", action="append", metavar="KEY=VALUE", help="the nodes that have this label")
+    add("--node", action="append", dest="names", metavar="NAME", help="a node by name, or 'a100-use1-[0-99,105]'")
+    add("--count", type=int, metavar="N", help="at most this many of them")
+    add("--percent", metavar="N", help="only this share of them, in per cent")
+    add("--seed", help="seed of the choice for --count and --percent")
+    add = parser.add_argument_group("what", "a kind, effects of your own, or both").add_argument
+    complete_by(add("--kind", help="an entry of the catalog; `kumulus fault kinds` lists them"), _kinds)
+    add("--condition", action="append", metavar="TYPE[=REASON]", help="a condition that is then True")
+    add("--taint", action="append", metavar="KEY[=VALUE]:EFFECT", help="a taint to set")
+    add("--set-label", action="append", metavar="KEY=VALUE", help="a label to set")
+    add("--set-annotation", action="append", metavar="KEY=VALUE", help="an annotation to set")
+    add(
         "--capacity",
         action="append",
         metavar="RESOURCE=CHANGE",
         help="how much of a resource is lost, nvidia.com/gpu=-1, or left, nvidia.com/gpu=7",
     )
-    effects.add_argument("--kubelet", metavar="STATE", help="silent, notReady, reboot or gone")
-    effects.add_argument("--devices", metavar="HOW", help="lost GPUs in ResourceSlices: remove or taint")
-    effects.add_argument("--down-for", dest="downFor", metavar="DURATION", help="how long a reboot takes, such as 2m")
-    pods = parser.add_argument_group("for faults of pods")
-    pods.add_argument("--pod-label", action="append", metavar="KEY=VALUE", help="the pods that have this label")
-    pods.add_argument("--namespace", action="append", help="the pods in this namespace")
-    pods.add_argument("--owner-kind", action="append", metavar="KIND", help="the pods that such an object owns: Job")
-    pods.add_argument("--image", action="append", help="the pods of which a container has it; * is any characters")
-    pods.add_argument("--container", metavar="NAME", help="the container that fails (default: the first)")
-    pods.add_argument("--exit-code", dest="exitCode", type=int, metavar="N", help="what it exits with")
-    pods.add_argument("--reason", help="the status's reason, such as OOMKilled")
-    pods.add_argument("--message", help="the status's message")
-    pods.add_argument("--delay", metavar="DURATION", help="from the pod's start to its fault, such as 30s")
-    pods.add_argument("--jitter", metavar="DURATION", help="up to this much later, evenly spread")
-    pods.add_argument("--share", metavar="N", help="only this share of the pods, in per cent")
-    pods.add_argument("--once", action="store_true", help="only the pods that are there, each once")
-    offers = parser.add_argument_group("for faults of an autoscaler's offerings")
-    offers.add_argument("--offer-zone", action="append", metavar="ZONE", help="what is offered in this zone")
-    offers.add_argument("--instance-type", action="append", metavar="TYPE", help="what is of this type, or 'e2-*'")
-    offers.add_argument("--capacity-type", action="append", metavar="TYPE", help="on-demand or spot")
-    offers.add_argument(
-        "--price-factor", dest="priceFactor", type=float, metavar="N", help="what the price is multiplied by"
-    )
-    offers.add_argument(
-        "--limit", action="append", metavar="RESOURCE=AMOUNT", help="how much a quota allows: cpu=64, nodes=10"
-    )
-    offers.add_argument("--notice", metavar="DURATION", help="from a spot interruption's notice to its end, such as 2m")
+    add("--kubelet", metavar="STATE", help="silent, notReady, reboot or gone")
+    add("--devices", metavar="HOW", help="lost GPUs in ResourceSlices: remove or taint")
+    add("--down-for", dest="downFor", metavar="DURATION", help="how long a reboot takes, such as 2m")
+    add = parser.add_argument_group("for faults of pods").add_argument
+    add("--pod-label", action="append", metavar="KEY=VALUE", help="the pods that have this label")
+    add("--namespace", action="append", help="the pods in this namespace")
+    add("--owner-kind", action="append", metavar="KIND", help="the pods that such an object owns: Job")
+    add("--image", action="append", help="the pods of which a container has it; * is any characters")
+    add("--container", metavar="NAME", help="the container that fails (default: the first)")
+    add("--exit-code", dest="exitCode", type=int, metavar="N", help="what it exits with")
+    add("--reason", help="the status's reason, such as OOMKilled")
+    add("--message", help="the status's message")
+    add("--delay", metavar="DURATION", help="from the pod's start to its fault, such as 30s")
+    add("--jitter", metavar="DURATION", help="up to this much later, evenly spread")
+    add("--share", metavar="N", help="only this share of the pods, in per cent")
+    add("--once", action="store_true", help="only the pods that are there, each once")
+    add = parser.add_argument_group("for faults of an autoscaler's offerings").add_argument
+    add("--offer-zone", action="append", metavar="ZONE", help="what is offered in this zone")
+    add("--instance-type", action="append", metavar="TYPE", help="what is of this type, or 'e2-*'")
+    add("--capacity-type", action="append", metavar="TYPE", help="on-demand or spot")
+    add("--price-factor", dest="priceFactor", type=float, metavar="N", help="what the price is multiplied by")
+    add("--limit", action="append", metavar="RESOURCE=AMOUNT", help="how much a quota allows: cpu=64, nodes=10")
+    add("--notice", metavar="DURATION", help="from a spot interruption's notice to its end, such as 2m")
 
 
 def _kinds(**_: object) -> list[str]:

@@ -71,11 +71,7 @@ _OTHERWISE = {"kubectl": ["you"]}
 
 
 def of_loaded(loaded: LoadedStack) -> Needs:
-    """What a stack needs.
-
-    Raises:
-        UserError: it asks for a Kubernetes that there is no control plane of.
-    """
+    """What a stack needs; a Kubernetes that there is no control plane of is an error."""
     names = [name for need in NEEDS if need.asked(loaded) for name in need.tools]
     versions = [f"v{each}" for each in kubernetes_versions()]
     version = loaded.spec.kubernetesVersion if loaded.spec.runtime_descriptor.local else None

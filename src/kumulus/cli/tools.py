@@ -25,21 +25,18 @@ from kumulus.toolchain.venv import enter_venv
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument(
-        "--kubernetes", metavar="VERSION", help="also the control plane of this Kubernetes version, such as v1.35.4"
-    )
-    parser.add_argument("-s", "--stack", help="what this stack needs, instead of what every one does")
-    parser.add_argument(
-        "--with", dest="extra", metavar="TOOL", action="append", default=[], help="also this tool, or set of tools"
-    )
-    parser.add_argument(
+    add = parser.add_argument
+    add("--kubernetes", metavar="VERSION", help="also the control plane of this Kubernetes version, such as v1.35.4")
+    add("-s", "--stack", help="what this stack needs, instead of what every one does")
+    add("--with", dest="extra", metavar="TOOL", action="append", default=[], help="also this tool, or set of tools")
+    add(
         "--accept-digest",
         action="store_true",
         help="where no checksum is known, take what the registry has now, and remember its digest",
     )
-    show = parser.add_mutually_exclusive_group()
-    show.add_argument("--list", action="store_true", help="only list the tools, their sizes, and what needs them")
-    show.add_argument("--urls", action="store_true", help="only say which files are downloaded, to fill a mirror with")
+    add = parser.add_mutually_exclusive_group().add_argument
+    add("--list", action="store_true", help="only list the tools, their sizes, and what needs them")
+    add("--urls", action="store_true", help="only say which files are downloaded, to fill a mirror with")
 
 
 def run(args: argparse.Namespace) -> int:

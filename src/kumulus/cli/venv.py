@@ -9,7 +9,8 @@ from kumulus.host import installation
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "--with",
         dest="with_",
         action="append",
@@ -17,16 +18,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="EXTRA",
         help="also what an extra needs, such as lab, watch or all; it stays from then on",
     )
-    parser.add_argument("--dev", action="store_true", help="with everything that tests and lint need")
-    parser.add_argument(
-        "--policy", action="store_true", help="also .venv of the policy pack in src/kumulus/extras/policy"
-    )
-    parser.add_argument(
-        "--lock", action="store_true", help="write requirements.txt anew from pyproject.toml; versions in it stay"
-    )
-    parser.add_argument(
-        "--upgrade", action="store_true", help="with --lock: take the newest versions that pyproject.toml allows"
-    )
+    add("--dev", action="store_true", help="with everything that tests and lint need")
+    add("--policy", action="store_true", help="also .venv of the policy pack in src/kumulus/extras/policy")
+    add("--lock", action="store_true", help="write requirements.txt anew from pyproject.toml; versions in it stay")
+    add("--upgrade", action="store_true", help="with --lock: take the newest versions that pyproject.toml allows")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -19,6 +19,7 @@ from kumulus.stackfile.fault_targets import ResolvedFault, resolve
 from kumulus.stackfile.groups import Flavour
 from kumulus.stackfile.location import read_text
 from kumulus.stackfile.model import ClusterSpec
+from kumulus.stackfile.nodes_file import with_nodes
 from kumulus.stackfile.secrets import Secrets, hidden
 from kumulus.stackfile.settings import StackSettings
 
@@ -84,10 +85,10 @@ def load(
     source = source or f"stacks/Pulumi.{stack}.yaml"
     settings = StackSettings.read(config)
     kept, notices = secrets or Secrets(), list[Notice]()
+    prices = settings.values.get("prices")
     if "clusterConfig" not in settings.values:
         spec = _checked(settings, base, source, kept, notices)
-        own = _own_prices(settings, base)
-        return replace(_loaded(spec, stack, base, "kumulus", tuple(notices), source, own), secrets=kept)
+        return replace(_loaded(spec, stack, base, "kumulus", tuple(notices), source, prices), secrets=kept)
     if settings.problems:
         raise SpecError(settings.problems, source)
     # Imported here, because its models take 40 ms to build, which stacks in our own format do not need.
@@ -95,7 +96,7 @@ def load(
 
     name, text = read_text(str(settings.values["clusterConfig"]), base, "clusterConfig", source)
     file = convert(text, name, settings.runtime or registry.DEFAULT, settings.skip_addons)
-    return _loaded(file.spec, stack, base, "kemu", file.notices, name, _own_prices(settings, base))
+    return _loaded(file.spec, stack, base, "kemu", file.notices, name, prices)
 
 
 def _checked(settings: StackSettings, base: Path, source: str, kept: Secrets, notices: list[Notice]) -> ClusterSpec:
@@ -104,7 +105,10 @@ def _checked(settings: StackSettings, base: Path, source: str, kept: Secrets, no
     spec = ClusterSpec()
     if "cluster" in settings.values:
         try:
-            spec = ClusterSpec.checked(_with_nodes(_overridden(settings, notices), settings, base, source))
+            cluster = _overridden(settings, notices)
+            if "nodes" in settings.values and not settings.problems:
+                cluster = with_nodes(cluster, str(settings.values["nodes"]), base, source)
+            spec = ClusterSpec.checked(cluster)
         except SpecError as error:
             if error.source not in ("", source):
                 raise
@@ -114,26 +118,6 @@ def _checked(settings: StackSettings, base: Path, source: str, kept: Secrets, no
     if problems:
         raise SpecError(problems, source)
     return spec
-
-
-def _with_nodes(cluster: object, settings: StackSettings, base: Path, source: str) -> object:
-    """The cluster's mapping with the nodes of the stack's nodes file, if it has one."""
-    named = settings.values.get("nodes")
-    if not isinstance(named, str) or settings.problems:
-        return cluster
-    from kumulus.stackfile.nodes_file import with_nodes
-
-    return with_nodes(cluster, named, base, source)
-
-
-def _own_prices(settings: StackSettings, base: Path) -> Path | None:
-    """The stack's file of prices, which is read once to check it."""
-    named = settings.values.get("prices")
-    if named is None:
-        return None
-    path = base / str(named)
-    with_own(path)
-    return path
 
 
 def _overridden(settings: StackSettings, notices: list[Notice]) -> object:
@@ -159,8 +143,12 @@ def _loaded(
     flavour: Flavour,
     notices: tuple[Notice, ...],
     source: str,
-    prices: Path | None,
+    prices: object,
 ) -> LoadedStack:
+    own = None if prices is None else base / str(prices)
+    if own:
+        # Read once to check it.
+        with_own(own)
     prefix: Where = ("spec",) if flavour == "kemu" else ()
     if problems := _missing_files(spec, base, prefix):
         raise SpecError(problems, source)
@@ -170,7 +158,7 @@ def _loaded(
     faults, problems = resolve(spec.faults, expanded)
     if notice := _without_range(spec, expanded, prefix):
         notices = (*notices, notice)
-    loaded = LoadedStack(spec, name, flavour, expanded, tuple(faults), notices, source, prices=prices)
+    loaded = LoadedStack(spec, name, flavour, expanded, tuple(faults), notices, source, prices=own)
     handed: dict[str, Any] = {}
     for key, section in spec.sections_of_extras().items():
         found, wrong = section.handed(loaded, base)

@@ -8,15 +8,13 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import yaml
 
 from kumulus.kube import safe_yaml
 from kumulus.kube.safe_yaml import FAST_LOADER, MOST_BYTES, TooMuch, YamlLimits, check_limits, too_large
 from kumulus.model.errors import Problem, SpecError, shown
-
-T = TypeVar("T")
 
 
 class _Once:
@@ -124,7 +122,7 @@ def _check_keys(mapping: yaml.MappingNode) -> None:
 
 def read_yaml(text: str, source: str = "") -> object:
     """A YAML text of one document with typed scalars, as Helm reads values and kind reads its configuration."""
-    return _read(text, source, _TYPED, _document)
+    return _read(text, source, _TYPED)
 
 
 def read_stack_file(file: Path, source: str = "") -> object:
@@ -138,17 +136,18 @@ def read_stack_file(file: Path, source: str = "") -> object:
         body = opened.read(MOST_BYTES + 1)
     if len(body) > MOST_BYTES:
         raise SpecError([Problem("", str(too_large()), too_large().remedy)], source)
-    return _read(body.decode("utf-8"), source, _PULUMI, _document)
+    return _read(body.decode("utf-8"), source, _PULUMI)
 
 
 def read_yaml_texts(text: str, source: str = "") -> object:
     """A YAML text of one document with every scalar as written, so that `version: 1.10` stays 1.10."""
-    return _read(text, source, _TEXTS, _document)
+    return _read(text, source, _TEXTS)
 
 
 def read_all_yaml(text: str, source: str = "") -> list[object]:
     """Every document of a YAML text, with typed scalars; an empty document is None."""
-    return _read(text, source, _TYPED, _documents)
+    found: list[object] = _read(text, source, _TYPED, many=True)
+    return found
 
 
 def written(document: object) -> str:
@@ -169,24 +168,18 @@ def json_problem(value: object) -> str | None:
     return None
 
 
-def _document(reading: yaml.SafeLoader) -> object:
-    return reading.get_single_data()
-
-
-def _documents(reading: yaml.SafeLoader) -> list[object]:
-    found = []
-    while reading.check_data():  # type: ignore[no-untyped-call]
-        found.append(reading.get_data())
-    return found
-
-
-def _read(text: str, source: str, loaders: _Loaders, wanted: Callable[[Any], T]) -> T:
+def _read(text: str, source: str, loaders: _Loaders, many: bool = False) -> Any:
     fast, slow = loaders
     try:
         # PyYAML's own parser may accept what libyaml rejects, and it has better error messages.
         reading = (fast if check_limits(text, only_fast=True) else slow)(text)
         try:
-            return wanted(reading)
+            if not many:
+                return reading.get_single_data()
+            found = []
+            while reading.check_data():
+                found.append(reading.get_data())
+            return found
         finally:
             reading.dispose()
     except TooMuch as reason:

@@ -115,10 +115,10 @@ def _furnish(root: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [[], ["-h"], ["--help"]])
-def test_help_lists_every_command(checkout: Checkout, arguments: list[str]) -> None:
-    result = checkout.run(*arguments)
-    assert result.returncode == 0
-    assert all(f"\n  {name} " in result.stdout for name in offered())
+def test_help_lists_every_command(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 0
+    said = capsys.readouterr().out
+    assert all(f"\n  {name} " in said for name in offered())
 
 
 def program(file: Path, script: str) -> Path:
@@ -127,6 +127,14 @@ def program(file: Path, script: str) -> Path:
     file.write_text(f"#!/bin/sh\n{script}\n")
     file.chmod(0o755)
     return file.parent
+
+
+def own(cluster: Path, stack: str, program: object) -> Path:
+    """The directory of a cluster that says of which stack it is."""
+    cluster.mkdir(parents=True, exist_ok=True)
+    owner = json.dumps({"stack": stack, "program": str(program), "stackId": "5f0e"})
+    (cluster / "kumulus.json").write_text(json.dumps({"owner": owner}))
+    return cluster
 
 
 def _answers(sources: Path, option: str, user: str, names: Iterable[str], *python: str) -> dict[str, list[Any]]:
@@ -156,10 +164,9 @@ def test_every_command_explains_itself_on_a_bare_python(explained: dict[str, lis
     ("name", "meant"),
     [("doctr", "doctor or docs"), ("why", "experiment why"), ("inject", "fault inject"), ("destroy", "down")],
 )
-def test_an_unknown_command_gives_near_matches(checkout: Checkout, name: str, meant: str) -> None:
-    result = checkout.run(name)
-    error = f"error: there is no command {name!r}: did you mean {meant}?\n"
-    assert (result.returncode, result.stderr) == (2, error)
+def test_an_unknown_command_gives_near_matches(name: str, meant: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([name]) == 2
+    assert capsys.readouterr().err == f"error: there is no command {name!r}: did you mean {meant}?\n"
 
 
 def test_the_versions_that_matter_are_said_and_what_is_not_there_yet(checkout: Checkout, tmp_path: Path) -> None:
@@ -331,17 +338,13 @@ def test_down_of_a_stack_that_was_never_up_is_calm_and_needs_no_tools(checkout: 
 def test_down_of_a_cluster_whose_state_is_gone_says_how_to_get_rid_of_it(
     checkout: Checkout, file: str, remedy: str
 ) -> None:
-    cluster = checkout.root / ".kumulus" / "clusters" / "lab"
-    cluster.mkdir(parents=True)
+    cluster = own(checkout.root / ".kumulus" / "clusters" / "lab", "quickstart", checkout.root)
     (cluster / file).touch()
-    note = {"owner": json.dumps({"stack": "quickstart", "program": str(checkout.root), "stackId": "5f0e"})}
-    (cluster / "kumulus.json").write_text(json.dumps(note))
     result = checkout.run("down")
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr.startswith(f"error: quickstart has a cluster in {cluster}, and its state is gone\n")
     assert f"or give it up: {remedy}" in result.stderr
-    note = {"owner": json.dumps({"stack": "quickstart", "program": "/elsewhere"})}
-    (cluster / "kumulus.json").write_text(json.dumps(note))
+    own(cluster, "quickstart", "/elsewhere")
     assert checkout.run("down").stdout == "quickstart is not up: nothing to destroy\n"
 
 
@@ -355,9 +358,7 @@ def test_clean_is_refused_while_a_cluster_is_up(checkout: Checkout) -> None:
     assert (checkout.root / ".venv").exists()
     cluster.rmdir()
     for name in ("many-hub", "many-worker-0"):
-        (cluster.parent / name).mkdir()
-        note = {"owner": json.dumps({"stack": "many", "program": "/x"})}
-        (cluster.parent / name / "kumulus.json").write_text(json.dumps(note))
+        own(cluster.parent / name, "many", "/x")
     said = "error: clusters are up: many-hub, many-worker-0\n  First: ../checkout/kumulus down many\n"
     assert checkout.run("clean").stderr == said
     shutil.rmtree(cluster.parent)

@@ -9,7 +9,7 @@ import yaml
 
 from kumulus import EmulatedCluster
 from kumulus.cli import doctor_stack, needs, stack_file
-from kumulus.cli.doctor import Finding
+from kumulus.cli.doctor import Finding, report
 from kumulus.cli.errors import UserError
 from kumulus.host import inotify
 from kumulus.stackfile.load import load
@@ -72,13 +72,6 @@ def test_providers_are_needed_by_those_stacks_that_register_them(cluster: dict[s
     assert (COMMAND in wanted.tools) == ("command:local:Command" in types)
 
 
-def test_every_stack_of_the_project_can_be_asked() -> None:
-    for file in sorted((ROOT / "stacks").glob("Pulumi.*.yaml")):
-        described = stack_file.described_by(file)
-        assert described is not None, file
-        assert set(needs.ENGINE) <= set(needs.of_all(described.clusters.values()).tools), file
-
-
 def test_built_from_nothing_the_quickstarts_tools_take_two_thirds_of_what_all_took_at_most() -> None:
     known = pins.load()
     described = stack_file.described_by(ROOT / "stacks" / "Pulumi.quickstart.yaml")
@@ -94,6 +87,11 @@ def test_another_kubernetes_version_brings_its_own_control_plane_only() -> None:
     other = f"v{pins.load().other_kubernetes[0]}"
     assert needs.of_loaded(load({"cluster": {"kubernetesVersion": other}}, "dev", ROOT)).kubernetes == other
     default = f"v{pins.load().default_kubernetes}"
+    several = [
+        load({"cluster": each}, "dev", ROOT) for each in ({"kubernetesVersion": other}, {"clusterAddons": [ADDON]})
+    ]
+    both = needs.of_all(several)
+    assert (both.kubernetes, both.further, PROVIDER in both.tools) == (None, (other,), True)
     assert needs.of_loaded(load({"cluster": {"kubernetesVersion": default}}, "dev", ROOT)).kubernetes is None
     with pytest.raises(UserError, match=rf"kubernetesVersion: is v1.2.3, which .*; write one of {default}, {other}"):
         needs.of_loaded(load({"cluster": {"kubernetesVersion": "1.2.3"}}, "dev", ROOT))
@@ -156,6 +154,8 @@ def test_the_doctor_says_how_missing_tools_would_be_had(stack: Path, monkeypatch
     built = found("x")
     assert (built["kube-apiserver"].state, built["kube-apiserver"].place) == ("due", "build, about 3 min")
     assert built["in all"].place == "build, about 9 min"
+    assert "\n\nTo be fetched first: " in report(list(built.values()))
+    assert report([built["memory"]]).endswith("\n\nEverything needed is there.")
     assert built["kubectl"].state == "due"
     assert built["memory"].state == "ok"
     monkeypatch.setenv("KUMULUS_TOOLS", "auto")

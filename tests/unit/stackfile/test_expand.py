@@ -68,10 +68,6 @@ def test_labels_follow_the_node_info_where_the_template_has_none() -> None:
     assert pool.node_info == NodeInfo("arm64", "linux", "v1.35.4")
 
 
-def test_an_allocatable_leaves_the_other_resources_in_full() -> None:
-    assert expand(allocatable={"cpu": 95}).allocatable == {"cpu": "95", "pods": "110"}
-
-
 def test_a_region_that_is_given_wins_over_the_zones() -> None:
     assert expand(zone="us-east1-b", region="mine").region == "mine"
 
@@ -135,6 +131,7 @@ def test_what_the_template_says_wins() -> None:
     )
     assert (made.capacity["cpu"], made.capacity["nvidia.com/gpu"], made.capacity["example.com/nic"]) == ("64", "4", "2")
     assert (made.capacity["memory"], made.allocatable["memory"]) == ("1872Gi", "1800Gi")
+    assert made.allocatable["cpu"] == "64", "what is not given is allocatable in full"
     assert made.labels["nvidia.com/gpu.memory"] == "1"
     assert made.labels["node.kubernetes.io/instance-type"] == "mine"
     assert made.labels["nvidia.com/gpu.count"] == "4"

@@ -132,14 +132,25 @@ def test_each_document_counts_towards_the_limit() -> None:
         read_all_yaml("\n---\n".join(["[" + "1," * 10_000 + "]"] * 11))
 
 
+REDIRECTS = {"chain": "/chain", "slow-chain": "/slow-chain"}
+REDIRECTS |= {"elsewhere": "ftp://127.0.0.1/x", "file": "file:///etc/hostname"}
+
+
 class Answer(BaseHTTPRequestHandler):
     """Serves what never ends, what ends late, and what sends one elsewhere and back."""
 
     over: threading.Event
 
     def do_GET(self) -> None:
+        what = self.path.strip("/").partition("?")[0]
         with suppress(OSError):
-            getattr(self, self.path.strip("/").partition("?")[0].replace("-", "_"))()
+            if what not in REDIRECTS:
+                getattr(self, what.replace("-", "_"))()
+                return
+            self.over.wait(0.3 if what == "slow-chain" else 0)
+            self.send_response(302)
+            self.send_header("Location", f"{REDIRECTS[what]}?{time.monotonic_ns()}")
+            self.end_headers()
 
     def drips(self) -> None:
         self.send_response(200)
@@ -157,24 +168,6 @@ class Answer(BaseHTTPRequestHandler):
         self.end_headers()
         while not self.over.is_set():
             self.wfile.write(b"#" * 65536)
-
-    def to(self, where: str) -> None:
-        self.send_response(302)
-        self.send_header("Location", where)
-        self.end_headers()
-
-    def chain(self) -> None:
-        self.to(f"/chain?{time.monotonic_ns()}")
-
-    def slow_chain(self) -> None:
-        self.over.wait(0.3)
-        self.to(f"/slow-chain?{time.monotonic_ns()}")
-
-    def elsewhere(self) -> None:
-        self.to("ftp://127.0.0.1/x")
-
-    def file(self) -> None:
-        self.to("file:///etc/hostname")
 
 
 @pytest.fixture

@@ -29,6 +29,11 @@ def template(**changes: Any) -> dict[str, Any]:
     return {"nodeGroups": [group(nodeTemplate={**GROUP["nodeTemplate"], **changes})]}
 
 
+def lives(names: str, *labels: dict[str, str]) -> dict[str, Any]:
+    each = zip(names, labels, strict=True)
+    return {"podLifecycles": [{"name": name, "run": "1m", "selector": {"labels": these}} for name, these in each]}
+
+
 def placed(*placement: dict[str, Any], name: str = "a100") -> dict[str, Any]:
     return group(name=name, placement=list(placement))
 
@@ -63,129 +68,95 @@ def test_kwok_settings_are_the_clusters_options() -> None:
     settings = {"apiServerPort": 6443, "featureGates": {"A": True}, "runtimeConfig": {"api/all": True, "b": "x"}}
     others = {"etcdFsync": False, "etcdQuota": "8Gi", "heartbeatFactor": 5, "createThrough": "api"}
     spec = ClusterSpec.checked({"kwok": {**settings, **others}})
-    assert spec.kwok.options() == {
-        **settings,
-        "runtimeConfig": {"api/all": "true", "b": "x"},
-        **others,
-    }
+    assert spec.kwok.options() == {**settings, "runtimeConfig": {"api/all": "true", "b": "x"}, **others}
 
 
-@pytest.mark.parametrize(
-    ("raw", "path", "words"),
-    [
-        ([], "", "a list, not a mapping"),
-        ("x", "", "not a mapping"),
-        ({"kubeconfig": "x"}, "kubeconfig", "not a known key; write it below existing"),
-        (
-            {"nodeGroups": [group(nodeTemplate={**GROUP["nodeTemplate"], "instanceType": "a3-highgpu-8g"})]},
-            "nodeGroups[0].nodeTemplate.instanceType",
-            "not a known key; write it next to nodeTemplate, not in it",
-        ),
-        ({"zzz": 1}, "zzz", "one of name, runtime, kubernetesVersion"),
-        ({"name": "My_Cluster"}, "name", "write my-cluster"),
-        ({"name": "c" * 41}, "name", "41 characters"),
-        ({"name": 5}, "name", 'in quotes: "5"'),
-        ({"runtime": "dind"}, "runtime", "write kind"),
-        ({"runtime": "docker"}, "runtime", "one of kwok, kind, existing"),
-        ({"kubernetesVersion": "v1.37"}, "kubernetesVersion", 'write all of it in quotes: "1.37.2"'),
-        ({"kubernetesVersion": 1.36}, "kubernetesVersion", 'write all of it in quotes: "1.36.3"'),
-        ({"kubernetesVersion": "v1.35.4\n"}, "kubernetesVersion", "not a whole Kubernetes version"),
-        ({"kindConfig": ""}, "kindConfig", "write runtime: kind"),
-        ({"runtime": "kind", "kindConfig": "a: [1"}, "kindConfig", "line 1, column"),
-        ({"runtime": "kind", "kindConfig": [1]}, "kindConfig", "write a mapping"),
-        ({"runtime": "kind", "kwok": {"heartbeatFactor": 5}}, "kwok", "write runtime: kwok"),
-        ({"kwok": {"apiServerPort": "6443"}}, "kwok.apiServerPort", "whole number"),
-        ({"kwok": {"runtimeConfig": {"api/all": 1}}}, 'kwok.runtimeConfig["api/all"]', "true, false"),
-        ({"kwok": {"etcdFsync": "no"}}, "kwok.etcdFsync", "true or false"),
-        ({"kwok": {"etcdQuota": "lots"}}, "kwok.etcdQuota", "8Gi"),
-        ({"kwok": {"heartbeatFactor": 0}}, "kwok.heartbeatFactor", "less than 1"),
-        ({"kwok": {"createThrough": "etcd"}}, "kwok.createThrough", "one of storage, api"),
-        ({"kwok": []}, "kwok", "not a mapping"),
-        ({"nodeGroups": {}}, "nodeGroups", "not a list"),
-        ({"nodeGroups": ["a"]}, "nodeGroups[0]", "not a mapping"),
-    ],
-)
-def test_mistakes_at_the_top_are_told(raw: object, path: str, words: str) -> None:
+AT_THE_TOP: list[tuple[Any, str, str]] = [
+    ([], "", "a list, not a mapping"),
+    ("x", "", "not a mapping"),
+    ({"kubeconfig": "x"}, "kubeconfig", "not a known key; write it below existing"),
+    ({"zzz": 1}, "zzz", "one of name, runtime, kubernetesVersion"),
+    ({"name": "My_Cluster"}, "name", "write my-cluster"),
+    ({"name": "c" * 41}, "name", "41 characters"),
+    ({"name": 5}, "name", 'in quotes: "5"'),
+    ({"runtime": "dind"}, "runtime", "write kind"),
+    ({"runtime": "docker"}, "runtime", "one of kwok, kind, existing"),
+    ({"kubernetesVersion": "v1.37"}, "kubernetesVersion", 'write all of it in quotes: "1.37.2"'),
+    ({"kubernetesVersion": 1.36}, "kubernetesVersion", 'write all of it in quotes: "1.36.3"'),
+    ({"kubernetesVersion": "v1.35.4\n"}, "kubernetesVersion", "not a whole Kubernetes version"),
+    ({"kindConfig": ""}, "kindConfig", "write runtime: kind"),
+    ({"runtime": "kind", "kindConfig": "a: [1"}, "kindConfig", "line 1, column"),
+    ({"runtime": "kind", "kindConfig": [1]}, "kindConfig", "write a mapping"),
+    ({"runtime": "kind", "kwok": {"heartbeatFactor": 5}}, "kwok", "write runtime: kwok"),
+    ({"kwok": {"apiServerPort": "6443"}}, "kwok.apiServerPort", "whole number"),
+    ({"kwok": {"runtimeConfig": {"api/all": 1}}}, 'kwok.runtimeConfig["api/all"]', "true, false"),
+    ({"kwok": {"etcdFsync": "no"}}, "kwok.etcdFsync", "true or false"),
+    ({"kwok": {"etcdQuota": "lots"}}, "kwok.etcdQuota", "8Gi"),
+    ({"kwok": {"heartbeatFactor": 0}}, "kwok.heartbeatFactor", "less than 1"),
+    ({"kwok": {"createThrough": "etcd"}}, "kwok.createThrough", "one of storage, api"),
+    ({"kwok": []}, "kwok", "not a mapping"),
+    (
+        lives("ab", {}, {"app": "x"}),
+        "podLifecycles[1].selector",
+        "all of these pods, and the first in the file wins; move",
+    ),
+    (lives("ab", {}, {}), "podLifecycles[1].selector", "never holds: podLifecycles[0] selects the same pods"),
+    (lives("aa", {"app": "x"}, {"app": "y"}), "podLifecycles[1].name", '"a" is already podLifecycles[0].name'),
+    ({"nodeGroups": {}}, "nodeGroups", "not a list"),
+    ({"nodeGroups": ["a"]}, "nodeGroups[0]", "not a mapping"),
+]
+
+ZONE = {"availabilityZone": "z", "replicas": 1}
+PLACE = "nodeGroups[0].placement[0]"
+ALIKE = [placed({**ZONE, "availabilityZone": zone}, name=name) for name, zone in (("a", "b-c"), ("a-b", "c"))]
+
+IN_GROUPS: list[tuple[Any, str, str]] = [
+    ([group(name=None)], "[0].name", "is nothing"),
+    ([group(name="")], "[0].name", "is empty"),
+    ([group(name="system")], "[0].name", "another name"),
+    ([placed({"availabilityZone": "z"})], "[0].placement[0].replicas", "write replicas: 5"),
+    ([placed(ZONE, ZONE)], "[0].placement[1].availabilityZone", f"already {PLACE}.availabilityZone"),
+    ([placed({"availabilityZone": "z" * 30, "replicas": 100}, name="g" * 31)], "[0].placement[0]", "65 characters"),
+    (ALIKE, "[1].placement[0]", f"same node names as {PLACE}, such as a-b-c-0"),
+    ([group(nodeTemplate={})], "[0].nodeTemplate.capacity", "write capacity: {cpu"),
+]
+
+IN_A_PLACEMENT: list[tuple[Any, str, str]] = [
+    ({"availabilityZone": "US"}, "availabilityZone", "write us"),
+    ({"replicas": True}, "replicas", "is true"),
+    ({"replicas": 100_001}, "replicas", "write 100,000 or fewer"),
+    ({"region": "a b"}, "region", "label"),
+    ({"replica": 1}, "replica", "replicas"),
+]
+
+IN_A_TEMPLATE: list[tuple[Any, str, str]] = [
+    ({"capacity": {"pods": 1, "ephemeralStorage": "3Ti"}}, "capacity.ephemeralStorage", "write ephemeral-storage"),
+    ({"capacity": {"pods": 1, "widgets": 8}}, "capacity.widgets", "example.com/widgets"),
+    ({"capacity": {"pods": 1, "cpu": "96c"}}, "capacity.cpu", '"96"'),
+    ({"capacity": {"pods": 1, "cpu": None}}, "capacity.cpu", "is nothing"),
+    ({"allocatable": {"cpu": 97}}, "allocatable.cpu", "write 96 or less"),
+    ({"allocatable": {"example.com/nic": 1}}, 'allocatable["example.com/nic"]', "not in the capacity"),
+    ({"metadata": {"annotations": {"kumulus.io/a": "x"}}}, 'metadata.annotations["kumulus.io/a"]', "Kumulus sets"),
+    ({"metadata": {"labels": {"team": 5}}}, "metadata.labels.team", 'quotes: "5"'),
+    ({"metadata": {"labels": {"team": True}}}, "metadata.labels.team", 'quotes: "true"'),
+    ({"metadata": {"labels": {"te am": "x"}}}, 'metadata.labels["te am"]', "qualified name"),
+    ({"metadata": {"label": {}}}, "metadata.label", "write labels"),
+    ({"nodeInfo": {"os": "linux"}}, "nodeInfo.os", "operatingSystem"),
+    ({"instanceType": "a3-highgpu-8g"}, "instanceType", "not a known key; write it next to nodeTemplate, not in it"),
+]
+MISTAKES = [
+    *AT_THE_TOP,
+    *(({"nodeGroups": groups}, f"nodeGroups{path}", words) for groups, path, words in IN_GROUPS),
+    *(({"nodeGroups": [placed({**ZONE, **change})]}, f"{PLACE}.{key}", words) for change, key, words in IN_A_PLACEMENT),
+    *((template(**change), f"nodeGroups[0].nodeTemplate.{path}", words) for change, path, words in IN_A_TEMPLATE),
+]
+
+
+@pytest.mark.parametrize(("raw", "path", "words"), MISTAKES, ids=[path or "file" for _, path, _ in MISTAKES])
+def test_a_mistake_is_told_with_its_path_and_a_remedy(raw: object, path: str, words: str) -> None:
     problems = told(raw)
     assert list(problems) == [path]
     assert words in problems[path]
-
-
-ZONE = {"availabilityZone": "z", "replicas": 1}
-
-
-@pytest.mark.parametrize(
-    ("groups", "path", "words"),
-    [
-        ([group(name=None)], "nodeGroups[0].name", "is nothing"),
-        ([group(name="")], "nodeGroups[0].name", "is empty"),
-        ([group(name="system")], "nodeGroups[0].name", "another name"),
-        ([placed({"availabilityZone": "z"})], "nodeGroups[0].placement[0].replicas", "write replicas: 5"),
-        (
-            [placed(ZONE, ZONE)],
-            "nodeGroups[0].placement[1].availabilityZone",
-            "already nodeGroups[0].placement[0].availabilityZone",
-        ),
-        (
-            [placed({"availabilityZone": "z" * 30, "replicas": 100}, name="g" * 31)],
-            "nodeGroups[0].placement[0]",
-            "65 characters",
-        ),
-        (
-            [
-                placed({**ZONE, "availabilityZone": "b-c"}, name="a"),
-                placed({**ZONE, "availabilityZone": "c"}, name="a-b"),
-            ],
-            "nodeGroups[1].placement[0]",
-            "same node names as nodeGroups[0].placement[0], such as a-b-c-0",
-        ),
-        ([group(nodeTemplate={})], "nodeGroups[0].nodeTemplate.capacity", "write capacity: {cpu"),
-    ],
-)
-def test_mistakes_in_groups_are_told(groups: list[Any], path: str, words: str) -> None:
-    problems = told({"nodeGroups": groups})
-    assert list(problems) == [path]
-    assert words in problems[path]
-
-
-@pytest.mark.parametrize(
-    ("change", "key", "words"),
-    [
-        ({"availabilityZone": "US"}, "availabilityZone", "write us"),
-        ({"replicas": True}, "replicas", "is true"),
-        ({"replicas": 100_001}, "replicas", "write 100,000 or fewer"),
-        ({"region": "a b"}, "region", "label"),
-        ({"replica": 1}, "replica", "replicas"),
-    ],
-)
-def test_mistakes_in_a_placement_are_told(change: dict[str, Any], key: str, words: str) -> None:
-    problems = told({"nodeGroups": [placed({**ZONE, **change})]})
-    path = f"nodeGroups[0].placement[0].{key}"
-    assert list(problems) == [path]
-    assert words in problems[path]
-
-
-@pytest.mark.parametrize(
-    ("change", "path", "words"),
-    [
-        ({"capacity": {"pods": 1, "ephemeralStorage": "3Ti"}}, "capacity.ephemeralStorage", "write ephemeral-storage"),
-        ({"capacity": {"pods": 1, "widgets": 8}}, "capacity.widgets", "example.com/widgets"),
-        ({"capacity": {"pods": 1, "cpu": "96c"}}, "capacity.cpu", '"96"'),
-        ({"capacity": {"pods": 1, "cpu": None}}, "capacity.cpu", "is nothing"),
-        ({"allocatable": {"cpu": 97}}, "allocatable.cpu", "write 96 or less"),
-        ({"allocatable": {"example.com/nic": 1}}, 'allocatable["example.com/nic"]', "not in the capacity"),
-        ({"metadata": {"annotations": {"kumulus.io/a": "x"}}}, 'metadata.annotations["kumulus.io/a"]', "Kumulus sets"),
-        ({"metadata": {"labels": {"team": 5}}}, "metadata.labels.team", 'quotes: "5"'),
-        ({"metadata": {"labels": {"team": True}}}, "metadata.labels.team", 'quotes: "true"'),
-        ({"metadata": {"labels": {"te am": "x"}}}, 'metadata.labels["te am"]', "qualified name"),
-        ({"metadata": {"label": {}}}, "metadata.label", "write labels"),
-        ({"nodeInfo": {"os": "linux"}}, "nodeInfo.os", "operatingSystem"),
-    ],
-)
-def test_mistakes_in_templates_are_told(change: dict[str, Any], path: str, words: str) -> None:
-    problems = told(template(**change))
-    assert list(problems) == [f"nodeGroups[0].nodeTemplate.{path}"]
-    assert words in next(iter(problems.values()))
 
 
 def test_features_are_declared_where_the_gate_is_on() -> None:

@@ -68,14 +68,10 @@ def test_without_defaults_nodes_have_only_the_labels_that_are_given() -> None:
     assert ours == {"team", "kubernetes.io/hostname"}
 
 
-def test_the_plain_form_is_read_back_and_has_no_such_key_without_named_nodes() -> None:
-    (pool,) = made(group())
+def test_the_plain_form_is_read_back_and_knows_the_names_of_nodes_that_are_missing_in_the_cluster() -> None:
+    pool, counted = made(group(), group("b", nodes=None))
     assert pool_from_properties(pool_to_properties(pool)) == pool
-    (counted,) = made(group(nodes=None))
     assert "nodes" not in pool_to_properties(counted)
-
-
-def test_a_pool_of_which_nodes_are_missing_in_the_cluster_still_knows_their_names() -> None:
     plain = {"name": "a-z", "replicas": 1, "nodes": NODES}
     assert pool_problems(plain) == []
     pool = pool_from_properties(plain)

@@ -37,14 +37,10 @@ from tests.unit.stackfile.mistakes import (
 )
 
 ROOT = Path(__file__).resolve().parents[3]
-STACKS = sorted(
-    [
-        *ROOT.glob("stacks/*.yaml"),
-        *ROOT.glob("examples/**/Pulumi.*.yaml"),
-        ROOT / "src" / "kumulus" / "cli" / "new_project" / "Pulumi.dev.yaml",
-    ]
-)
-EXPERIMENTS = sorted([*(ROOT / "experiments").glob("*.yaml"), *(ROOT / "experiments" / "traces").glob("*.yaml")])
+NEW = ROOT / "src" / "kumulus" / "cli" / "new_project" / "Pulumi.dev.yaml"
+STACKS = sorted([*ROOT.glob("stacks/*.yaml"), *ROOT.glob("examples/**/Pulumi.*.yaml"), NEW])
+EXPERIMENTS = sorted([*ROOT.glob("experiments/*.yaml"), *ROOT.glob("experiments/traces/*.yaml")])
+MODELINE = "# yaml-language-server: $schema="
 
 STACK_SCHEMA = jsonschema.Draft7Validator(stack_schema())
 EXPERIMENT_SCHEMA = jsonschema.Draft7Validator(experiment_schema())
@@ -108,18 +104,16 @@ def test_planted_mistakes_are_found_by_the_loader_and_by_the_schema(
     assert passed_by_schema == list(beyond)
 
 
-@pytest.mark.parametrize("path", STACKS, ids=lambda path: path.stem)
-def test_every_stack_that_comes_along_is_right_for_its_schema(path: Path) -> None:
-    document = read_yaml(path.read_text(encoding="utf-8"))
+@pytest.mark.parametrize("path", [*STACKS, *EXPERIMENTS], ids=lambda path: path.stem)
+def test_every_file_that_comes_along_is_right_for_the_schema_that_its_first_line_names(path: Path) -> None:
+    text, kind = path.read_text(encoding="utf-8"), "stack" if path in STACKS else "experiment"
+    document = read_yaml(text)
     assert isinstance(document, dict)
-    assert (told(load_stack, document), wrong(STACK_SCHEMA, document)) == ("", "")
-
-
-@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
-def test_every_experiment_that_comes_along_is_right_for_its_schema(path: Path) -> None:
-    document = read_yaml(path.read_text(encoding="utf-8"))
-    assert isinstance(document, dict)
-    assert wrong(EXPERIMENT_SCHEMA, document) == ""
+    assert wrong(STACK_SCHEMA if kind == "stack" else EXPERIMENT_SCHEMA, document) == ""
+    assert kind == "experiment" or told(load_stack, document) == ""
+    # A new project has a schema of its own: test_projects.py.
+    named = (path.parent / text.splitlines()[0].removeprefix(MODELINE)).resolve()
+    assert path == NEW or named == ROOT / "docs" / "schema" / f"{kind}.schema.json"
 
 
 @pytest.mark.parametrize("runtime", ["kwok", "kind"])

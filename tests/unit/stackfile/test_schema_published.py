@@ -4,7 +4,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,6 @@ from kumulus.stackfile.schema.published import files, published
 
 ROOT = Path(__file__).resolve().parents[3]
 PUBLISHED = published()
-MODELINE = "# yaml-language-server: $schema="
 
 
 @pytest.mark.parametrize("path", PUBLISHED, ids=lambda path: path.name)
@@ -127,63 +126,27 @@ TEXTS = """
 """
 
 
-@pytest.mark.parametrize(
-    ("pattern", "accepts"),
-    [
-        (patterns.LABEL, names.is_dns_label),
-        (patterns.SUBDOMAIN, names.is_dns_subdomain),
-        (patterns.LABEL_VALUE, lambda text: names.label_value_mistake(text) is None),
-        (patterns.LABEL_KEY, lambda text: names.label_key_mistake(text) is None),
-        (patterns.FREE_LABEL_KEY, lambda text: not checks.label_problems((), {text: "x"})),
-        (patterns.FREE_ANNOTATION_KEY, lambda text: not checks.annotation_problems((), {text: "x"})),
-        (patterns.DURATION, lambda text: not duration_problems((), text)),
-        (patterns.QUANTITY, _amount),
-    ],
-    ids=[
-        "label",
-        "subdomain",
-        "label value",
-        "label key",
-        "own label key",
-        "own annotation key",
-        "duration",
-        "quantity",
-    ],
-)
-def test_a_pattern_takes_what_its_check_takes(pattern: str, accepts: Any) -> None:
-    for text in [
-        *TEXTS.split(),
-        "",
-        " ",
-        "a b",
-        "x" * 63,
-        "x" * 64,
-        f"{'x' * 253}/a",
-        f"{'x' * 254}/a",
-        f"a/{'x' * 64}",
-    ]:
+LONG = ("x" * 63, "x" * 64, f"{'x' * 253}/a", f"{'x' * 254}/a", f"a/{'x' * 64}")
+PATTERNS: dict[str, tuple[str, Callable[[str], bool]]] = {
+    "label": (patterns.LABEL, names.is_dns_label),
+    "subdomain": (patterns.SUBDOMAIN, names.is_dns_subdomain),
+    "label value": (patterns.LABEL_VALUE, lambda text: names.label_value_mistake(text) is None),
+    "label key": (patterns.LABEL_KEY, lambda text: names.label_key_mistake(text) is None),
+    "own label key": (patterns.FREE_LABEL_KEY, lambda text: not checks.label_problems((), {text: "x"})),
+    "own annotation key": (patterns.FREE_ANNOTATION_KEY, lambda text: not checks.annotation_problems((), {text: "x"})),
+    "duration": (patterns.DURATION, lambda text: not duration_problems((), text)),
+    "quantity": (patterns.QUANTITY, _amount),
+}
+
+
+@pytest.mark.parametrize(("pattern", "accepts"), PATTERNS.values(), ids=PATTERNS)
+def test_a_pattern_takes_what_its_check_takes(pattern: str, accepts: Callable[[str], bool]) -> None:
+    for text in (*TEXTS.split(), "", " ", "a b", *LONG):
         long = len(text) > 63 and pattern in (patterns.LABEL, patterns.SUBDOMAIN, patterns.LABEL_VALUE)
         # Lengths of whole texts stand beside the patterns.
-        assert long or (text, bool(re.search(pattern, text))) == (text, bool(accepts(text)))
+        assert long or (text, bool(re.search(pattern, text))) == (text, accepts(text))
 
 
 @pytest.mark.parametrize(("length", "text"), [(5.0, "5s"), (600.0, "10m"), (7200.0, "2h"), (90.0, "90s"), (0.0, "0s")])
 def test_a_default_duration_is_shown_as_a_file_has_it(length: float, text: str) -> None:
     assert (written(length), of(text)) == (text, length)
-
-
-@pytest.mark.parametrize(
-    "path",
-    sorted(
-        path
-        for where in ("stacks/*", "examples/**/Pulumi.*", "experiments/*", "experiments/traces/*")
-        for path in ROOT.glob(f"{where}.yaml")
-    ),
-    ids=lambda path: path.stem,
-)
-def test_the_first_line_of_a_file_names_its_schema(path: Path) -> None:
-    first = path.read_text(encoding="utf-8").splitlines()[0]
-    assert first.startswith(MODELINE)
-    kind = "experiment" if path.is_relative_to(ROOT / "experiments") else "stack"
-    named = (path.parent / first.removeprefix(MODELINE)).resolve()
-    assert named == ROOT / "docs" / "schema" / f"{kind}.schema.json"

@@ -62,7 +62,7 @@ def test_a_stack_file_is_read_as_pulumi_reads_it(written: str, value: object, tm
     (tmp_path / "Pulumi.dev.yaml").write_text(f"a: {written}")
     assert read_stack_file(tmp_path / "Pulumi.dev.yaml") == {"a": value}
     # PyYAML's own parser, for a text that libyaml refuses.
-    slow: Any = yamltext._read(f"a: {written}", "", (yamltext._PULUMI[1],) * 2, yamltext._document)
+    slow: Any = yamltext._read(f"a: {written}", "", (yamltext._PULUMI[1],) * 2)
     assert slow == {"a": value}
 
 
