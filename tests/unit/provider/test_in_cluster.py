@@ -41,7 +41,7 @@ TITLES = {
 # What these are is in the release itself, or was noted once.
 NOT_LOOKED_AT = ("Definitions", "ReleasePreparation", "ReleaseMark", "ReleaseReady")
 OWN = {"AutoscalerResource": {"autoscaler": {"name": "karpenter"}}, "ChartCrds": {"crds": {"x": "digest"}}}
-OF_A_CLUSTER: list[tuple[type[InClusterResource[Any]], dict[str, Any], str]] = [
+OF_A_CLUSTER: list[tuple[type[InClusterResource], dict[str, Any], str]] = [
     (each, {**EXAMPLES[each].inputs, **OWN.get(each.__name__, {})}, TITLES[each.__name__])
     for each in CLASSES
     if issubclass(each, InClusterResource)
@@ -58,9 +58,7 @@ every_one = pytest.mark.parametrize(
 
 
 @every_one
-def test_a_place_of_another_type_is_refused(
-    resource: type[InClusterResource[Any]], own: dict[str, Any], title: str
-) -> None:
+def test_a_place_of_another_type_is_refused(resource: type[InClusterResource], own: dict[str, Any], title: str) -> None:
     strange = {"kubeconfig": 5.0, "clusterOutlivesStack": "yes"}
     found = resource(Connections()).check({}, {**PLACE, **own, **strange}, "stack")
     assert {(failure.path, failure.reason) for failure in found.failures} >= {
@@ -71,7 +69,7 @@ def test_a_place_of_another_type_is_refused(
 
 @every_one
 def test_inputs_that_are_missing_or_unheard_of_are_told_each(
-    resource: type[InClusterResource[Any]], own: dict[str, Any], title: str
+    resource: type[InClusterResource], own: dict[str, Any], title: str
 ) -> None:
     found = resource(Connections()).check({}, {"colour": "red"}, "stack").failures
     assert {failure.path for failure in found} >= {"colour", *PLACE}
@@ -80,7 +78,7 @@ def test_inputs_that_are_missing_or_unheard_of_are_told_each(
 
 @every_one
 def test_drift_is_a_difference_and_another_identity_another_resource(
-    resource: type[InClusterResource[Any]], own: dict[str, Any], title: str
+    resource: type[InClusterResource], own: dict[str, Any], title: str
 ) -> None:
     found = resource(Connections())
     inputs = {**PLACE, **own}
@@ -94,7 +92,7 @@ def test_drift_is_a_difference_and_another_identity_another_resource(
 
 @every_one
 async def test_what_was_in_a_cluster_that_is_gone_is_gone(
-    resource: type[InClusterResource[Any]], own: dict[str, Any], title: str, tmp_path: Path
+    resource: type[InClusterResource], own: dict[str, Any], title: str, tmp_path: Path
 ) -> None:
     kept = {**PLACE, **own, "kubeconfig": str(tmp_path / "kubeconfig.yaml")}
     op, served = operation(), resource(Connections())
@@ -184,7 +182,7 @@ async def test_previews_go_on_without_a_cluster(there: bool, tmp_path: Path) -> 
 
 @every_one
 async def test_a_cluster_that_says_it_outlives_its_stack_is_not_taken_for_gone(
-    resource: type[InClusterResource[Any]], own: dict[str, Any], title: str, tmp_path: Path
+    resource: type[InClusterResource], own: dict[str, Any], title: str, tmp_path: Path
 ) -> None:
     # A name that says nothing, in a folder that is not here: as on another machine.
     recorded = {**PLACE, **own, "kubeconfig": str(tmp_path / "kubeconfig.yaml")}
