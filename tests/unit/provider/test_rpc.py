@@ -902,21 +902,21 @@ async def test_no_request_however_malformed_meets_a_defect(data: st.DataObject) 
             values["kubeconfig"] = data.draw(st.sampled_from(["/nowhere/kubeconfig.yaml", UNKNOWN_WIRE, 5, None]))
     old, new = struct(olds), struct(news)
     async with serving(resources()) as plugin:
-        calls = [
-            plugin.stub.Check(provider_pb2.CheckRequest(urn=urn, olds=old, news=new)),
-            plugin.stub.Diff(provider_pb2.DiffRequest(urn=urn, id="x", olds=old, news=new)),
-            plugin.stub.Create(provider_pb2.CreateRequest(urn=urn, properties=new, preview=True)),
-            plugin.stub.Update(
-                provider_pb2.UpdateRequest(urn=urn, id="x", olds=old, news=new, old_inputs=old, preview=True)
-            ),
-            plugin.stub.Read(provider_pb2.ReadRequest(urn=urn, id="x", properties=old, inputs=new)),
+        changed = {"id": "x", "olds": old, "news": new, "old_inputs": old}
+        asked: list[tuple[str, dict[str, Any]]] = [
+            ("Check", {"olds": old, "news": new}),
+            ("Diff", {"id": "x", "olds": old, "news": new}),
+            ("Create", {"properties": new, "preview": True}),
+            ("Update", {**changed, "preview": True}),
+            ("Read", {"id": "x", "properties": old, "inputs": new}),
         ]
         if urn != CLUSTER:  # which would be made, or removed, wherever it is said to be
-            calls += [
-                plugin.stub.Create(provider_pb2.CreateRequest(urn=urn, properties=new)),
-                plugin.stub.Update(provider_pb2.UpdateRequest(urn=urn, id="x", olds=old, news=new, old_inputs=old)),
-                plugin.stub.Delete(provider_pb2.DeleteRequest(urn=urn, id="x", properties=old, old_inputs=new)),
-            ]
+            asked += [("Create", {"properties": new}), ("Update", changed)]
+            asked += [("Delete", {"id": "x", "properties": old, "old_inputs": new})]
+        calls = [
+            getattr(plugin.stub, method)(getattr(provider_pb2, f"{method}Request")(urn=urn, **fields))
+            for method, fields in asked
+        ]
         for answer in await asyncio.gather(*calls, return_exceptions=True):
             if isinstance(answer, grpc.aio.AioRpcError):
                 assert answer.code() is grpc.StatusCode.UNKNOWN, answer.details()
