@@ -3,7 +3,6 @@
 import json
 import runpy
 import signal
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -232,15 +231,6 @@ def test_nothing_is_declared_for_a_cluster_that_does_not_say_whether_kwok_is_the
     existing = {"kubeconfig": "/nowhere", "context": "unreachable"}
     said = refused(emulated(spec(runtime="existing", existing=existing)), preview=preview)
     assert said == "it is not reachable"
-
-
-def test_a_stack_without_add_ons_does_not_pay_for_the_kubernetes_sdk() -> None:
-    script = (
-        "import sys; from kumulus import EmulatedCluster, KwokCluster, KwokNodeGroup; "
-        "print([name for name in sys.modules if name.startswith('pulumi_kubernetes')])"
-    )
-    answer = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert answer.stdout.strip() == "[]"
 
 
 # --- device classes --------------------------------------------------------------------------------------------------

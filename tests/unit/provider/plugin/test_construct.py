@@ -1,8 +1,6 @@
 """Components constructed for programs in other languages: over the plugin's protocol, against a monitor of the test."""
 
 import asyncio
-import subprocess
-import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -262,16 +260,6 @@ async def test_a_stack_files_mapping_makes_all_of_it(plugin: Any, monitor: Monit
     assert monitor.of("NodePool")["a-z"].object["replicas"] == 3
     more = await group(plugin, monitor, made.urn, "more")
     assert monitor.of("NodePool")["more-use1"].parent == more.urn
-
-
-def test_the_plugin_imports_no_sdk_before_a_component_is_asked_for() -> None:
-    script = (
-        "import sys, kumulus.provider.plugin.serving; print([m for m in ('pulumi', 'pydantic') if m in sys.modules])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
-    )
-    assert done.stdout.strip() == "[]"
 
 
 async def test_a_component_is_constructed_past_the_users_proxy(monitor: Monitor, unused_tcp_port: int) -> None:
