@@ -104,7 +104,6 @@ def _declared() -> tuple[dict[str, EmulatedCluster], str]:
 
 
 def _costs(stack: Stack) -> dict[str, dict[str, Any]]:
-    """What the nodes of each cluster cost, as outputs."""
     from kumulus.nodes.catalog.prices import fleet_cost
 
     return {name: fleet_cost(each.pools, each.known_prices()).outputs() for name, each in stack.clusters.items()}
@@ -136,11 +135,7 @@ def _load(base: Path) -> Stack:
 
 
 def _require_protection(stack_file: Stack, base: Path) -> None:
-    """Refuse unprotected secrets in a shared state, and warn about them once in a local one.
-
-    Raises:
-        pulumi.RunError: the backend is shared.
-    """
+    """Refuse unprotected secrets in a shared state, and warn about them once in a local one."""
     clusters = stack_file.clusters.values()
     has = [
         *(["secrets"] if get_config_secret_keys_env() else []),

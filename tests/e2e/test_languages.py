@@ -17,8 +17,7 @@ import pytest
 import yaml
 
 from kumulus import toolchain
-from kumulus.host.version import GO_MODULE, NPM_PACKAGE
-from kumulus.provider import VERSION
+from kumulus.host.version import GO_MODULE, NPM_PACKAGE, VERSION
 from tests.support.pods import is_ready
 from tests.support.project import NODES, ROOT, Project
 from tests.support.tools import require

@@ -123,12 +123,8 @@ class Checked:
 def checked(args: Any, arguments: type, source: str) -> Iterator[Checked]:
     """Report arguments that are unknown or missing, outputs where a plain value is needed, and what the block finds.
 
-    Args:
-        args: the arguments of the call; those that are wrong are taken out, so that the block does not see them.
-        source: the component and the resource's name, ``HelmAddon metrics``.
-
-    Raises:
-        pulumi.RunError: there are mistakes; lists all of them.
+    Those that are wrong are taken out of ``args``, so that the block does not see them. The source is the component and
+    the resource's name, ``HelmAddon metrics``. Raises pulumi.RunError with all mistakes.
     """
     known = {each.name: each for each in described_arguments(arguments)}
     wrong = [
@@ -192,12 +188,7 @@ def _mistyped(argument: Argument, value: Any) -> str:
 
 
 def fields(arguments: type, *, but: Collection[str], otherwise: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What the stack file calls the arguments of a component.
-
-    Args:
-        but: arguments that the stack file does not have.
-        otherwise: arguments that have another name there.
-    """
+    """What the stack file calls the arguments of a component, ``but`` for those that it does not have."""
     # Not by `described`, which reads the source and would slow down every program.
     return {name: camel(name) for name in arguments.__annotations__ if name not in but} | dict(otherwise or {})
 

@@ -192,11 +192,7 @@ class ControlPlane(pulumi.ComponentResource):
 
     @cached_property
     def kubernetes(self) -> kubernetes.Provider:
-        """The Kubernetes provider of the cluster, declared when something first asks for it.
-
-        Raises:
-            pulumi.RunError: its plugin is missing, and the engine may not fetch it; says how to get it.
-        """
+        """The Kubernetes provider, declared when first asked for; raises pulumi.RunError without its plugin."""
         require_kubernetes_plugin()
         opts = pulumi.ResourceOptions(parent=self._owner, depends_on=[self.resource])
         return kubernetes_provider(f"{self._resource_name}-kubernetes", self, opts)

@@ -349,11 +349,6 @@ class EmulatedCluster(pulumi.ComponentResource):
 
 
 def _loaded(resource_name: str, args: Mapping[str, Any], base: Path) -> LoadedStack:
-    """The stack that a program describes.
-
-    Raises:
-        pulumi.RunError: there are mistakes; lists all of them.
-    """
     source = f"EmulatedCluster {resource_name}"
     with checked(args, EmulatedClusterArgs, source), problems_explained(source, {"": "spec"}):
         loaded = load({"cluster": {"name": default_cluster_name(resource_name), **args["spec"]}}, resource_name, base)

@@ -175,12 +175,9 @@ _NO = ("", "0", "false")
 
 
 def require_command_plugin() -> None:
-    """Fail if the plugin that runs `hostCommands` and `loadImages` is missing and the engine would not fetch it.
+    """Refuse, with how to get it, to go on without the plugin of `hostCommands` and `loadImages`, if none is fetched.
 
     The engine itself would report the missing plugin only after the cluster has been created.
-
-    Raises:
-        pulumi.RunError: it is not installed, and the engine may not fetch plugins; says how to get it.
     """
     install = f"pulumi plugin install resource command {version('pulumi-command')}"
     _require(
@@ -191,11 +188,7 @@ def require_command_plugin() -> None:
 
 
 def require_kubernetes_plugin() -> None:
-    """Fail likewise if the plugin that makes charts and objects of the user's own is missing.
-
-    Raises:
-        pulumi.RunError: as above.
-    """
+    """Refuse likewise if the plugin that makes charts and objects of the user's own is missing."""
     _require(
         "kubernetes",
         "charts and objects of your own in the cluster are made by",

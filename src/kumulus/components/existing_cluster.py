@@ -110,11 +110,9 @@ class KwokPlan:
 
     @classmethod
     def of(cls, loaded: LoadedStack, base: Path) -> KwokPlan:
-        """The plan for a loaded stack; looks into an existing cluster.
+        """The plan for a loaded stack; looks into an existing cluster, and refuses one that does not answer.
 
-        Raises:
-            pulumi.RunError: the cluster does not answer. Taken for one without KWOK, it would get a second one, or
-                lose the stack's stages, as soon as it answers again.
+        Taken for one without KWOK, it would get a second one, or lose the stack's stages, as soon as it answers again.
         """
         asked = loaded.spec.kwokCharts.install
         if loaded.spec.runtime_descriptor.local:

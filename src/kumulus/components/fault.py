@@ -147,11 +147,7 @@ def _declared(name: str, args: Mapping[str, Any]) -> faults.FaultSpec:
 
 
 def _resolved(fault: faults.FaultSpec, pools: Iterable[Pool], before: Sequence[Fault]) -> ResolvedFault:
-    """A fault with its nodes, which must not conflict with the cluster's faults before it.
-
-    Raises:
-        SpecError: there are mistakes; lists all, with paths as in an item of the stack file's ``faults``.
-    """
+    """A fault with its nodes, which must not conflict with the cluster's faults before it."""
     found, problems = resolve([fault], list(pools), [each.fault for each in before])
     if problems:
         raise SpecError(within(problems, "faults[0]"))

@@ -150,12 +150,7 @@ class HelmAddon(pulumi.ComponentResource):
 
 
 def arguments_of(addon: Addon, cluster: ClusterLike, base: Path, secrets: tuple[Where, ...] = ()) -> HelmAddonArgs:
-    """The arguments of a HelmAddon for an add-on of a stack file.
-
-    Args:
-        addon: as in the stack file's ``clusterAddons``.
-        secrets: paths in it that are secret, such as ``("valuesObject", "adminPassword")``.
-    """
+    """The arguments of a HelmAddon for an add-on of a stack file, with the paths in it that are secret."""
     kept = Secrets(secrets)
     arguments = {name: getattr(addon, field) for name, field in _FIELDS.items() if field in addon.model_fields_set}
     if addon.repositoryOpts:
@@ -167,7 +162,6 @@ def arguments_of(addon: Addon, cluster: ClusterLike, base: Path, secrets: tuple[
 
 
 def _nulls(value: object, where: Where) -> Iterator[Where]:
-    """The places of nulls in a value."""
     if value is None:
         yield where
     elif isinstance(value, Mapping):

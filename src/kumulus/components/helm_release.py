@@ -15,19 +15,16 @@ from kumulus.components.engine import user_error
 from kumulus.components.inputs import CheckedInputs, marked
 from kumulus.components.resources import ClusterLike, InCluster
 from kumulus.model.words import repaired
-from kumulus.stackfile.addons import Addon, ReleaseOptions, chart_kind, chart_name
+from kumulus.stackfile.addons import Addon, ReleaseOptions, RepositoryOpts, chart_kind, chart_name
 from kumulus.stackfile.load import LoadedStack
 
-_SNAKE = re.compile(r"([A-Z])")
+
+def _snake(field: str) -> str:
+    return re.sub(r"([A-Z])", r"_\1", field).lower()
 
 
 class HelmRelease:
-    """An add-on's release as Helm and the plugin take it.
-
-    Args:
-        addon: as in the stack file's ``clusterAddons``, with what is known later.
-        base: directory that relative paths refer to.
-    """
+    """An add-on's release as Helm and the plugin take it; relative paths refer to ``base``."""
 
     def __init__(self, addon: CheckedInputs[Addon], base: Path) -> None:
         self._addon = addon
@@ -48,11 +45,7 @@ class HelmRelease:
         return InCluster("kumulus:index:ChartCrds", name, cluster, properties, opts)
 
     def declared(self, name: str, repairs: pulumi.Output[int], opts: pulumi.ResourceOptions) -> Release:
-        """Declare the release.
-
-        Args:
-            repairs: how often a leftover of an interrupted update was repaired.
-        """
+        """Declare the release, with how often a leftover of an interrupted update was repaired."""
         addon = self._addon
         # Only options that are set: to pass the others, too, would change every existing release.
         asked = (field for field in ReleaseOptions.model_fields if addon.is_later(field) or getattr(addon.plain, field))
@@ -75,7 +68,7 @@ class HelmRelease:
             # A release that an interrupted update left is marked as failed, and the update continues from it.
             replace=True,
             description=repairs.apply(repaired),
-            **{_SNAKE.sub(r"_\1", field).lower(): addon[field] for field in asked},
+            **{_snake(field): addon[field] for field in asked},
             opts=opts,
         )
 
@@ -118,14 +111,7 @@ def _source(addon: CheckedInputs[Addon], base: Path) -> tuple[Any, Any]:
 def _repository_opts(repository: Any, access: Any) -> RepositoryOptsArgs | None:
     if not repository and not access:
         return None
-    return RepositoryOptsArgs(
-        repo=repository,
-        username=_of(access, "username"),
-        password=_of(access, "password"),
-        ca_file=_of(access, "caFile"),
-        cert_file=_of(access, "certFile"),
-        key_file=_of(access, "keyFile"),
-    )
+    return RepositoryOptsArgs(repo=repository, **{_snake(key): _of(access, key) for key in RepositoryOpts.model_fields})
 
 
 def _of(access: Any, key: str) -> Any:
@@ -134,12 +120,7 @@ def _of(access: Any, key: str) -> Any:
 
 
 def chart_source(addon: Addon, base: Path) -> tuple[str, str | None]:
-    """Return the chart's reference as Helm takes it, and its repository's URL if it comes from one.
-
-    Args:
-        addon: ``chart`` is ``<repoName>/<chart>`` or ``<chart>`` with a ``repoURL``, an ``oci://`` reference, or a
-            path (see :func:`kumulus.stackfile.addons.chart_kind`).
-    """
+    """Return the chart's reference as Helm takes it, and its repository's URL if it comes from one."""
     kind, name = chart_kind(addon.chart), chart_name(addon.chart)
     if kind == "oci":
         return addon.chart, None
@@ -151,13 +132,10 @@ def chart_source(addon: Addon, base: Path) -> tuple[str, str | None]:
 
 
 def require_charts(loaded: LoadedStack, base: Path) -> None:
-    """Have the plugin fetch those of the add-ons' charts that are not on this machine yet; instant if all are.
+    """Have the plugin fetch those of the add-ons' charts that are not on this machine yet; refuse those it cannot.
 
     Each add-on's own check looks at its chart as well, but only once the add-on's dependency, the cluster, is there. A
     preview creates nothing, so that check is early enough for it.
-
-    Raises:
-        pulumi.RunError: some cannot be fetched; says for each what to do.
     """
     if pulumi.runtime.is_dry_run():
         return

@@ -111,11 +111,7 @@ def _kumulus() -> Path:
 
 
 async def digest_of_archive(image: str, place: str, base: Path) -> str:
-    """The digest of an archive's content.
-
-    Raises:
-        pulumi.RunError: it is not there, or cannot be read.
-    """
+    """The digest of an archive's content; raises pulumi.RunError if it cannot be read."""
     try:
         return await asyncio.to_thread(digest_of_file, base / image)
     except OSError as error:
@@ -125,11 +121,7 @@ async def digest_of_archive(image: str, place: str, base: Path) -> str:
 
 
 async def digest_of_image(image: str, place: str) -> str:
-    """The identity of an image's content in the container engine that kind uses.
-
-    Raises:
-        pulumi.RunError: the engine does not answer, or has no such image.
-    """
+    """The identity of an image's content in the container engine that kind uses; raises pulumi.RunError likewise."""
     engine = os.environ.get("KIND_EXPERIMENTAL_PROVIDER") or "docker"
     command = [engine, "image", "inspect", "--format", "{{.Id}}", image]
     run = partial(subprocess.run, command, capture_output=True, text=True, timeout=_PATIENCE, check=False)

@@ -73,13 +73,9 @@ class CheckedInputs(Generic[Model]):
 
 @contextmanager
 def problems_explained(source: str, names: Mapping[str, str]) -> Iterator[None]:
-    """Report mistakes by the names of the component's arguments instead of paths in a stack file.
+    """Report mistakes, as pulumi.RunError, by the names of the component's arguments instead of paths in a stack file.
 
-    Args:
-        names: argument names by the path prefixes that they replace.
-
-    Raises:
-        pulumi.RunError: instead of a SpecError.
+    The names are by the path prefixes that they replace.
     """
     try:
         yield
@@ -108,8 +104,7 @@ def renamed(path: str, names: Mapping[str, str]) -> str:
 def reworded(remedy: str, words: Mapping[str, str]) -> str:
     """A remedy with names of arguments replaced, unless they are words of English, too.
 
-    Args:
-        words: what they are called, by the names to replace; one that ends with a dot is the beginning of a path.
+    A name to replace that ends with a dot is the beginning of a path.
     """
     for old in sorted(words, key=len, reverse=True):
         if old != old.lower() or "_" in old:
@@ -169,11 +164,7 @@ def _with(value: Any, place: Where, inner: Any) -> Any:
 
 
 def marked(value: Any, places: Iterable[Where]) -> Any:
-    """A value with secrets marked.
-
-    Args:
-        places: the paths of the secrets in it; an empty path is all of it.
-    """
+    """A value with the secrets at some paths marked; an empty path is all of it."""
     places = tuple(places)
     if not places or value is None or value == {}:
         return value

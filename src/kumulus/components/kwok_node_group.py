@@ -15,6 +15,7 @@ from kumulus.components.mistakes import collected
 from kumulus.components.resources import ClusterLike, InCluster, depended_on
 from kumulus.model.errors import Where, path_text
 from kumulus.model.names import node_name
+from kumulus.model.plain import camel
 from kumulus.model.pool_form import pool_to_properties
 from kumulus.model.pools import Pool
 from kumulus.stackfile.expand import pools as expand
@@ -22,19 +23,18 @@ from kumulus.stackfile.groups import MetadataSpec
 from kumulus.stackfile.model import ClusterSpec
 
 _METADATA = ("labels", "annotations")
+# Arguments that a group of the stack file has, and its node template.
+_OF_GROUP = ("instance_type", "gpu_product", "gpu_operator", "resource_slices", "topology")
+_OF_TEMPLATE = ("node_info", "declared_features", "capacity", "allocatable", "taints")
 _TEMPLATE = "nodeGroups[0].nodeTemplate."
 _NAMES = {
     "nodeGroups[0].name": "resource_name",
     f"{_TEMPLATE}metadata.defaults": "default_labels",
     f"{_TEMPLATE}metadata.": "",
-    f"{_TEMPLATE}nodeInfo": "node_info",
-    f"{_TEMPLATE}declaredFeatures": "declared_features",
+    **{f"{_TEMPLATE}{camel(name)}": name for name in _OF_TEMPLATE},
     _TEMPLATE: "",
     "nodeGroups[0].placement": "zones",
-    "nodeGroups[0].instanceType": "instance_type",
-    "nodeGroups[0].gpuProduct": "gpu_product",
-    "nodeGroups[0].gpuOperator": "gpu_operator",
-    "nodeGroups[0].resourceSlices": "resource_slices",
+    **{f"nodeGroups[0].{camel(name)}": name for name in _OF_GROUP},
     "nodeGroups[0].": "",
     "nodeGroups[0]": "zones",
 }
@@ -135,9 +135,7 @@ class KwokNodeGroup(pulumi.ComponentResource):
     ) -> KwokNodeGroup:
         """Declare a group of pools that are already expanded, as a loaded stack file has them.
 
-        Args:
-            resource_name: the group's name; its name in the stack has the cluster's prefix.
-            depends_on: what the nodes need, such as KWOK where it is installed in the cluster.
+        Its name in the stack has the cluster's prefix. The nodes may depend on KWOK in the cluster.
         """
         group = cls.__new__(cls)
         group._declare(f"{cluster.prefix}{resource_name}", cluster, pools, opts, depends_on, {})
@@ -193,9 +191,7 @@ def _group(name: str, args: KwokNodeGroupArgs) -> dict[str, Any]:
     zones, regions, named = args.get("zones") or {}, args.get("regions") or {}, args.get("named_nodes") or {}
     template = {
         "metadata": {**{key: known_part(args.get(key)) for key in _METADATA}, "defaults": args.get("default_labels")},
-        **{key: args.get(key) for key in ("capacity", "allocatable", "taints")},
-        "nodeInfo": args.get("node_info"),
-        "declaredFeatures": args.get("declared_features"),
+        **{camel(key): args.get(key) for key in _OF_TEMPLATE},
     }
     placement = [
         {"availabilityZone": zone, "replicas": replicas, "region": regions.get(zone), "nodes": named.get(zone)}
@@ -204,12 +200,8 @@ def _group(name: str, args: KwokNodeGroupArgs) -> dict[str, Any]:
     return {
         "name": name,
         "placement": placement,
-        "instanceType": args.get("instance_type"),
-        "gpuProduct": args.get("gpu_product"),
-        "gpuOperator": args.get("gpu_operator"),
-        "topology": args.get("topology"),
         "nodeTemplate": {key: value for key, value in template.items() if value is not None},
-        "resourceSlices": args.get("resource_slices"),
+        **{camel(key): args.get(key) for key in _OF_GROUP},
     }
 
 

@@ -44,11 +44,7 @@ class Mistakes(pulumi.RunError):
         return "\n".join(filter(None, [*map(str, self.found), rest]))
 
     def refuse(self, asked: pulumi.ResourceTransformationArgs) -> None:
-        """Let nothing be declared after a mistake, but what other providers would make in a preview.
-
-        Raises:
-            Mistakes: there is one.
-        """
+        """Let nothing be declared after a mistake, but what other providers would make in a preview."""
         self._types[asked.resource] = f"{self._type(asked.opts.parent)}${asked.type_}"
         if self.found and (asked.type_.startswith("kumulus:") or not pulumi.runtime.is_dry_run()):
             self.ended_by = f"{asked.type_} {asked.name}"

@@ -133,11 +133,6 @@ class InCluster(pulumi.CustomResource):
     """A resource of the plugin's inside a cluster, whose place is among its inputs.
 
     Another identity of the cluster (the UID of its kube-system namespace) means another resource.
-
-    Args:
-        token: its type, such as ``kumulus:index:NodePool``.
-        cluster: the cluster component it belongs to.
-        properties: its other inputs.
     """
 
     def __init__(
@@ -159,12 +154,7 @@ class InCluster(pulumi.CustomResource):
 
 
 class KubernetesObject(InCluster):
-    """``kumulus:index:KubernetesObject``: one object, which carries the cluster's name.
-
-    Args:
-        manifest: what it is to have.
-        after: what has to be there first.
-    """
+    """``kumulus:index:KubernetesObject``: one object, which carries the cluster's name."""
 
     data: pulumi.Output[dict[str, str] | None]
     """What the cluster has written into a Secret for a service account's token."""

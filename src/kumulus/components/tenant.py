@@ -199,15 +199,9 @@ def _merged(below: Mapping[str, str], own: Any, above: Mapping[str, str]) -> Any
 
 
 def kubeconfig(context: str, namespace: str, server: str, data: Mapping[str, str] | None) -> str:
-    """A kubeconfig, as YAML.
+    """A kubeconfig, as YAML, from the data of the token's Secret: ``token`` and ``ca.crt`` in base64.
 
-    Args:
-        context: what its cluster, user and context are called.
-        namespace: the default namespace of commands.
-        data: of the token's Secret, as the API has it: ``token`` and ``ca.crt`` in base64.
-
-    Raises:
-        pulumi.RunError: the cluster has written no token into the Secret.
+    Its cluster, user and context are called after ``context``. Raises pulumi.RunError if there is no token.
     """
     if not data or not {"token", "ca.crt"} <= {*data}:
         raise pulumi.RunError(

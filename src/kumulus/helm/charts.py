@@ -114,11 +114,7 @@ def _explained(source: ChartSource) -> Iterator[None]:
 
 
 async def check_values(chart: Chart, values: Mapping[str, Any]) -> None:
-    """Check values against the chart's schema; other mistakes in a chart show up when it is installed.
-
-    Raises:
-        ChartError: the schema rejects them.
-    """
+    """Check values against the chart's schema; other mistakes in a chart show up when it is installed."""
     if not _has_schema(chart.place):
         return
     try:
@@ -133,11 +129,7 @@ async def check_values(chart: Chart, values: Mapping[str, Any]) -> None:
 
 
 async def _kept(source: ChartSource) -> Path:
-    """The chart's archive, fetched if necessary.
-
-    Raises:
-        ChartError: there is no room for it, or its folder cannot be written.
-    """
+    """The chart's archive, fetched if necessary."""
     folder = cache.charts()
     key = hashlib.sha256(json.dumps([source.chart, source.repository, source.version]).encode()).hexdigest()[:32]
     place = folder / f"{key}.tgz"

@@ -14,11 +14,7 @@ class HelmError(Exception):
 
 
 async def run(*arguments: str, stdin: str = "", timeout: float = _PATIENCE) -> str:
-    """Run helm and return its standard output.
-
-    Args:
-        timeout: seconds after which it is killed.
-    """
+    """Run helm and return its standard output; it is killed after `timeout` seconds."""
     try:
         helm = str(toolchain.find("helm"))
     except toolchain.ToolchainError as error:

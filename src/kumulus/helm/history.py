@@ -55,11 +55,7 @@ async def revisions(client: Client, namespace: str, name: str, patience: float) 
 
 
 async def is_there(client: Client, name: str, owner: Owner) -> bool:
-    """Whether a stack has a release of this name, in any namespace; False if the cluster does not let us look.
-
-    Args:
-        name: the release's; empty for any.
-    """
+    """Whether a stack has a release of this name, or any; False if the cluster does not let us look."""
     named = f"name={name}," if name else ""
     selector = {"labelSelector": f"owner=helm,{named}{STACK_ID}={owner.identity}", "limit": "1"}
     try:

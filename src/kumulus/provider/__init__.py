@@ -3,7 +3,3 @@
 ``rpc`` adapts Pulumi's provider protocol, ``resources`` holds one file per resource (check, diff, create, read, update,
 delete). The packages below do the work on a cluster. Only ``rpc``, ``values`` and ``engine`` know of gRPC.
 """
-
-from kumulus.host.version import VERSION
-
-__all__ = ["VERSION"]

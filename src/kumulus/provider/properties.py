@@ -60,11 +60,7 @@ OBJECT_TYPES: dict[str, Schema] = {}
 
 
 def object_type(name: str, description: str, properties: Iterable[Property]) -> Schema:
-    """A type with properties of its own.
-
-    Args:
-        name: its name in the schema and in every language.
-    """
+    """A type with properties of its own, and a name in the schema and in every language."""
     token, within = f"kumulus:index:{name}", list(properties)
     OBJECT_TYPES[token] = {
         "type": "object",

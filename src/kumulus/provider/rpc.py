@@ -12,13 +12,14 @@ import sys
 import traceback
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import wraps
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
 from google.protobuf import empty_pb2, struct_pb2
 
+from kumulus.host.version import VERSION
 from kumulus.nodes.errors import InvalidInputs, PartialFailure, ProviderError
-from kumulus.provider import VERSION
 from kumulus.provider.engine import PulumiEngine
 from kumulus.provider.protocol import errors_pb2, plugin_pb2, provider_pb2, provider_pb2_grpc, status_pb2
 from kumulus.provider.resources.base import Operation, Resource
@@ -28,21 +29,12 @@ from kumulus.provider.values import from_struct, keep_secret, to_struct
 
 Function = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 _Answer = Callable[[Any, Any, Any], Coroutine[Any, Any, Any]]
-_KINDS = {
-    "add": provider_pb2.PropertyDiff.ADD,
-    "add-replace": provider_pb2.PropertyDiff.ADD_REPLACE,
-    "delete": provider_pb2.PropertyDiff.DELETE,
-    "delete-replace": provider_pb2.PropertyDiff.DELETE_REPLACE,
-    "update": provider_pb2.PropertyDiff.UPDATE,
-    "update-replace": provider_pb2.PropertyDiff.UPDATE_REPLACE,
-}
 
 
 def _guarded(inputs: str = "") -> Callable[[_Answer], _Answer]:
     """Answer a request by a method whose exceptions become a message, never a traceback.
 
-    Args:
-        inputs: the field of the request that has the inputs of the resource, if the work may be done in part.
+    If the work may be done in part, `inputs` is the field of the request that has the resource's inputs.
     """
 
     def decorate(answer: _Answer) -> _Answer:
@@ -240,8 +232,12 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         return empty_pb2.Empty()
 
 
+def _kind(name: str) -> provider_pb2.PropertyDiff.Kind.ValueType:
+    return provider_pb2.PropertyDiff.Kind.Value(name.upper().replace("-", "_"))
+
+
 def _diff_response(found: list[PropertyDifference], delete_before_replace: bool) -> provider_pb2.DiffResponse:
-    detailed = {d.path: provider_pb2.PropertyDiff(kind=_KINDS[d.kind], inputDiff=False) for d in found}
+    detailed = {d.path: provider_pb2.PropertyDiff(kind=_kind(d.kind), inputDiff=False) for d in found}
     replaces = [d.path for d in found if d.replaces]
     changes = provider_pb2.DiffResponse.DIFF_SOME if found else provider_pb2.DiffResponse.DIFF_NONE
     return provider_pb2.DiffResponse(
@@ -253,31 +249,23 @@ def _diff_response(found: list[PropertyDifference], delete_before_replace: bool)
     )
 
 
-class _Status:
-    """The shape ``abort_with_status`` wants; grpc has no public class for it."""
-
-    def __init__(self, code: grpc.StatusCode, details: str, metadata: tuple[tuple[str, bytes], ...]) -> None:
-        self.code = code
-        self.details = details
-        self.trailing_metadata = metadata
-
-
-def _partial(failure: PartialFailure, inputs: struct_pb2.Struct | None) -> _Status:
+def _partial(failure: PartialFailure, inputs: struct_pb2.Struct | None) -> SimpleNamespace:
     """Encode a partial failure so that the engine records the resource (``ErrorResourceInitFailed``)."""
     outputs = keep_secret(to_struct(failure.outputs), inputs or struct_pb2.Struct())
     detail = provider_pb2.ErrorResourceInitFailed(id=failure.resource_id, reasons=failure.reasons, properties=outputs)
     return _status(grpc.StatusCode.UNKNOWN, failure.message, detail)
 
 
-def _invalid(error: InvalidInputs) -> _Status:
-    """Encode the problems of inputs, each with its path."""
+def _invalid(error: InvalidInputs) -> SimpleNamespace:
     detail = errors_pb2.InputPropertiesError()
     for path, reason in error.problems:
         detail.errors.add(property_path=path, reason=reason)
     return _status(grpc.StatusCode.INVALID_ARGUMENT, str(error), detail)
 
 
-def _status(code: grpc.StatusCode, message: str, detail: Any) -> _Status:
+def _status(code: grpc.StatusCode, message: str, detail: Any) -> SimpleNamespace:
     status = status_pb2.Status(code=code.value[0], message=message)
     status.details.add().Pack(detail)
-    return _Status(code, message, (("grpc-status-details-bin", status.SerializeToString()),))
+    metadata = (("grpc-status-details-bin", status.SerializeToString()),)
+    # The shape that ``abort_with_status`` wants; grpc has no public class for it.
+    return SimpleNamespace(code=code, details=message, trailing_metadata=metadata)

@@ -26,11 +26,7 @@ KEY = "lastPlace"
 
 
 class LastPlace:
-    """Where the stack was last updated, once Pulumi has configured the plugin.
-
-    Args:
-        here: finds out the current machine and project.
-    """
+    """Where the stack was last updated, once Pulumi has configured the plugin; `here` finds out where this is."""
 
     def __init__(self, here: Callable[[], Here] | None = None) -> None:
         self._here = functools.cache(here or (lambda: Here.of(machine.this(), Path.cwd())))
@@ -42,11 +38,7 @@ class LastPlace:
         return self._here()
 
     def noted(self, old: Mapping[str, Any], moving: bool) -> str:
-        """The place to record: the recorded one, or this one if there is none yet or the stack moves here.
-
-        Args:
-            moving: whether the user says that the stack moves here.
-        """
+        """The place to record: the recorded one, or this one if there is none yet or the user moves the stack here."""
         kept = old.get(KEY)
         if isinstance(kept, str) and kept and not moving:
             return kept
@@ -85,11 +77,7 @@ class PluginSettings:
     """`kumulus:prices`: the user's own file of machine prices; empty for the catalog alone."""
 
     def take(self, configuration: Mapping[str, Any]) -> None:
-        """Load the plugin's configuration from Pulumi.
-
-        Raises:
-            ProviderError: a later version wrote the state in a format that this one does not know.
-        """
+        """Load the plugin's configuration from Pulumi; refuses a state in a format that this version does not know."""
         _require_known(configuration)
         self.move_here = _is_true(configuration.get("moveHere"))
         self.allow_replace = _is_true(configuration.get("allowReplace"))

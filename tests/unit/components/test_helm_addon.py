@@ -51,14 +51,31 @@ def test_a_private_repository_is_entered_with_what_the_file_says() -> None:
     assert made.secret_inputs == {"repositoryOpts"}
 
 
+VALUES = {"valuesObject": {"auth": {"words": ["open", "hunter2"]}, "replicas": 1}}
+
+
 @pytest.mark.parametrize(
-    "place", [("valuesObject", "auth", "words", 1), ("valuesObject", "auth"), ("valuesObject",), ()]
+    ("addon", "places", "hidden"),
+    [
+        (VALUES, [], set()),
+        (VALUES, [("valuesObject", "auth", "words", 1)], {"values"}),
+        (VALUES, [("valuesObject", "auth")], {"values"}),
+        (VALUES, [("valuesObject",)], {"values"}),
+        (VALUES, [()], {"values"}),
+        # A password is secret however the file has it.
+        ({"repositoryOpts": {"username": "u", "password": "x"}}, [], {"repositoryOpts"}),
+        ({"repositoryOpts": {"caFile": "./ca.pem"}}, [], set()),
+        # A secret next to the values leaves them open.
+        ({**VALUES, "repositoryOpts": {"password": "x"}}, [("repositoryOpts",)], {"repositoryOpts"}),
+        ({**VALUES, "repositoryOpts": {"password": "x"}}, [("valuesObject", "auth")], {"values", "repositoryOpts"}),
+    ],
 )
-def test_values_that_are_secret_are_marked(place: tuple[str | int, ...]) -> None:
-    values = {"auth": {"words": ["open", "hunter2"]}, "replicas": 1}
-    made = release({"valuesObject": values}, place)
-    assert "values" in made.secret_inputs
-    assert "values" not in release({"valuesObject": values}).secret_inputs
+def test_what_is_secret_is_marked_for_helm_and_for_who_looks_at_the_chart(
+    addon: dict[str, Any], places: list[tuple[str | int, ...]], hidden: set[str]
+) -> None:
+    program = declared(addon, *places)
+    assert program.only(RELEASE).secret_inputs == hidden
+    assert program.only(CRDS).secret_inputs == {"access" if each == "repositoryOpts" else each for each in hidden}
 
 
 def test_a_null_among_the_values_is_told_as_pulumi_leaves_it_out() -> None:
@@ -67,17 +84,6 @@ def test_a_null_among_the_values_is_told_as_pulumi_leaves_it_out() -> None:
         said = [each.partition(" is null")[0] for each in declared({"valuesObject": values}, *secrets).said]
         assert {'values.auth["a/b"]', "values.words[1]", "values.gone"} <= set(said)
         assert not any("values.auth.c" in each for each in said)
-
-
-def test_a_password_is_secret_however_the_file_has_it() -> None:
-    assert release({"repositoryOpts": {"username": "u", "password": "x"}}).secret_inputs == {"repositoryOpts"}
-    assert release({"repositoryOpts": {"caFile": "./ca.pem"}}).secret_inputs == set()
-
-
-def test_a_secret_beside_the_values_leaves_them_open() -> None:
-    made = release({"valuesObject": {"replicas": 1}, "repositoryOpts": {"password": "x"}}, ("repositoryOpts",))
-    assert made.secret_inputs == {"repositoryOpts"}
-    assert made.inputs["values"] == {"replicas": 1}
 
 
 @pytest.mark.parametrize(
@@ -104,12 +110,6 @@ def test_what_surrounds_a_release_comes_before_and_after_it() -> None:
     # What an interrupted update left is replaced, and a repair is a change of the release.
     assert made.inputs["replace"] is True
     assert f"{PREPARATION}::queue-preparation" in made.depends_on
-
-
-def test_the_chart_is_looked_at_with_the_same_secrets() -> None:
-    loaded = {"valuesObject": {"word": "hunter2"}, "repositoryOpts": {"username": "u", "password": "hunter2"}}
-    program = declared(loaded, ("valuesObject", "word"), ("repositoryOpts", "password"))
-    assert program.only(CRDS).secret_inputs == {"values", "access"}
 
 
 @pytest.mark.parametrize(

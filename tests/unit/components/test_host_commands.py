@@ -1,6 +1,5 @@
 """Host commands and images under Pulumi's mocks: what is declared, in which order, and what is kept secret."""
 
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -197,16 +196,3 @@ async def test_a_machine_without_docker_is_told_so(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(pulumi.RunError, match=r"loadImages\[0\]: docker is not on PATH"):
         await digest_of_image("my-app:dev", "loadImages[0]")
-
-
-def test_a_stack_without_commands_does_not_ask_for_pulumi_command() -> None:
-    program = run(
-        lambda: EmulatedCluster("dev", loaded=load({"cluster": {"nodeGroups": GROUPS}}, "dev", ROOT), base=ROOT)
-    )
-    assert program.of_type(COMMAND) == {}
-    script = (
-        "import sys, kumulus.components.emulated_cluster, kumulus.components.helm_addon; "
-        "print([name for name in sys.modules if name.startswith('pulumi_command')])"
-    )
-    answer = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert answer.stdout.strip() == "[]"

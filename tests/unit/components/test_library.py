@@ -23,7 +23,7 @@ from kumulus import (
     toolchain,
 )
 from kumulus.model.contents import is_preview
-from tests.support.program import CLUSTER, KUBECONFIG, STACK_ID, Program, run
+from tests.support.program import CLUSTER, KUBECONFIG, STACK_ID, run
 from tests.support.project import ROOT
 
 POOL, RELEASE, NAMESPACE = "kumulus:index:NodePool", "kubernetes:helm.sh/v3:Release", "kumulus:index:Namespace"
@@ -93,19 +93,6 @@ def test_an_addon_of_plain_values_is_a_release_with_the_clusters_provider() -> N
     assert {key: release.inputs.get(key) for key in wanted} == wanted
     assert release.provider.startswith(f"{PROVIDER}::mine-kubernetes")
     assert program.only(PROVIDER).parent == "kumulus:index:KwokCluster::mine"
-
-
-def test_two_addons_share_the_clusters_provider_and_one_waits_for_the_other() -> None:
-    def program() -> None:
-        cluster = mine()
-        first = HelmAddon("first", cluster=cluster, **CHART)
-        HelmAddon("second", cluster=cluster, **CHART, opts=pulumi.ResourceOptions(depends_on=[first]))
-
-    program_ = run(program)
-    assert len(program_.of_type(PROVIDER)) == 1
-    releases = program_.of_type(RELEASE)
-    assert f"{RELEASE}::first-release" in releases["second-release"].depends_on
-    assert f"{RELEASE}::second-release" not in releases["first-release"].depends_on
 
 
 @pytest.mark.parametrize("preview", [False, True])
@@ -305,16 +292,6 @@ def test_a_fault_is_on_nodes_of_the_groups_declared_before() -> None:
     assert f"{POOL}::gpu-b" in fault.depends_on
     assert fault.deleted_with == f"{CLUSTER}::mine-control-plane"
     assert fault.parent == "pulumi:pulumi:Stack::kumulus-dev"
-
-
-def test_a_fault_chooses_from_the_groups_it_is_given() -> None:
-    def program() -> None:
-        cluster = mine()
-        KwokNodeGroup("cpu", cluster=cluster, zones={"a": 4}, capacity=CAPACITY)
-        gpu = KwokNodeGroup("gpu", cluster=cluster, zones={"a": 1}, capacity=CAPACITY)
-        Fault("down", cluster=cluster, node_groups=[gpu], kubelet="notReady")
-
-    assert run(program).only("kumulus:index:Fault").inputs["nodes"] == {"gpu-a": "0"}
 
 
 def test_two_faults_do_not_decide_the_same() -> None:
@@ -603,12 +580,6 @@ def test_an_output_where_resources_follow_from_the_value_is_told(component: Any,
 def test_a_local_chart_is_found_from_the_base() -> None:
     program = run(lambda: HelmAddon("hello", cluster=mine(), chart="./tests/support/hello-chart", base=str(ROOT)))
     assert program.only(RELEASE).inputs["chart"] == str(ROOT / "tests" / "support" / "hello-chart")
-
-
-def test_what_a_program_made_without_addons_does_not_pay_for_the_kubernetes_provider() -> None:
-    program: Program = run(lambda: KwokNodeGroup("g", cluster=mine(), zones={"a": 1}, capacity=CAPACITY))
-    assert program.of_type(PROVIDER) == {}
-    assert json.dumps(sorted(program.of_type(POOL))) == '["g-a"]'
 
 
 def test_nodes_have_the_version_of_their_cluster() -> None:

@@ -344,14 +344,8 @@ def waiting(client: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[
     yield resource, Operation("urn", said, asyncio.Event()), said
 
 
-INPUTS = {
-    "kubeconfig": "/k",
-    "clusterIdentity": "1",
-    "clusterName": "c",
-    "namespace": "monitoring",
-    "name": "stack",
-    "revision": 1,
-}
+PLACE = {"kubeconfig": "/k", "clusterIdentity": "1", "clusterName": "c"}
+INPUTS = {**PLACE, "namespace": "monitoring", "name": "stack", "revision": 1}
 
 
 async def test_a_release_that_does_not_come_up_fails_with_the_pods_that_are_to_blame(

@@ -3,7 +3,6 @@
 import json
 import runpy
 import signal
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -234,15 +233,6 @@ def test_nothing_is_declared_for_a_cluster_that_does_not_say_whether_kwok_is_the
     assert said == "it is not reachable"
 
 
-def test_a_stack_without_add_ons_does_not_pay_for_the_kubernetes_sdk() -> None:
-    script = (
-        "import sys; from kumulus import EmulatedCluster, KwokCluster, KwokNodeGroup; "
-        "print([name for name in sys.modules if name.startswith('pulumi_kubernetes')])"
-    )
-    answer = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert answer.stdout.strip() == "[]"
-
-
 # --- device classes --------------------------------------------------------------------------------------------------
 
 
@@ -336,7 +326,9 @@ def test_a_silent_server_does_not_hold_up_a_command_for_a_minute(runtime: str, s
 
 def test_addons_wait_for_the_system_pool_and_for_each_other() -> None:
     addons = [{**ADDON, "name": "second", "dependsOn": ["first"]}, {**ADDON, "name": "first"}]
-    releases = run(emulated(spec(clusterAddons=addons))).of_type(RELEASE)
+    program = run(emulated(spec(clusterAddons=addons)))
+    assert [each.type for each in program.resources].count(PROVIDER) == 1
+    releases = program.of_type(RELEASE)
     first, second = releases["first-release"], releases["second-release"]
     assert f"{POOL}::system" in first.depends_on & second.depends_on
     assert f"{RELEASE}::first-release" in second.depends_on
@@ -372,15 +364,6 @@ def test_a_chart_comes_from_a_repository_a_registry_or_a_path(
     assert chart_source(Addon(name="x", **written), Path("/base")) == (chart, repository)  # type: ignore[arg-type]
 
 
-def test_a_release_of_a_local_chart_names_no_repository(tmp_path: Path) -> None:
-    (tmp_path / "Chart.yaml").write_text("name: x\nversion: 1.0.0\n")
-    addon = {"name": "x", "namespace": "default", "chart": str(tmp_path)}
-    release = run(emulated(spec(clusterAddons=[addon]))).only(RELEASE)
-    assert release.inputs["chart"] == str(tmp_path)
-    assert "repositoryOpts" not in release.inputs
-    assert "version" not in release.inputs
-
-
 # --- as a library ----------------------------------------------------------------------------------------------------
 
 
@@ -397,12 +380,18 @@ def test_a_program_of_ones_own_declares_a_cluster_and_node_groups() -> None:
             taints=[{"key": "dedicated", "effect": "NoExecute"}],
             allocatable={"cpu": "7500m"},
         )
+        # Without taints it has KWOK's, and with none it has none.
+        KwokNodeGroup("default", cluster=cluster, zones={"a": 1}, capacity={"pods": "1"})
+        KwokNodeGroup("open", cluster=cluster, zones={"a": 1}, capacity={"pods": "1"}, taints=[])
 
     found = run(program)
     asked = {"name": "mine", "runtime": "kwok", "options": {"etcdQuota": "8Gi"}, "stackId": STACK_ID}
     assert found.only(CLUSTER).inputs == {**asked, "contents": {}}
     pools = found.of_type(POOL)
-    assert {name: pool.inputs["replicas"] for name, pool in pools.items()} == {"gpu-a": 2, "gpu-b": 1}
+    replicas = {name: pool.inputs["replicas"] for name, pool in pools.items()}
+    assert replicas == {"gpu-a": 2, "gpu-b": 1, "default-a": 1, "open-a": 1}
+    kwok = {"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"}
+    assert (pools["default-a"].inputs["taints"], pools["open-a"].inputs["taints"]) == ([kwok], [])
     inputs = pools["gpu-a"].inputs
     assert inputs["clusterName"] == "mine"
     assert inputs["capacity"] == {"cpu": "8", "pods": "110", "nvidia.com/gpu": "4"}
@@ -429,17 +418,6 @@ def test_volcanos_groups_have_one_resource_for_their_hypernodes() -> None:
     assert made.inputs["pools"] == {"a-z": {"zone": "z", "replicas": 2, "topology": {"rack": level}}}
     assert made.deleted_with == f"{CLUSTER}::dev-control-plane"
     assert run(emulated(spec(nodeGroups=[group("b", "kueue")]))).of_type(token) == {}
-
-
-def test_a_group_without_taints_has_kwoks_and_one_with_none_has_none() -> None:
-    def program() -> None:
-        cluster = KwokCluster("mine")
-        KwokNodeGroup("default", cluster=cluster, zones={"a": 1}, capacity={"pods": "1"})
-        KwokNodeGroup("open", cluster=cluster, zones={"a": 1}, capacity={"pods": "1"}, taints=[])
-
-    pools = run(program).of_type(POOL)
-    kwok = {"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"}
-    assert (pools["default-a"].inputs["taints"], pools["open-a"].inputs["taints"]) == ([kwok], [])
 
 
 # --- the program -----------------------------------------------------------------------------------------------------

@@ -93,80 +93,48 @@ class Update:
 
 
 Begin = Callable[[], Awaitable[Update]]
-Way = Callable[[Begin, State, Properties], Awaitable[State]]
 
 
-async def create_first(begin: Begin, old: State, declared: Properties) -> State:
-    """`deleteBeforeReplace` is unset or false."""
-    up = await begin()
-    new = await up.create(old.urn, declared)
-    await up.delete(old)
-    return new
+@dataclass(frozen=True)
+class Way:
+    """How Pulumi replaces a resource."""
 
-
-async def delete_first(begin: Begin, old: State, declared: Properties) -> State:
-    """`deleteBeforeReplace: true`."""
-    up = await begin()
-    await up.plugin.check(old.urn, declared)
-    await up.delete(old)
-    return await up.create(old.urn, declared)
-
-
-async def on_changes_create_first(begin: Begin, old: State, declared: Properties) -> State:
-    """`replaceOnChanges`: the difference is asked for, and then made a replacement."""
-    up = await begin()
-    await up.keep(old, declared)
-    new = await up.create(old.urn, declared)
-    await up.delete(old)
-    return new
-
-
-async def on_changes_delete_first(begin: Begin, old: State, declared: Properties) -> State:
-    """The same with `deleteBeforeReplace: true`."""
-    up = await begin()
-    await up.keep(old, declared)
-    await up.plugin.check(old.urn, declared)
-    await up.delete(old)
-    return await up.create(old.urn, declared)
-
-
-async def killed_between(begin: Begin, old: State, declared: Properties) -> State:
-    """The plugin is killed after the creation; the next update deletes what the state has as pending deletion."""
-    new = await (await begin()).create(old.urn, declared)
-    up = await begin()
-    await up.keep(new, declared)
-    await up.delete(old)
-    return new
-
-
-async def another_urn(begin: Begin, old: State, declared: Properties) -> State:
+    compared: bool = False
+    """By `replaceOnChanges`: the difference is asked for, and then made a replacement."""
+    deleted_first: bool = False
+    """By `deleteBeforeReplace: true`."""
+    renamed: bool = False
     """It is declared under another name or parent, without an alias: created, and at the end the old one deleted."""
-    up = await begin()
-    new = await up.create(f"{old.urn}-renamed", declared)
-    await up.delete(old)
-    return new
+    killed: bool = False
+    """The plugin is killed after the creation; the next update deletes what the state has as pending deletion."""
+
+    async def __call__(self, begin: Begin, old: State, declared: Properties) -> State:
+        up, urn = await begin(), f"{old.urn}-renamed" if self.renamed else old.urn
+        if self.compared:
+            await up.keep(old, declared)
+        if self.deleted_first:
+            await up.plugin.check(urn, declared)
+            await up.delete(old)
+            return await up.create(urn, declared)
+        new = await up.create(urn, declared)
+        if self.killed:
+            up = await begin()
+            await up.keep(new, declared)
+        await up.delete(old)
+        return new
 
 
-async def another_urn_killed_between(begin: Begin, old: State, declared: Properties) -> State:
-    """The same, killed after the creation."""
-    new = await (await begin()).create(f"{old.urn}-renamed", declared)
-    up = await begin()
-    await up.keep(new, declared)
-    await up.delete(old)
-    return new
-
-
-WAYS: Mapping[str, Way] = {
-    way.__name__: way
-    for way in (
-        create_first,
-        delete_first,
-        on_changes_create_first,
-        on_changes_delete_first,
-        killed_between,
-        another_urn,
-        another_urn_killed_between,
-    )
+ON_CHANGES = {
+    "on_changes_create_first": Way(compared=True),
+    "on_changes_delete_first": Way(compared=True, deleted_first=True),
+}
+WAYS = {
+    "create_first": Way(),
+    "delete_first": Way(deleted_first=True),
+    **ON_CHANGES,
+    "killed_between": Way(killed=True),
+    "another_urn": Way(renamed=True),
+    "another_urn_killed_between": Way(renamed=True, killed=True),
 }
 
 

@@ -5,7 +5,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 from socket import socket
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from aiohttp import web
@@ -41,8 +41,16 @@ TITLES = {
 # What these are is in the release itself, or was noted once.
 NOT_LOOKED_AT = ("Definitions", "ReleasePreparation", "ReleaseMark", "ReleaseReady")
 OWN = {"AutoscalerResource": {"autoscaler": {"name": "karpenter"}}, "ChartCrds": {"crds": {"x": "digest"}}}
-OF_A_CLUSTER: list[tuple[type[InClusterResource[Any]], dict[str, Any], str]] = [
-    (each, {**EXAMPLES[each].inputs, **OWN.get(each.__name__, {})}, TITLES[each.__name__])
+
+
+class OneOf(NamedTuple):
+    resource: type[InClusterResource]
+    own: dict[str, Any]
+    title: str
+
+
+OF_A_CLUSTER = [
+    OneOf(each, {**EXAMPLES[each].inputs, **OWN.get(each.__name__, {})}, TITLES[each.__name__])
     for each in CLASSES
     if issubclass(each, InClusterResource)
 ]
@@ -52,38 +60,30 @@ def address(port: int) -> str:
     return f"http://127.0.0.1:{port}"
 
 
-every_one = pytest.mark.parametrize(
-    ("resource", "own", "title"), OF_A_CLUSTER, ids=lambda each: getattr(each, "__name__", "")
-)
+@pytest.fixture(params=OF_A_CLUSTER, ids=lambda each: each.resource.__name__)
+def one(request: pytest.FixtureRequest) -> OneOf:
+    found: OneOf = request.param
+    return found
 
 
-@every_one
-def test_a_place_of_another_type_is_refused(
-    resource: type[InClusterResource[Any]], own: dict[str, Any], title: str
-) -> None:
+def test_a_place_of_another_type_is_refused(one: OneOf) -> None:
     strange = {"kubeconfig": 5.0, "clusterOutlivesStack": "yes"}
-    found = resource(Connections()).check({}, {**PLACE, **own, **strange}, "stack")
+    found = one.resource(Connections()).check({}, {**PLACE, **one.own, **strange}, "stack")
     assert {(failure.path, failure.reason) for failure in found.failures} >= {
         ("kubeconfig", "5.0 is not a string"),
         ("clusterOutlivesStack", "'yes' is not a boolean"),
     }
 
 
-@every_one
-def test_inputs_that_are_missing_or_unheard_of_are_told_each(
-    resource: type[InClusterResource[Any]], own: dict[str, Any], title: str
-) -> None:
-    found = resource(Connections()).check({}, {"colour": "red"}, "stack").failures
+def test_inputs_that_are_missing_or_unheard_of_are_told_each(one: OneOf) -> None:
+    found = one.resource(Connections()).check({}, {"colour": "red"}, "stack").failures
     assert {failure.path for failure in found} >= {"colour", *PLACE}
-    assert f"{resource.token.rpartition(':')[2]} has no input 'colour'; it takes kubeconfig" in found[0].reason
+    assert f"{one.resource.token.rpartition(':')[2]} has no input 'colour'; it takes kubeconfig" in found[0].reason
 
 
-@every_one
-def test_drift_is_a_difference_and_another_identity_another_resource(
-    resource: type[InClusterResource[Any]], own: dict[str, Any], title: str
-) -> None:
-    found = resource(Connections())
-    inputs = {**PLACE, **own}
+def test_drift_is_a_difference_and_another_identity_another_resource(one: OneOf) -> None:
+    found = one.resource(Connections())
+    inputs = {**PLACE, **one.own}
     assert not found.diff(inputs, inputs)
     assert found.diff({**inputs, "drift": {"missing": "1: a"}}, inputs) == [
         PropertyDifference("drift.missing", "delete")
@@ -92,19 +92,16 @@ def test_drift_is_a_difference_and_another_identity_another_resource(
     assert [each.replaces for each in found.diff(inputs, {**inputs, "clusterIdentity": "other"})] == [True]
 
 
-@every_one
-async def test_what_was_in_a_cluster_that_is_gone_is_gone(
-    resource: type[InClusterResource[Any]], own: dict[str, Any], title: str, tmp_path: Path
-) -> None:
-    kept = {**PLACE, **own, "kubeconfig": str(tmp_path / "kubeconfig.yaml")}
-    op, served = operation(), resource(Connections())
-    assert served.title(kept) == title
-    if resource.__name__ not in NOT_LOOKED_AT:
+async def test_what_was_in_a_cluster_that_is_gone_is_gone(one: OneOf, tmp_path: Path) -> None:
+    kept = {**PLACE, **one.own, "kubeconfig": str(tmp_path / "kubeconfig.yaml")}
+    op, served = operation(), one.resource(Connections())
+    assert served.title(kept) == one.title
+    if one.resource.__name__ not in NOT_LOOKED_AT:
         assert await served.read(op, "id", kept, kept) is None
     await served.delete(op, "id", kept)
     assert not messages(op)
-    if resource.__name__ != "ChartCrds":  # Without a look at the chart it makes nothing.
-        with pytest.raises(ProviderError, match=f"{title}: kubeconfig .* does not exist"):
+    if one.resource.__name__ != "ChartCrds":  # Without a look at the chart it makes nothing.
+        with pytest.raises(ProviderError, match=f"{one.title}: kubeconfig .* does not exist"):
             await served.create(op, kept)
 
 
@@ -182,18 +179,15 @@ async def test_previews_go_on_without_a_cluster(there: bool, tmp_path: Path) -> 
     await connections.close()
 
 
-@every_one
-async def test_a_cluster_that_says_it_outlives_its_stack_is_not_taken_for_gone(
-    resource: type[InClusterResource[Any]], own: dict[str, Any], title: str, tmp_path: Path
-) -> None:
+async def test_a_cluster_that_says_it_outlives_its_stack_is_not_taken_for_gone(one: OneOf, tmp_path: Path) -> None:
     # A name that says nothing, in a folder that is not here: as on another machine.
-    recorded = {**PLACE, **own, "kubeconfig": str(tmp_path / "kubeconfig.yaml")}
+    recorded = {**PLACE, **one.own, "kubeconfig": str(tmp_path / "kubeconfig.yaml")}
     says = {"clusterOutlivesStack": True}
-    served = resource(Connections())
-    assert served.check({}, {**PLACE, **own, **says}, "").inputs.items() >= says.items()
+    served = one.resource(Connections())
+    assert served.check({}, {**PLACE, **one.own, **says}, "").inputs.items() >= says.items()
     # That it was not recorded is no reason for an update.
     assert not served.diff(recorded, {**recorded, **says})
-    if resource.__name__ in ("ReleaseMark", "ReleaseReady"):
+    if one.resource.__name__ in ("ReleaseMark", "ReleaseReady"):
         return  # Nothing of theirs is removed.
     op = operation()
     for outputs, inputs in (({**recorded, **says}, {}), (recorded, says)):

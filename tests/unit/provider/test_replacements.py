@@ -29,6 +29,7 @@ from tests.support.object_store import NODES, Store
 from tests.unit.provider.replacing import (
     EXAMPLES,
     MINE,
+    ON_CHANGES,
     WAYS,
     State,
     Update,
@@ -36,8 +37,6 @@ from tests.unit.provider.replacing import (
     autoscaler,
     declared,
     discovery,
-    on_changes_create_first,
-    on_changes_delete_first,
     react,
     urn,
 )
@@ -47,9 +46,7 @@ from tests.unit.provider.test_rpc import serving
 OTHER = "b" * 32
 every_class = pytest.mark.parametrize("resource", CLASSES, ids=lambda each: each.__name__)
 _COUNTED = ("uid", "resourceVersion", "generation")
-orders = pytest.mark.parametrize(
-    "way", [on_changes_create_first, on_changes_delete_first], ids=lambda each: each.__name__
-)
+orders = pytest.mark.parametrize("way", ON_CHANGES.values(), ids=ON_CHANGES)
 every_way = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 
 

@@ -41,7 +41,7 @@ _QUEUE = (
 )
 
 
-class _Member(InClusterResource[Properties]):
+class _Member(InClusterResource):
     """A cluster of a federation: a set of objects in it."""
 
     role: ClassVar[str]

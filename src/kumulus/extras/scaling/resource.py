@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _REMEDY = "leave autoscaler: out of the stack, or remove that one first"
 
 
-class AutoscalerResource(InClusterResource[Properties]):
+class AutoscalerResource(InClusterResource):
     """An autoscaler inside a cluster: its Deployment, its rights, its kinds, its pools."""
 
     token: ClassVar[str] = "kumulus:index:Autoscaler"

@@ -48,7 +48,7 @@ _FABRIC = object_type(
 )
 
 
-class HyperNodes(InClusterResource[Properties]):
+class HyperNodes(InClusterResource):
     """Volcano's HyperNodes for the topology of a cluster's pools, as one resource."""
 
     token: ClassVar[str] = "kumulus:index:HyperNodes"

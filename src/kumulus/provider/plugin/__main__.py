@@ -25,16 +25,10 @@ ENOUGH = 65_536
 
 
 def allow_open_files(enough: int = ENOUGH) -> int:
-    """Raise this process's limit of open files as far as its user may, as Go's programs do at their start.
+    """Raise this process's limit of open files as far as its user may, and not beyond `enough`; returns the limit.
 
     Most systems begin with 1,024 for the sake of programs that use select(2), which this one does not, and allow far
-    more. Programs that are started later inherit the limit.
-
-    Args:
-        enough: the limit is not raised beyond it, and not lowered.
-
-    Returns:
-        the limit now.
+    more: Go's programs do the same. Programs that are started later inherit the limit.
     """
     now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = enough if most == resource.RLIM_INFINITY else min(most, enough)

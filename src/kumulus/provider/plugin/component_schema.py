@@ -20,30 +20,6 @@ from kumulus.stackfile.schema.forms import forms
 _SCALARS = ("string", "integer", "number", "boolean")
 
 
-class SectionTypes:
-    """The object types that were asked for, and those within them.
-
-    Attributes:
-        found: by token, as the schema's `types` have them.
-    """
-
-    def __init__(self) -> None:
-        self.found: dict[str, Any] = {}
-
-    def of(self, model: type, plain: bool) -> Schema:
-        """A reference to the type of a section.
-
-        Args:
-            model: a pydantic model, or a dataclass.
-            plain: whether all of it has to be known when the program runs.
-        """
-        if issubclass(model, BaseModel):
-            whole, definitions = schema_of(model, forms())
-        else:
-            whole, definitions = TypeAdapter(model).json_schema(), {}
-        return _Reading(self.found, definitions, plain).object_type(model.__name__, whole)
-
-
 def plainly(kind: Schema) -> Schema:
     """A type whose members all have to be known."""
     within: Schema = {key: plainly(kind[key]) for key in ("items", "additionalProperties") if key in kind}
@@ -65,13 +41,13 @@ class _Reading:
         # If one of the arguments of this type may be an output, the type has to allow outputs.
         if token not in self._found or not self._plain:
             summary, descriptions = documented(schema.get("description", ""))
-            made: Schema = {"type": "object", "description": summary, "properties": {}, "required": []}
+            required = schema.get("required", [])
+            made: Schema = {"type": "object", "description": summary, "properties": {}, "required": required}
             self._found[token] = made
             for key, each in schema["properties"].items():
                 kind = plainly(self._type(each)) if self._plain else self._type(each)
                 description = each.get("description") or descriptions.get(key) or f"As `{key}` in a stack file."
                 made["properties"][key] = {**kind, "description": description}
-            made["required"] = [key for key in schema.get("required", []) if key in made["properties"]]
         return {"$ref": f"#/types/{token}"}
 
     def _type(self, schema: Schema, name: str = "") -> Schema:
@@ -108,6 +84,15 @@ class _Reading:
         return {"type": "object", "additionalProperties": within_all[0] if same else ANY}
 
 
+def _section(model: type, plain: bool, found: dict[str, Any]) -> Schema:
+    """A reference to the type of a pydantic model or a dataclass; if plain, all of it is known at the start."""
+    if issubclass(model, BaseModel):
+        whole, definitions = schema_of(model, forms())
+    else:
+        whole, definitions = TypeAdapter(model).json_schema(), {}
+    return _Reading(found, definitions, plain).object_type(model.__name__, whole)
+
+
 _CLUSTERS = (*(each.__name__ for each in CLASSES), "EmulatedCluster")
 _ROLE = re.compile(r":\w+:`([^`]+)`")
 _CODE = re.compile(r"``([^`]+)``")
@@ -115,11 +100,11 @@ _CODE = re.compile(r"``([^`]+)``")
 
 def components_schema() -> tuple[dict[str, Any], dict[str, Any]]:
     """The components, and the object types of their arguments, each by token."""
-    sections = SectionTypes()
-    return {kind.token: _component(kind, sections) for kind in component_kinds()}, sections.found
+    sections: dict[str, Any] = {}
+    return {kind.token: _component(kind, sections) for kind in component_kinds()}, sections
 
 
-def _component(kind: ComponentKind, sections: SectionTypes) -> dict[str, Any]:
+def _component(kind: ComponentKind, sections: dict[str, Any]) -> dict[str, Any]:
     arguments, outputs = kind.arguments, kind.outputs
     names = {each.name: each.key for each in arguments}
     summary = inspect.cleandoc(kind.component.__doc__ or "").split("\n\n")[0]
@@ -140,7 +125,7 @@ def _component(kind: ComponentKind, sections: SectionTypes) -> dict[str, Any]:
     }
 
 
-def _property(argument: Argument, names: Mapping[str, str], sections: SectionTypes) -> dict[str, Any]:
+def _property(argument: Argument, names: Mapping[str, str], sections: dict[str, Any]) -> dict[str, Any]:
     # A plain argument has to be known, because resources depend on it.
     found = plainly(_kind(argument, sections)) if argument.plain else _kind(argument, sections)
     choice = _choice(argument.type)
@@ -150,14 +135,14 @@ def _property(argument: Argument, names: Mapping[str, str], sections: SectionTyp
     }
 
 
-def _kind(argument: Argument, sections: SectionTypes) -> dict[str, Any]:
+def _kind(argument: Argument, sections: dict[str, Any]) -> dict[str, Any]:
     if is_cluster(argument):
         return {"oneOf": [{"$ref": f"#/resources/kumulus:index:{name}"} for name in _CLUSTERS]}
     if is_groups(argument):
         return {"type": "array", "items": {"$ref": "#/resources/kumulus:index:KwokNodeGroup"}}
     if argument.section is not None:
         module, _, name = argument.section.partition(":")
-        found = sections.of(getattr(importlib.import_module(module), name), argument.plain)
+        found = _section(getattr(importlib.import_module(module), name), argument.plain, sections)
         return {"type": "array", "items": found} if get_origin(argument.type) is Sequence else found
     return type_of(argument.type)
 

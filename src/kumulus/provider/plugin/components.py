@@ -22,9 +22,9 @@ from kumulus.components.engine import UserMistake
 from kumulus.components.fault import Fault, FaultArgs
 from kumulus.components.inputs import reworded
 from kumulus.components.resources import ClusterLike
+from kumulus.host.version import VERSION
 from kumulus.model.node_sets import to_plain
 from kumulus.nodes.errors import InvalidInputs, ProviderError
-from kumulus.provider import VERSION
 from kumulus.provider.plugin.references import Settled, cluster_of, group_of
 from kumulus.provider.values import by_urn
 
@@ -66,14 +66,7 @@ class ComponentKind:
         return outputs(self.component)
 
     def construct(self, name: str, inputs: Mapping[str, Settled], opts: pulumi.ResourceOptions) -> Any:
-        """Declare it.
-
-        Args:
-            inputs: those from the other language's program, by their names in the schema.
-
-        Raises:
-            pulumi.RunError: arguments are wrong; lists all of them.
-        """
+        """Declare it, with the inputs of another language's program by their names in the schema."""
         known = {each.key: each for each in self.arguments}
         arguments = {
             # An unknown argument keeps its name, so that the component reports it.
@@ -131,11 +124,7 @@ def component_kinds() -> tuple[ComponentKind, ...]:
 
 
 def by_token(token: str) -> ComponentKind:
-    """The component of a type.
-
-    Raises:
-        pulumi.RunError: there is no such component.
-    """
+    """The component of a type; raises pulumi.RunError if there is none."""
     known = {each.token: each for each in component_kinds()}
     if token not in known:
         raise pulumi.RunError(f"kumulus has no component {token!r}; it has: {', '.join(known)}")
@@ -185,11 +174,7 @@ class _Servicer(ProviderServicer):
 async def constructed(request: bytes, engine: str) -> bytes:
     """Construct a component against the monitor that the request names.
 
-    Returns:
-        A ConstructResponse, once everything in the component is registered.
-
-    Raises:
-        InvalidInputs: arguments are wrong.
+    Returns a ConstructResponse, once everything in the component is registered; raises InvalidInputs otherwise.
     """
     loop = asyncio.get_running_loop()
     loop.set_default_executor(ThreadPoolExecutor(_AT_ONCE))

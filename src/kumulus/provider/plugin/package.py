@@ -4,8 +4,7 @@ import inspect
 import json
 from typing import Any
 
-from kumulus.host.version import GO_MODULE, NPM_PACKAGE, NUGET_NAMESPACE, REPOSITORY
-from kumulus.provider import VERSION
+from kumulus.host.version import GO_MODULE, NPM_PACKAGE, NUGET_NAMESPACE, REPOSITORY, VERSION
 from kumulus.provider.properties import OBJECT_TYPES
 from kumulus.provider.resources.base import Resource
 from kumulus.provider.resources.registry import CLASSES

@@ -114,14 +114,9 @@ class RemoteGroup:
 
 
 def cluster_of(reference: Settled, owner: str, opts: pulumi.ResourceOptions) -> RemoteCluster:
-    """The cluster that an argument refers to.
+    """The cluster whose URN the engine passes as a reference; raises pulumi.RunError if it is none that is known.
 
-    Args:
-        reference: the cluster component's URN, which the engine passes as the reference.
-        owner: a unique prefix for names of resources that are declared for the component under construction.
-
-    Raises:
-        pulumi.RunError: it is not a cluster, or its name is not known yet.
+    What is declared for the component under construction has the owner as a unique prefix.
     """
     urn = _urn(reference.plain, "cluster", _CLUSTERS)
     found = _look(urn)

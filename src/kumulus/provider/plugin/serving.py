@@ -133,11 +133,7 @@ class OwnUser(grpc.aio.ServerInterceptor):
 
 
 class Constructor:
-    """Constructs components.
-
-    Args:
-        engine: the engine's address; None when the plugin was started by hand.
-    """
+    """Constructs components, by the engine's address; None when the plugin was started by hand."""
 
     def __init__(self, engine: str | None) -> None:
         self._engine = engine
@@ -149,11 +145,7 @@ class Constructor:
             _settle(answer.set_exception, ProviderError("the update has ended"))
 
     async def __call__(self, request: bytes) -> bytes:
-        """Construct what a ConstructRequest asks for; returns the ConstructResponse.
-
-        Raises:
-            InvalidInputs: arguments are wrong.
-        """
+        """Construct what a ConstructRequest asks for; returns the ConstructResponse, or raises InvalidInputs."""
         answer: Future[bytes] = Future()
 
         def work() -> None:

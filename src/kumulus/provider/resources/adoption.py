@@ -45,12 +45,7 @@ def note(directory: str, inputs: Properties) -> None:
 
 
 def cluster_place(name: str, program: str) -> Place:
-    """The place of the cluster that an id names.
-
-    Args:
-        name: the cluster's name if it is in the default home, or the path of its directory.
-        program: directory that relative paths refer to.
-    """
+    """The place of a cluster: by its name in the default home, or by a path from the program's directory."""
     if os.sep in name:
         place = Place(Path(os.path.normpath(os.path.join(program, name))))
     else:
@@ -88,11 +83,7 @@ async def identity(place: Place) -> str:
 
 
 async def pool_inputs(connections: Connections, resource_id: str, program: str) -> Properties:
-    """The inputs of a node pool, as recorded in the cluster.
-
-    Args:
-        resource_id: `<cluster>/<pool>`, the cluster as for :func:`cluster_place`.
-    """
+    """The inputs of the node pool `<cluster>/<pool>`, as recorded in the cluster; see :func:`cluster_place`."""
     cluster, _, name = resource_id.rpartition("/")
     if not cluster or not name:
         raise ProviderError(f"{resource_id!r} names no pool; write <cluster>/<pool>, such as demo/gpu-a100-use1")

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from kumulus.model.checks import annotation_problems, label_problems
 from kumulus.model.errors import Where
+from kumulus.model.names import dns_label_mistake
 from kumulus.model.plain import UNKNOWN
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
@@ -35,12 +36,14 @@ class InputFailure:
     reason: str
 
 
-def mark_failures(within: Where, inputs: Mapping[str, Any]) -> list[InputFailure]:
-    """Failures of an object's labels and annotations, as far as they are known.
+def name_failures(name: str) -> list[InputFailure]:
+    """Failures of a name that has to be a DNS-1123 label."""
+    mistake = dns_label_mistake(name)
+    return [InputFailure("name", f"{name!r} {mistake.message}; {mistake.remedy}")] if mistake else []
 
-    Args:
-        within: the path of what has them.
-    """
+
+def mark_failures(within: Where, inputs: Mapping[str, Any]) -> list[InputFailure]:
+    """Failures of the labels and annotations of what is at a path, as far as they are known."""
     return [
         InputFailure(each.path, f"{each.message}; {each.remedy}")
         for key, problems in (("labels", label_problems), ("annotations", annotation_problems))
@@ -167,11 +170,7 @@ class Resource(ABC):
     async def preview(  # noqa: B027 - there is nothing that every resource would have to do
         self, reporters: Callable[[str], Reporter], urn: str, old: tuple[Properties, Properties], inputs: Properties
     ) -> None:
-        """Report at a diff, in previews too, what no other call can report; nothing for most resources.
-
-        Args:
-            reporters: give the reporter of the resource with a URN.
-        """
+        """Report at a diff, in previews too, what no other call can report; nothing for most resources."""
 
     @abstractmethod
     async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 
-class ChartCrds(InClusterResource[Properties]):
+class ChartCrds(InClusterResource):
     """The CRDs of a Helm chart, made and kept up to date."""
 
     token: ClassVar[str] = "kumulus:index:ChartCrds"

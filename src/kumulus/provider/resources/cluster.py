@@ -42,7 +42,6 @@ class ClusterResource(Resource):
     def __init__(
         self, runtimes: dict[str, Runtime], connections: Connections, settings: PluginSettings | None = None
     ) -> None:
-        """Serve it."""
         self._runtimes = runtimes
         self._connections = connections
         settings = settings or PluginSettings()
@@ -104,21 +103,17 @@ class ClusterResource(Resource):
         await removals.preview(self._connections, reporters, urn, old, inputs, self._hourly)
 
     def diff(self, old_outputs: Properties, inputs: Properties) -> list[PropertyDifference]:
-        found: list[PropertyDifference] = []
-        for key in self.replaced_by():
-            found += differences(key, old_outputs.get(key), inputs.get(key), replace=True)
+        def compared(key: str, *, replace: bool = False) -> list[PropertyDifference]:
+            return differences(key, old_outputs.get(key), inputs.get(key), replace=replace)
+
+        found = [each for key in self.replaced_by() for each in compared(key, replace=True)]
         # The note next to its files says who owns it.
-        found += differences(STACK_ID.name, old_outputs.get(STACK_ID.name), inputs.get(STACK_ID.name))
+        found += compared(STACK_ID.name)
         runtime = self._runtimes.get(str(inputs.get("runtime")))
         before, after = (str(each.get("kubernetesVersion") or "") for each in (old_outputs, inputs))
-        found += differences(
-            "kubernetesVersion",
-            old_outputs.get("kubernetesVersion"),
-            inputs.get("kubernetesVersion"),
-            replace=runtime is None or not runtime.takes_version(before, after),
-        )
+        found += compared("kubernetesVersion", replace=runtime is None or not runtime.takes_version(before, after))
         if runtime is None or inputs.get("options") is UNKNOWN:
-            return found + differences("options", old_outputs.get("options"), inputs.get("options"), replace=True)
+            return found + compared("options", replace=True)
         old_options, options = _mapping(old_outputs, "options"), _mapping(inputs, "options")
         for key in sorted({*old_options, *options}):
             replace = key in runtime.replaced_by

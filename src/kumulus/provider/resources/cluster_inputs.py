@@ -7,12 +7,11 @@ from typing import Any
 
 from kumulus.model.contents import is_contents
 from kumulus.model.errors import under
-from kumulus.model.names import dns_label_mistake
 from kumulus.model.plain import UNKNOWN
 from kumulus.provider.object_types import CONTENTS
 from kumulus.provider.properties import OBJECT, STRING, STRINGS, Property
 from kumulus.provider.resources import adoption
-from kumulus.provider.resources.base import CheckResult, InputFailure, Properties
+from kumulus.provider.resources.base import CheckResult, InputFailure, Properties, name_failures
 from kumulus.provider.resources.in_cluster import STACK_ID
 from kumulus.provider.values import contains_unknown
 from kumulus.runtimes import registry
@@ -106,17 +105,12 @@ def checked_cluster_inputs(
 
 
 def _name_failures(name: Any) -> list[InputFailure]:
-    """Problems with the cluster's name."""
     if name is UNKNOWN:
         return []
-    if not isinstance(name, str):
-        return [InputFailure("name", "a cluster needs a name")]
-    mistake = dns_label_mistake(name)
-    return [InputFailure("name", f"{name!r} {mistake.message}; {mistake.remedy}")] if mistake else []
+    return name_failures(name) if isinstance(name, str) else [InputFailure("name", "a cluster needs a name")]
 
 
 def _option_failures(runtime: Runtime, options: Any) -> list[InputFailure]:
-    """Problems with the runtime's options."""
     if not isinstance(options, dict):
         return [InputFailure("options", "is not a mapping")]
     if contains_unknown(options):
@@ -136,7 +130,6 @@ def _sticky_version(runtime: Runtime, old_inputs: Properties) -> str | None:
 
 
 def _version_failures(runtime: Runtime, version: Any) -> list[InputFailure]:
-    """Problems with the Kubernetes version."""
     if version is UNKNOWN:
         return []
     if not isinstance(version, str) or not _VERSION.match(version):
@@ -146,7 +139,6 @@ def _version_failures(runtime: Runtime, version: Any) -> list[InputFailure]:
 
 
 def _contents_failures(inputs: Properties) -> list[InputFailure]:
-    """Problems with the declared contents of the cluster."""
     found = inputs.get("contents")
     if found is None or contains_unknown(found) or is_contents(found):
         return []

@@ -27,11 +27,7 @@ from kumulus.runtimes.whereabouts import LOST, Away, away
 # Pulumi does not say whether an update had a preview, and it starts a plugin for each of the two. Both plugins have the
 # same parent, pulumi itself. The first leaves a note under the parent's identity for the second.
 class Shown:
-    """The replacements of clusters that a preview has shown.
-
-    Args:
-        command: the pulumi command, as :func:`kumulus.host.lifetime.own` names a process; None where it is not known.
-    """
+    """The replacements of clusters that a preview of a pulumi command, or of the one that started this, has shown."""
 
     def __init__(self, command: str | None = None, folder: Path | None = None) -> None:
         self._command = command or lifetime.parent()
@@ -71,12 +67,7 @@ UNSHOWN = "KUMULUS_UNSHOWN"
 
 
 class RecordedPlaces:
-    """Where the clusters are, as their records say, and where this is.
-
-    Args:
-        settings: where this is, and whether a cluster may be moved here.
-        shown: what the pulumi command at work has shown in its preview.
-    """
+    """Where the clusters are, as their records say, and where this is."""
 
     def __init__(self, runtimes: Mapping[str, Runtime], settings: PluginSettings, shown: Shown | None = None) -> None:
         self._runtimes = runtimes
@@ -195,21 +186,13 @@ class RecordedPlaces:
 
 
 def left_by_runs(outputs: Properties) -> str:
-    """A text about changes that ended runs have left on a cluster; empty without any. Does not use the network.
-
-    Args:
-        outputs: the cluster's, from the state.
-    """
+    """A text about changes that ended runs have left on a recorded cluster, or none. Does not use the network."""
     identity: Any = outputs.get("identity")
     return runs.left(identity) if isinstance(identity, str) and identity else ""
 
 
 def require_no_run(identity: str) -> None:
-    """Refuse to take a cluster away while a run is or may be under way on it. Does not use the network.
-
-    Args:
-        identity: the cluster's; empty if it is not known.
-    """
+    """Refuse to take a cluster away while a run is or may be under way on it. Does not use the network."""
     if identity and (who := runs.under_way(identity)):
         raise ProviderError(f"{who}; nothing was removed")
 

@@ -31,7 +31,7 @@ _BEFORE = "before"
 _HELM = "pulumi-resource-kubernetes"
 
 
-class Definitions(InClusterResource[Properties]):
+class Definitions(InClusterResource):
     """The kinds of an API group that a chart brings, which Helm would leave behind."""
 
     token: ClassVar[str] = "kumulus:index:Definitions"

@@ -46,7 +46,7 @@ _OWN = (
 _FAULT_KEYS = tuple(each.name for each in _OWN)
 
 
-class FaultResource(InClusterResource[Properties]):
+class FaultResource(InClusterResource):
     """Something that goes wrong on nodes or with pods, for as long as it is declared."""
 
     token: ClassVar[str] = "kumulus:index:Fault"

@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from kumulus.kube import KubeconfigError
 from kumulus.model.identity import Owner
@@ -60,11 +60,9 @@ _LOOK_EVERY = 0.5
 # With fewer nodes, the work is done before the way could be cleared for it.
 _MANY = 100
 ClearWay = Callable[[str], AbstractContextManager[object]]
-Wanted = TypeVar("Wanted")
-"""What a resource makes of its checked inputs; :data:`Properties` for one that takes them as they are."""
 
 
-class InClusterResource(Resource, Generic[Wanted]):
+class InClusterResource(Resource):
     """A resource in a cluster; the inputs of :data:`PLACE`, which come first, say in which.
 
     What is in a cluster that is gone is gone with it: it is not found, and its removal is done. While a cluster is
@@ -78,11 +76,7 @@ class InClusterResource(Resource, Generic[Wanted]):
     """What :meth:`look` raises when what is there could not be seen."""
 
     def __init__(self, connections: Connections, clear_way: ClearWay = nullcontext) -> None:
-        """Serve it.
-
-        Args:
-            clear_way: what to do while many requests go to the API server of a kubeconfig.
-        """
+        """Serve it, with what to do while many requests go to the API server of a kubeconfig."""
         self._connections = connections
         self._clear_way = clear_way
         # Inputs of what the stack declares now, by URN.
@@ -151,29 +145,16 @@ class InClusterResource(Resource, Generic[Wanted]):
         except UNASKED as error:
             op.report.warn(f"{self.title(inputs)}: whether its name is free is not known: {error}")
 
-    def decode(self, inputs: Properties) -> Wanted:
-        """The inputs as :meth:`make` takes them, once for a request: no other code checks them again."""
-        return cast(Wanted, inputs)
-
     async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
-        """Report what a preview has to report; returns the outputs as far as it knows them.
-
-        Args:
-            inputs: what is wanted; some may be unknown.
-            old: the recorded outputs; None before there are any.
-        """
+        """Report what a preview has to report; returns the outputs as far as it knows them."""
         return inputs
 
     @abstractmethod
-    async def make(self, op: Operation, resource_id: str, wanted: Wanted, old: Properties | None) -> Properties:
-        """Change what exists into what is wanted, as :meth:`decode` has it; returns the outputs."""
+    async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
+        """Change what exists into what is wanted; returns the outputs."""
 
     async def settle(self, op: Operation, outputs: Properties) -> None:
-        """Do what comes once it is made, with its outputs; nothing for most resources.
-
-        Raises:
-            TimeoutError: the user's time for the operation is over.
-        """
+        """Do what comes once it is made; raises TimeoutError when the user's time is over."""
 
     @abstractmethod
     async def look(self, op: Operation, outputs: Properties, inputs: Properties) -> Properties | None:
@@ -195,7 +176,7 @@ class InClusterResource(Resource, Generic[Wanted]):
         return await self._made(op, resource_id, inputs, old_outputs)
 
     async def _made(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
-        outputs = await self.make(op, resource_id, self.decode(inputs), old)
+        outputs = await self.make(op, resource_id, inputs, old)
         try:
             await self.settle(op, outputs)
         except (TimeoutError, *UNASKED) as error:
@@ -318,11 +299,7 @@ def stack_of(urn: str) -> str:
 
 
 def outlives_stack(properties: Properties) -> bool:
-    """Whether a resource's cluster exists before and after its stack.
-
-    Args:
-        properties: contain the inputs of :data:`PLACE`; without the answer, the note next to the kubeconfig has it.
-    """
+    """Whether a resource's cluster exists before and after its stack, by its properties or the kubeconfig's note."""
     outlives = properties.get(OUTLIVES.name)
     return outlives if isinstance(outlives, bool) else outlives_by_note(Path(str(properties.get("kubeconfig"))))
 

@@ -41,7 +41,7 @@ _TOKEN_WITHIN = 30.0
 _REMEDY = "give yours another name, or remove that one first"
 
 
-class KubernetesObjectResource(InClusterResource[Properties]):
+class KubernetesObjectResource(InClusterResource):
     """An object that is the stack's own: what its manifest does not have is left to others."""
 
     token: ClassVar[str] = "kumulus:index:KubernetesObject"

@@ -3,12 +3,11 @@
 from typing import ClassVar
 
 from kumulus.model.identity import Owner
-from kumulus.model.names import dns_label_mistake
 from kumulus.nodes import namespaces
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.ownership import NotOurs
 from kumulus.provider.properties import STRING, STRINGS, Property
-from kumulus.provider.resources.base import CheckResult, InputFailure, Operation, Properties, known, mark_failures
+from kumulus.provider.resources.base import CheckResult, Operation, Properties, known, mark_failures, name_failures
 from kumulus.provider.resources.in_cluster import (
     DRIFT,
     LOOK_PATIENCE,
@@ -24,7 +23,7 @@ _SECONDS_TO_GO = 120.0
 _REMEDY = "write another `namespace:` for the tenant, or remove that one first"
 
 
-class NamespaceResource(InClusterResource[Properties]):
+class NamespaceResource(InClusterResource):
     """A namespace that is the stack's own: deleted with everything in it when the stack goes."""
 
     token: ClassVar[str] = "kumulus:index:Namespace"
@@ -39,10 +38,9 @@ class NamespaceResource(InClusterResource[Properties]):
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> CheckResult:
         checked = super().check(old_inputs, inputs, program)
-        failures, name = checked.failures, inputs.get("name")
-        if isinstance(name, str) and (mistake := dns_label_mistake(name)):
-            failures.append(InputFailure("name", f"{name!r} {mistake.message}; {mistake.remedy}"))
-        return CheckResult(checked.inputs, failures + mark_failures((), inputs))
+        name = inputs.get("name")
+        wrong = name_failures(name) if isinstance(name, str) else []
+        return CheckResult(checked.inputs, checked.failures + wrong + mark_failures((), inputs))
 
     def title(self, properties: Properties) -> str:
         return f"namespace {known(properties, 'name')}"

@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 _GLANCE = 0.5
 
 
-class NodePool(InClusterResource[WantedPool]):
+class NodePool(InClusterResource):
     """The emulated nodes of one node group in one availability zone, as one resource."""
 
     token: ClassVar[str] = "kumulus:index:NodePool"
@@ -107,12 +107,9 @@ class NodePool(InClusterResource[WantedPool]):
     def failed(self, properties: Properties, error: Exception) -> ProviderError:
         return with_remedy(ProviderError(f"{self.title(properties)}: {explain(error)}"), properties)
 
-    def decode(self, inputs: Properties) -> WantedPool:
-        return WantedPool(owned_pool(inputs), inputs)
-
     async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
         if not contains_unknown(inputs):
-            wanted = self.decode(inputs)
+            wanted = WantedPool(owned_pool(inputs), inputs)
             await self._preview(op, wanted, old)
             with suppress(*UNASKED):
                 await self._refuse_real(wanted, LOOK_PATIENCE)
@@ -184,9 +181,11 @@ class NodePool(InClusterResource[WantedPool]):
         for identity in {recorded_as, recorded_owner(outputs)}:
             await records.forget_pool(client, pool.name, self.owner(op, {"stackId": identity}))
 
-    async def make(self, op: Operation, resource_id: str, wanted: WantedPool, old: Properties | None) -> Properties:
+    async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
         """See :meth:`InClusterResource.make`; if only part of the work succeeds, that part is recorded."""
-        pool, recorded_as = wanted.pool, recorded_owner(old)
+        # Decoded once for a request: no other code checks it again.
+        pool, recorded_as = owned_pool(inputs), recorded_owner(old)
+        wanted = WantedPool(pool, inputs)
         client = await self._reached(op, wanted)
         attempt = Attempt(op, client, resource_id, wanted, old)
 
@@ -228,11 +227,7 @@ class NodePool(InClusterResource[WantedPool]):
             await operations.settle(client, known, self.owner(op, outputs))
 
     async def _reached(self, op: Operation, wanted: WantedPool) -> Client:
-        """A client of the cluster, in which no real node has a name of the pool.
-
-        Raises:
-            ProviderError: one has, or the cluster does not answer; nothing was done.
-        """
+        """A client of the cluster, in which no real node has a name of the pool; refuses the others."""
         try:
             async with limited(op):
                 with self.needing_cluster(wanted.inputs):

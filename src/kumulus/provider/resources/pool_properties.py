@@ -146,12 +146,9 @@ class Attempt:
     def partial(
         self, pool: Pool, message: str, seen: PoolObservation | None, reasons: Sequence[str] = (), known: int = 0
     ) -> PartialFailure:
-        """A partial failure that records what really exists, or that this is not known.
+        """A partial failure that records what really exists.
 
-        Args:
-            seen: what exists; None when it is not known.
-            reasons: further problems.
-            known: the least number of nodes, for when `seen` is None.
+        Where that is not known, `seen` is None, and at least the `known` nodes are there.
         """
         inputs = as_recorded(self.wanted.inputs, self.old or {})
         if seen is None:
@@ -165,7 +162,6 @@ class Attempt:
 
 
 def _counted(outputs: Properties) -> int:
-    """How many nodes a pool is recorded to have."""
     found = outputs.get("replicas")
     return int(found) if isinstance(found, int | float) else 0
 
@@ -176,9 +172,7 @@ Ask = Callable[[], Awaitable["Client"]]
 async def report_update(ask: Ask, old: Pool | None, new: Pool, hourly: Hourly, report: Reporter) -> None:
     """Report nodes, GPUs, CPUs and memory gained or lost, and running pods that would be deleted.
 
-    Args:
-        ask: gives a client of the cluster; it may raise one of :data:`UNASKED`.
-        old: the pool as it is recorded; None if that is not known.
+    Who is asked for a client may raise one of :data:`UNASKED`; the recorded pool is None if it is not known.
     """
     resized = old is not None and old.replicas != new.replicas
     old, new = await _as_left(ask, old, new)

@@ -35,7 +35,7 @@ FUNCTIONS = {FIND_KWOK: find_kwok, FIND_CHARTS: find_charts, "kumulus:index:read
 
 
 # Those that need nothing but connections.
-_PLAIN: tuple[type[InClusterResource[Any]], ...] = (
+_PLAIN: tuple[type[InClusterResource], ...] = (
     NamespaceResource,
     KubernetesObjectResource,
     Definitions,

@@ -17,7 +17,7 @@ from kumulus.provider.resources.in_cluster import LOOK_PATIENCE, PLACE, WORK_PAT
 from kumulus.provider.values import contains_unknown
 
 
-class OfRelease(InClusterResource[Properties]):
+class OfRelease(InClusterResource):
     """A resource about a Helm release; ``namespace`` and ``name`` say which, in addition to its cluster's place."""
 
     inputs: ClassVar[tuple[Property, ...]] = (

@@ -107,17 +107,11 @@ class DestroyCheck(StateOnly):
     )
 
     def __init__(self, runtimes: Mapping[str, Runtime], settings: PluginSettings) -> None:
-        """Serve it."""
         self._settings = settings
         self._places = RecordedPlaces(runtimes, settings)
 
     async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
-        """See :meth:`Resource.delete`.
-
-        Raises:
-            ProviderError: a run is under way on the cluster, it is on another machine, or a later version wrote its
-                files.
-        """
+        """See :meth:`Resource.delete`; refused of a cluster in use, on another machine, or of a later version."""
         require_no_run(str(outputs.get(_IDENTITY) or ""))
         if not self._settings.move_here:
             self._places.require_here(outputs)

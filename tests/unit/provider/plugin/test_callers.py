@@ -23,15 +23,11 @@ PLUGIN = "import runpy; runpy.run_module('kumulus.provider.plugin', run_name='__
 
 
 @contextmanager
-def plugin(before: str = "", engine: str = "") -> Iterator[int]:
-    """The port of a plugin, which runs until the block ends.
-
-    Args:
-        before: Python that its process runs first.
-        engine: the engine's address.
-    """
+def plugin(before: str = "", engine: str = "", **variables: str) -> Iterator[int]:
+    """The port of a plugin, which runs until the block ends; its process runs some Python first."""
     command = [sys.executable, "-c", f"{before}\n{PLUGIN}", *([engine] if engine else [])]
-    environment = {**os.environ, "no_grpc_proxy": "127.0.0.1"}
+    inherited = {name: value for name, value in os.environ.items() if name not in ("no_proxy", "no_grpc_proxy")}
+    environment = {**inherited, **(variables or {"no_grpc_proxy": "127.0.0.1"})}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout is not None
         try:

@@ -1,9 +1,6 @@
 """Components constructed for programs in other languages: over the plugin's protocol, against a monitor of the test."""
 
 import asyncio
-import os
-import subprocess
-import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -20,6 +17,7 @@ from kumulus.provider.engine import PulumiEngine
 from kumulus.provider.plugin.serving import Constructor
 from kumulus.provider.rpc import Servicer
 from tests.unit.provider.plugin.monitor import Monitor, listening
+from tests.unit.provider.plugin.test_callers import plugin as plugin_process
 from tests.unit.provider.test_rpc import refusal as fails
 from tests.unit.provider.test_rpc import secret, stub_of
 
@@ -264,32 +262,9 @@ async def test_a_stack_files_mapping_makes_all_of_it(plugin: Any, monitor: Monit
     assert monitor.of("NodePool")["more-use1"].parent == more.urn
 
 
-def test_the_plugin_imports_no_sdk_before_a_component_is_asked_for() -> None:
-    script = (
-        "import sys, kumulus.provider.plugin.serving; print([m for m in ('pulumi', 'pydantic') if m in sys.modules])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
-    )
-    assert done.stdout.strip() == "[]"
-
-
 async def test_a_component_is_constructed_past_the_users_proxy(monitor: Monitor, unused_tcp_port: int) -> None:
-    proxy = f"http://127.0.0.1:{unused_tcp_port}"
-    environment = {name: value for name, value in os.environ.items() if name not in ("no_proxy", "no_grpc_proxy")}
-    started = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "kumulus.provider.plugin"),
-        cwd=ROOT,
-        env={**environment, "http_proxy": proxy},
-        stdout=asyncio.subprocess.PIPE,
-    )
-    try:
-        assert started.stdout is not None
-        port = int(await started.stdout.readline())
+    with plugin_process(http_proxy=f"http://127.0.0.1:{unused_tcp_port}") as port:
         async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
             plugin = provider_pb2_grpc.ResourceProviderStub(channel)
             made = await plugin.Construct(asked(monitor, "KwokCluster", "fleet"), timeout=30)
-    finally:
-        started.terminate()
-        await started.wait()
     assert made.urn == "urn:pulumi:dev::p::kumulus:index:KwokCluster::fleet"

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 import kumulus
+from kumulus.host.version import VERSION
 from kumulus.model.devices import SLICES_KEYS
 from kumulus.model.fault_effects import Condition, NodeEffects, PodEffects
 from kumulus.model.pool_form import POOL_KEYS
 from kumulus.model.pools import Taint
 from kumulus.model.topology import LEVELS
-from kumulus.provider import VERSION
 from kumulus.provider.plugin.components import component_kinds
 from kumulus.provider.plugin.package import package, schema_json
 from kumulus.provider.resources.base import Resource
@@ -66,11 +66,6 @@ def test_every_type_that_is_referred_to_is_there_and_no_other() -> None:
 def test_it_says_of_every_resource_what_the_plugin_serves() -> None:
     assert {each.token for each in CLASSES} == set(resources()) == set(SCHEMA["resources"]) - COMPONENTS
     assert {each.token for each in component_kinds()} == COMPONENTS
-
-
-def test_what_is_served_is_what_the_code_says() -> None:
-    assert json.loads(schema_json()) == SCHEMA
-    assert SCHEMA["version"] == VERSION
 
 
 def test_every_component_that_is_public_is_served() -> None:
@@ -163,6 +158,7 @@ def test_what_is_fleeting_is_no_output_and_what_is_secret_says_so() -> None:
 
 
 def test_it_says_who_made_it_and_how_each_language_calls_it() -> None:
+    assert SCHEMA["version"] == VERSION
     assert {"displayName", "publisher", "repository", "license", "keywords", "description"} <= set(SCHEMA)
     assert set(SCHEMA["language"]) == {"nodejs", "python", "go", "csharp", "java"}
     # Its name must not be that of the package it generates for.
