@@ -350,11 +350,8 @@ def test_how_devices_are_made_ready_reaches_kwok_as_the_file_says() -> None:
     assert "(90.0) as $seconds" in stages["device-failed-gpu.nvidia.com"]["delay"]["durationFrom"]["jq"]["expression"]
 
 
-def test_devices_are_bound_by_conditions_where_the_gate_is_on_and_parts_of_a_gpu_as_it_is() -> None:
-    path = "kwok.featureGates.DRADeviceBindingConditions"
+def test_devices_are_bound_by_conditions_and_parts_of_a_gpu_as_it_is() -> None:
     bound: dict[str, Any] = {"bindingConditions": ["Ready"], **FAILS, "bindsToNode": True}
-    told = problems(bound, kubernetesVersion="1.35.4")
-    assert told[path].startswith("is off, but groups have resourceSlices with bind")
     (found, *_) = published(bound)["spec"]["devices"]
     assert {key: found[key] for key in bound} == bound
     divided = published({**bound, "partitionable": True})["spec"]["devices"]
@@ -432,23 +429,26 @@ def test_features_that_nodes_declare_must_have_that_of_what_devices_take() -> No
     assert told[1].endswith("; add it, or leave declaredFeatures out")
 
 
-def test_devices_are_shared_where_the_gate_is_on() -> None:
-    path = "kwok.featureGates.DRAConsumableCapacity"
-    shared = {"allowMultipleAllocations": True}
-    told = problems(shared, kubernetesVersion="1.35.4")
-    assert "write featureGates: {DRAConsumableCapacity: true}" in told[path]
+@pytest.mark.parametrize(
+    ("slices", "gate"),
+    [
+        ({"allowMultipleAllocations": True}, "DRAConsumableCapacity"),
+        ({"partitionable": True}, "DRAPartitionableDevices"),
+        ({"extendedResource": "dra"}, "DRAExtendedResource"),
+        ({"bindingConditions": ["Ready"], **FAILS, "bindsToNode": True}, "DRADeviceBindingConditions"),
+    ],
+)
+def test_what_takes_a_feature_gate_is_told_where_it_is_off(slices: dict[str, Any], gate: str) -> None:
+    told = problems(slices, kubernetesVersion="1.35.4")
+    assert f"write featureGates: {{{gate}: true}}" in told[f"kwok.featureGates.{gate}"]
     # Kubernetes 1.36 and later have it on.
-    cluster(group(shared))
-    cluster(group(shared), kubernetesVersion="1.36.3")
-    cluster(group(shared), kubernetesVersion="1.35.4", kwok={"featureGates": {"DRAConsumableCapacity": True}})
-    cluster(group(shared), runtime="existing", existing={})
-    cluster(group({"allowMultipleAllocations": False}))
+    cluster(group(slices))
+    cluster(group(slices), kubernetesVersion="1.35.4", kwok={"featureGates": {gate: True}})
+    cluster(group(slices), runtime="existing", existing={})
 
 
-def test_claims_for_the_extended_resource_are_made_where_the_gate_is_on_and_a_class_says_so() -> None:
+def test_claims_for_the_extended_resource_are_made_where_a_class_says_so() -> None:
     asked = {"extendedResource": "dra"}
-    told = problems(asked, kubernetesVersion="1.35.4")
-    assert "write featureGates: {DRAExtendedResource: true}" in told["kwok.featureGates.DRAExtendedResource"]
     assert "is empty, and pods get their claims by it" in str(problems({**asked, "deviceClass": ""}))
     (group_of,) = cluster(group(asked)).nodeGroups
     assert extended_names([group_of.resourceSlices, None]) == {"gpu.nvidia.com": "nvidia.com/gpu"}
@@ -490,11 +490,8 @@ def test_a_fault_taints_the_devices_that_it_takes_as_nvidias_driver_does(
 DIVIDED = {"featureGates": {"DRAPartitionableDevices": True}}
 
 
-def test_gpus_are_divided_where_the_gate_is_on_and_the_product_can_be() -> None:
+def test_gpus_are_divided_where_the_product_can_be() -> None:
     divided = {"partitionable": True}
-    path = "kwok.featureGates.DRAPartitionableDevices"
-    assert "write featureGates: {DRAPartitionableDevices: true}" in problems(divided, kubernetesVersion="1.35.4")[path]
-    cluster(group(divided), runtime="existing", existing={})
     (made,) = pools(cluster(group(divided), kwok=DIVIDED), "lab")
     assert made.devices is not None
     assert made.devices.mig_profiles == ("1g.10gb", "1g.20gb", "2g.20gb", "3g.40gb", "4g.40gb", "7g.80gb")

@@ -9,19 +9,18 @@ A device that a fault takes is not published while it is active, or tainted. A p
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kumulus.kube import objects
 from kumulus.kube.bulk import for_all
 from kumulus.kube.codecs import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from kumulus.kube.errors import tolerating
 from kumulus.kube.pods import path_of
 from kumulus.model.devices import gpu_of
 from kumulus.model.pools import Pool
-from kumulus.model.slices import RESOURCE_API, parts_of, published, slice_manifest, slice_name, slice_spec
+from kumulus.model.slices import RESOURCE_API, parts_of, published, slice_name, slice_spec
 from kumulus.nodes.faults import pods
-from kumulus.nodes.pools.slices import admitted
+from kumulus.nodes.pools import slices
+from kumulus.nodes.pools.slices import SLICES
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -114,9 +113,6 @@ class NoTaints(Exception):
         )
 
 
-_SLICES = f"/apis/{RESOURCE_API}/resourceslices"
-
-
 async def change(client: Client, before: Pool, after: Pool, ordinal: int) -> None:
     """Publish the devices of a node as its faults leave them; if it has no slice yet, its pool will create it.
 
@@ -130,7 +126,7 @@ async def change(client: Client, before: Pool, after: Pool, ordinal: int) -> Non
         spec = slice_spec(after, devices, part)
         if spec == slice_spec(before, devices, part):
             continue
-        path = f"{_SLICES}/{slice_name(after, devices, part)}"
+        path = f"{SLICES}/{slice_name(after, devices, part)}"
         # A merge patch removes what is null.
         patch = {"spec": {"devices": None, **spec}}
         with tolerating(404):
@@ -142,27 +138,6 @@ async def change(client: Client, before: Pool, after: Pool, ordinal: int) -> Non
 
 async def publish(client: Client, pool: Pool, ordinal: int, node_uid: str) -> None:
     """Publish the slices of a node that was created again; those of the former node may not be deleted yet."""
-    if pool.devices is None:
-        return
-    for part in parts_of((ordinal,), pool.devices):
-        manifest = slice_manifest(pool, pool.devices, part, node_uid)
-        await admitted(pool.devices, partial(_publish, client, manifest, node_uid))
-
-
-async def _publish(client: Client, manifest: dict[str, Any], node_uid: str) -> None:
-    path = f"{_SLICES}/{manifest['metadata']['name']}"
-
-    async def attempt() -> bool:
-        with tolerating(409):
-            await client.write("POST", _SLICES, manifest)
-            return True
-        there = await objects.find(client, path)
-        if there is None:
-            return False
-        owners = [owner.get("uid") for owner in there["metadata"].get("ownerReferences") or ()]
-        if owners == [node_uid]:
-            return True
-        await objects.remove(client, path, {"preconditions": {"uid": there["metadata"]["uid"]}})
-        return False
-
-    await objects.persist(attempt, path, f"resource slice {manifest['metadata']['name']}")
+    if pool.devices is not None:
+        for part in parts_of((ordinal,), pool.devices):
+            await slices.publish(client, pool, pool.devices, part, node_uid)

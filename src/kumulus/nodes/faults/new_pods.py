@@ -14,6 +14,7 @@ import asyncio
 import time
 from collections.abc import Collection, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import ApiError, Unreachable, objects
@@ -168,11 +169,7 @@ async def resume_pods(client: Client, *, everything: bool = False) -> None:
     Args:
         everything: any pod may wait, as the stack declares stages of its own.
     """
-    give_up = time.monotonic() + _PATIENCE
-    pause = 0.05
-    while not await _held(client) and time.monotonic() < give_up:
-        await asyncio.sleep(pause)
-        pause = min(1.0, pause * 2)
+    await objects.comes(partial(_held, client), bool, _PATIENCE, every=0.5)
     await asyncio.sleep(BEHIND_S)
     waiting = [
         pod async for page in client.pages(PODS, {"fieldSelector": BOUND}) for pod in page if everything or _waits(pod)

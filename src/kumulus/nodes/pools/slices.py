@@ -127,7 +127,7 @@ async def publish(client: Client, pool: Pool, devices: Devices, part: SlicePart,
 
     async def attempt() -> bool:
         try:
-            await admitted(devices, lambda: client.write("POST", SLICES, body))
+            await _admitted(devices, lambda: client.write("POST", SLICES, body))
             if part == (0, 0):
                 await _require_kept(client, path, devices)
             return True
@@ -153,12 +153,12 @@ async def _mend(client: Client, pool: Pool, devices: Devices, part: SlicePart, n
             return False
         metadata = {"uid": live.uid, "labels": slice_labels(pool)}
         patch = {"metadata": metadata, "spec": {**manifest["spec"], **dict.fromkeys(live.surplus)}}
-        await admitted(devices, lambda: client.write("PATCH", path, patch, content_type=MERGE_PATCH))
+        await _admitted(devices, lambda: client.write("PATCH", path, patch, content_type=MERGE_PATCH))
         return True
     return False
 
 
-async def admitted(devices: Devices, write: Callable[[], Awaitable[None]]) -> None:
+async def _admitted(devices: Devices, write: Callable[[], Awaitable[None]]) -> None:
     """Write a slice; what its devices take of a node is refused until the API server's cache has the node as it is."""
     for wait in _LAGS if devices.node_allocatable_resources else ():
         with tolerating(403):
