@@ -165,7 +165,7 @@ def published(pool: Pool, devices: Devices, ordinal: int) -> PublishedDevices:
     """
     resource = extended_resource(devices.driver)
     left, ill, taint = devices.count, 0, dict[str, str]()
-    for fault in pool.faults.of(ordinal) if pool.faults else ():
+    for fault in pool.faults.get(ordinal, ()):
         if (change := fault.effects.capacity.get(resource)) is None:
             continue
         gone = lost(str(devices.count), change).nanos // NANO

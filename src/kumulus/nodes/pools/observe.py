@@ -13,6 +13,7 @@ from kumulus.kube import ApiError, Unreachable, objects
 from kumulus.kube.bulk import for_all
 from kumulus.kube.codecs import METADATA_ONLY
 from kumulus.kube.objects import NODES
+from kumulus.model.active_faults import gone_nodes
 from kumulus.model.applied import APPLIED
 from kumulus.model.node_changes import FieldChange
 from kumulus.model.pools import POOL_LABEL, Pool
@@ -204,7 +205,7 @@ def _since(pool: Pool, node: LiveNode) -> bool:
 
 def _gone(pool: Pool) -> set[str]:
     """Nodes that a fault has removed: they are as wanted while they do not exist."""
-    return {pool.node_name(n) for n in {*pool.faults.gone(pool.replicas)} - pool.absent} if pool.faults else set()
+    return {pool.node_name(n) for n in gone_nodes(pool) - pool.absent}
 
 
 async def get_node(client: Client, name: str) -> LiveNode | None:
