@@ -52,9 +52,7 @@ def problems(slices: object, product: str | None = H100, **rest: object) -> dict
 
 
 def published(slices: object, ordinal: int = 0, **capacity: str) -> dict[str, Any]:
-    made = pool(slices, **capacity)
-    assert made.devices is not None
-    return slice_manifest(made, made.devices, SlicePart(ordinal, 0), "a-uid")
+    return slice_manifest(pool(slices, **capacity), SlicePart(ordinal, 0), "a-uid")
 
 
 # --- what is published -----------------------------------------------------------------------------------------------
@@ -197,8 +195,7 @@ def test_the_plain_form_is_small_json_and_reads_back() -> None:
 def test_a_shared_gpu_has_thousandths_and_a_claim_that_names_nothing_gets_all_of_them() -> None:
     kwok = {"featureGates": {"DRAConsumableCapacity": True}}
     (made,) = pools(cluster(group({"allowMultipleAllocations": True}), kwok=kwok), "lab")
-    assert made.devices is not None
-    [first, *_] = slice_manifest(made, made.devices, SlicePart(0, 0), "a-uid")["spec"]["devices"]
+    [first, *_] = slice_manifest(made, SlicePart(0, 0), "a-uid")["spec"]["devices"]
     assert first["allowMultipleAllocations"] is True
     policy = {"default": "1k", "validRange": {"min": "1", "step": "1"}}
     assert first["capacity"]["milli"] == {"value": "1k", "requestPolicy": policy}
@@ -380,8 +377,7 @@ def test_what_devices_take_of_their_node_is_said_of_each_and_its_nodes_declare_t
 
     for slices in (OVERHEAD, OVERHEAD | {"partitionable": True}):
         made = of_pool(slices)
-        assert made.devices is not None
-        devices = slice_spec(made, made.devices, SlicePart(0, 0))["devices"]
+        devices = slice_spec(made, SlicePart(0, 0))["devices"]
         # As the API server writes it, so that it is not taken for drift.
         written = {"memory": {"overhead": {"perPod": "2Gi"}}}
         assert [each["nodeAllocatableResources"] for each in devices] == [written] * len(devices)
@@ -473,11 +469,9 @@ def test_a_fault_taints_the_devices_that_it_takes_as_nvidias_driver_does(
     effects = NodeEffects(capacity={"nvidia.com/gpu": "-2"}, devices="taint", **fault)
     since = "2026-11-27T20:00:00Z"
     struck = replace(made, faults=faults_of(made.name, [ActiveFault("f", effects, {made.name: frozenset({1})}, since)]))
-    assert made.devices is not None
 
     def tainted(ordinal: int) -> dict[str, Any]:
-        assert made.devices is not None
-        slices = [slice_spec(struck, made.devices, part) for part in parts_of((ordinal,), made.devices)]
+        slices = [slice_spec(struck, part) for part in parts_of(struck, (ordinal,))]
         devices = [device for each in slices for device in each.get("devices", ())]
         assert {gpu_of(device["name"]) for device in devices} == {f"gpu-{index}" for index in range(8)}
         return {gpu_of(device["name"]): device["taints"] for device in devices if "taints" in device}

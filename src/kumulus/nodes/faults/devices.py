@@ -57,7 +57,7 @@ def _changed(step: NodeStep) -> Iterator[tuple[tuple[str, str, str], str]]:
     devices = step.after.devices
     if devices is None:
         return
-    now, *befores = (published(pool, devices, step.ordinal) for pool in (step.after, *step.befores))
+    now, *befores = (published(pool, step.ordinal) for pool in (step.after, *step.befores))
     if any(was != now for was in befores):
         for index in range(devices.count):
             # Of a device that its driver does not see any more, a kubelet hears nothing.
@@ -119,18 +119,17 @@ async def change(client: Client, before: Pool, after: Pool, ordinal: int) -> Non
     Raises:
         NoTaints: the API server drops the taints of devices.
     """
-    devices = after.devices
-    if devices is None or published(before, devices, ordinal) == published(after, devices, ordinal):
+    if after.devices is None or published(before, ordinal) == published(after, ordinal):
         return
-    for part in parts_of((ordinal,), devices):
-        spec = slice_spec(after, devices, part)
-        if spec == slice_spec(before, devices, part):
+    for part in parts_of(after, (ordinal,)):
+        spec = slice_spec(after, part)
+        if spec == slice_spec(before, part):
             continue
-        path = f"{SLICES}/{slice_name(after, devices, part)}"
+        path = f"{SLICES}/{slice_name(after, part)}"
         # A merge patch removes what is null.
         patch = {"spec": {"devices": None, **spec}}
         with tolerating(404):
-            if not published(after, devices, ordinal).taint:
+            if not published(after, ordinal).taint:
                 await client.write("PATCH", path, patch, content_type=MERGE_PATCH)
             elif (await client.merge_patch(path, patch))["spec"].get("devices") != spec.get("devices"):
                 raise NoTaints
@@ -138,6 +137,5 @@ async def change(client: Client, before: Pool, after: Pool, ordinal: int) -> Non
 
 async def publish(client: Client, pool: Pool, ordinal: int, node_uid: str) -> None:
     """Publish the slices of a node that was created again; those of the former node may not be deleted yet."""
-    if pool.devices is not None:
-        for part in parts_of((ordinal,), pool.devices):
-            await slices.publish(client, pool, pool.devices, part, node_uid)
+    for part in parts_of(pool, (ordinal,)):
+        await slices.publish(client, pool, part, node_uid)

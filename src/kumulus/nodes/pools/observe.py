@@ -155,8 +155,7 @@ async def observe(
             look(node_or_none)
     found.missing = sorted(unseen.values())
     found.extra += await _orphaned(client, pool, before, {*found.extra, *wanted})
-    if pool.devices is not None:
-        found.slices = await observe_slices(client, pool, pool.devices, found.uids, patience)
+    found.slices = await observe_slices(client, pool, found.uids, patience)
     return found
 
 
