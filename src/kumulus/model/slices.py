@@ -101,12 +101,7 @@ def device_class_expression(driver: str, name: str) -> str:
 
 
 def device_class_spec(expression: Any, extended: str = "") -> dict[str, Any]:
-    """The `spec` of a DeviceClass.
-
-    Args:
-        expression: from :func:`device_class_expression`; of a program, it may be known later.
-        extended: the extended resource that pods may request instead of claiming devices; empty for none.
-    """
+    """The `spec` of a DeviceClass; `extended` is a resource that pods may request instead of claiming devices."""
     return {
         "selectors": [{"cel": {"expression": expression}}],
         **({"extendedResourceName": extended} if extended else {}),

@@ -20,7 +20,7 @@ from kumulus.model.pools import Pool
 from kumulus.model.slices import RESOURCE_API, parts_of, published, slice_name, slice_spec
 from kumulus.nodes.faults import pods
 from kumulus.nodes.pools import slices
-from kumulus.nodes.pools.slices import SLICES
+from kumulus.nodes.pools.slices import SLICES, NotServed
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -103,21 +103,17 @@ def _statuses(pod: Mapping[str, Any], claims: Mapping[tuple[str, str], list[dict
     return found
 
 
-class NoTaints(Exception):
-    """The cluster has no taints of devices."""
-
-    def __str__(self) -> str:
-        return (
-            "the cluster's API server drops the taints of devices: take Kubernetes 1.36 or later, switch the feature "
-            "gate DRADeviceTaints on, or leave devices: taint out"
-        )
+_NO_TAINTS = (
+    "the cluster's API server drops the taints of devices: take Kubernetes 1.36 or later, switch the feature gate "
+    "DRADeviceTaints on, or leave devices: taint out"
+)
 
 
 async def change(client: Client, before: Pool, after: Pool, ordinal: int) -> None:
     """Publish the devices of a node as its faults leave them; if it has no slice yet, its pool will create it.
 
     Raises:
-        NoTaints: the API server drops the taints of devices.
+        NotServed: the API server drops the taints of devices.
     """
     if after.devices is None or published(before, ordinal) == published(after, ordinal):
         return
@@ -132,7 +128,7 @@ async def change(client: Client, before: Pool, after: Pool, ordinal: int) -> Non
             if not published(after, ordinal).taint:
                 await client.write("PATCH", path, patch, content_type=MERGE_PATCH)
             elif (await client.merge_patch(path, patch))["spec"].get("devices") != spec.get("devices"):
-                raise NoTaints
+                raise NotServed(_NO_TAINTS)
 
 
 async def publish(client: Client, pool: Pool, ordinal: int, node_uid: str) -> None:

@@ -190,9 +190,5 @@ def explain(error: Exception) -> str:
 
 
 def _unsure(error: Exception) -> bool:
-    """Whether an error leaves it unknown if the request took effect.
-
-    A server error does not tell: etcd carries out the write that crosses its quota, and answers ErrNoSpace
-    (its ``quotaApplierV3.Put``).
-    """
+    """Whether it is not known if a request took effect; etcd, for one, carries out the write that crosses its quota."""
     return isinstance(error, Interrupted | Unreachable) or (isinstance(error, ApiError) and error.status >= 500)

@@ -75,12 +75,9 @@ class SliceObservation:
 async def observe_slices(
     client: Client, pool: Pool, nodes: Mapping[int, str], patience: float | None = None
 ) -> SliceObservation:
-    """List the pool's slices, page by page, and compare each with what is wanted.
+    """List the pool's slices, page by page, and compare each with what is wanted; `nodes` are UIDs by ordinal.
 
     A wanted slice that lost the pool's label (altered by hand) is found by its name.
-
-    Args:
-        nodes: UIDs of the pool's existing nodes, by ordinal.
     """
     found = SliceObservation()
     if pool.devices is None:
