@@ -293,13 +293,6 @@ def test_a_mistake_is_told_with_its_path_and_remedy(slices: dict[str, object], p
     assert told in problems(slices)[path]
 
 
-def test_too_many_attributes_are_told_in_the_plain_form() -> None:
-    plain = pool_to_properties(pool({}))
-    plain["resourceSlices"]["attributes"] = {f"a{n}": {"int": n} for n in range(30)}  # type: ignore[index]
-    with pytest.raises(SpecError, match="31 attributes and capacities, a device has at most 28 given"):
-        pool_from_properties(plain)
-
-
 def test_nvidias_driver_has_to_know_its_product() -> None:
     told = problems({}, None)
     assert told["nodeGroups[0].gpuProduct"].startswith("is missing, so that resourceSlices cannot say what is there")
@@ -355,10 +348,6 @@ def test_devices_are_bound_by_conditions_and_parts_of_a_gpu_as_it_is() -> None:
     assert {"gpu", "mig"} == {each["attributes"]["type"]["string"] for each in divided}
     assert all({key: each[key] for key in bound} == bound for each in divided)
     assert pool_from_properties(pool_to_properties(pool(bound))) == pool(bound)
-    plain = pool_to_properties(pool({}))
-    plain["resourceSlices"] |= {"bindingConditions": ["Ready"]}  # type: ignore[operator]
-    with pytest.raises(SpecError, match="bindingFailureConditions"):
-        pool_from_properties(plain)
 
 
 TAKING = {"featureGates": {"DRANodeAllocatableResources": True}}
@@ -514,6 +503,11 @@ def test_gpus_that_cannot_be_divided_are_told_of(
 @pytest.mark.parametrize(
     ("change", "told"),
     [
+        (
+            {"attributes": {f"a{n}": {"int": n} for n in range(30)}},
+            "31 attributes and capacities, a device has at most 28 given",
+        ),
+        ({"bindingConditions": ["Ready"]}, "bindingFailureConditions"),
         (PART, "cpu.mapping.capacityKey: is of what claims have parts of, and devices are not shared"),
         ({"nodeAllocatableResources": ["cpu"]}, "nodeAllocatableResources: "),
         ({"migProfiles": "1g.10gb"}, "write names of MIG profiles"),
@@ -523,9 +517,7 @@ def test_gpus_that_cannot_be_divided_are_told_of(
         ({"migProfiles": ["1g.10gb"] * 6, "allowMultipleAllocations": True}, "leave one of the two out"),
     ],
 )
-def test_mig_profiles_and_what_is_taken_of_nodes_are_checked_in_the_plain_form(
-    change: dict[str, object], told: str
-) -> None:
+def test_what_spans_several_keys_is_checked_in_the_plain_form(change: dict[str, object], told: str) -> None:
     plain = pool_to_properties(pool({}))
     plain["resourceSlices"] |= change  # type: ignore[operator]
     with pytest.raises(SpecError, match=told):

@@ -13,6 +13,7 @@ from kumulus.model.active_faults import FAULT_LABEL
 from kumulus.model.applied import posted_node, record_of
 from kumulus.model.fault_effects import PodEffects, node_effects_from
 from kumulus.nodes.faults import operations, records, stages
+from kumulus.nodes.faults.nodes import FaultsApplied
 from kumulus.nodes.faults.records import Record
 from tests.support.object_store import MAPS, NODES, Store, storing
 from tests.unit.model.test_fault_changes import GPU, NOW, pool
@@ -57,6 +58,13 @@ def on(nodes: Iterable[int], gpus: str = "7") -> list[tuple[int, str, list[str]]
     return [(n, gpus, ["example.com/xid"]) for n in nodes]
 
 
+async def begins(client: Client, record: Record) -> FaultsApplied:
+    """Begin a fault on all of its nodes."""
+    _, applied = await operations.begin(client, record)
+    assert (applied.undone, applied.problems) == (0, [])
+    return applied
+
+
 def refusing(after: int = 0) -> Callable[[str, str, Any], int | None]:
     """Refuse every change of a node but the first ones."""
     left = [after]
@@ -82,8 +90,7 @@ async def test_a_beginning_that_was_cut_off_is_finished_by_the_next() -> None:
         assert shown(store) != on(range(12))
         assert former(store)
         store.refuse = refusing(100)
-        _, applied = await operations.begin(client, fault(range(12)))
-        assert (applied.undone, applied.problems) == (0, [])
+        await begins(client, fault(range(12)))
         assert shown(store) == on(range(12))
         assert not former(store)
 
@@ -109,9 +116,9 @@ async def test_a_move_that_was_cut_off_leaves_nothing_behind_when_it_is_repeated
             store.refuse = refusing(100)
             if last is None:
                 _, applied = await operations.end(client, "xid")
+                assert (applied.undone, applied.problems) == (0, [])
             else:
-                _, applied = await operations.begin(client, last)
-            assert (applied.undone, applied.problems) == (0, [])
+                await begins(client, last)
             assert shown(store) == expected
 
 
@@ -126,8 +133,7 @@ async def test_a_change_that_nothing_accepts_does_not_stand_in_the_way_of_anothe
         for _ in range(2):
             _, applied = await operations.begin(client, fault(range(4, 8), labels={"example.com/bad": "x"}))
             assert applied.undone == 4
-        _, applied = await operations.begin(client, fault(range(8, 10)))
-        assert (applied.undone, applied.problems) == (0, [])
+        await begins(client, fault(range(8, 10)))
         assert shown(store) == on(range(8, 10))
 
 
