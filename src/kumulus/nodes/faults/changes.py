@@ -73,7 +73,7 @@ class NodeStep:
 
 
 class NodePatches:
-    """The changes of nodes, each computed once for all that change in the same way; `now` is RFC 3339 in UTC."""
+    """The changes of nodes, each computed once for all that change in the same way, as of `now`, RFC 3339 in UTC."""
 
     def __init__(self, now: str) -> None:
         self._now = now
