@@ -36,7 +36,7 @@ def already_there(what: str, named: str, instead: str) -> ProviderError:
 
 
 def is_ours(metadata: Mapping[str, Any], mine: Owner, *, proven: bool = False) -> bool:
-    """Whether an object is a stack's own; `proven` is the answer for one without an identity: the state has it, or not."""
+    """Whether an object is a stack's own; `proven` is the answer for one without an identity: if the state has it."""
     owner = Owner.of(metadata)
     return proven if owner is None else mine.is_known_by(owner.identity)
 
