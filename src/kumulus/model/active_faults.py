@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from kumulus.model.durations import timestamp
 from kumulus.model.fault_effects import Condition, NodeEffects, reduced
-from kumulus.model.names import node_name
 from kumulus.model.node_sets import NodeSet
 
 if TYPE_CHECKING:
     from kumulus.model.nodes import OwnedFields
+    from kumulus.model.pools import Pool
 
 FAULTS_ANNOTATION = "kumulus.io/faults"
 """Names the faults active on a node; KWOK does not change the status of a node that has this annotation."""
@@ -65,50 +65,41 @@ class ActiveFault:
         return dict(self.effects.conditions)
 
 
-@dataclass(frozen=True)
-class PoolFaults:
-    """The active faults of one pool's nodes, by ordinal, sorted by name."""
-
-    by_ordinal: Mapping[int, tuple[ActiveFault, ...]] = field(default_factory=dict)
-
-    def of(self, ordinal: int) -> tuple[ActiveFault, ...]:
-        """The faults of one node."""
-        return self.by_ordinal.get(ordinal, ())
-
-    def kubelet(self, ordinal: int) -> str:
-        """The state of a node's kubelet, one of `KUBELETS`."""
-        return next((fault.effects.kubelet for fault in self.of(ordinal) if fault.effects.kubelet), "")
-
-    def gone(self, replicas: int) -> list[int]:
-        """The ordinals below `replicas` whose node should not exist."""
-        return sorted(n for n in self.by_ordinal if n < replicas and self.kubelet(n) == "gone")
+def kubelet_under(faults: Iterable[ActiveFault]) -> str:
+    """The state of the kubelet of a node with these faults, one of `KUBELETS`."""
+    return next((fault.effects.kubelet for fault in faults if fault.effects.kubelet), "")
 
 
-def faults_of(pool: str, faults: Iterable[ActiveFault]) -> PoolFaults | None:
-    """The active faults of a pool's nodes; None where there are none."""
+def gone_nodes(pool: Pool) -> set[int]:
+    """The ordinals of a pool's nodes that should not exist while its faults are active."""
+    return {n for n, faults in pool.faults.items() if n < pool.replicas and kubelet_under(faults) == "gone"}
+
+
+def faults_of(pool: str, faults: Iterable[ActiveFault]) -> dict[int, tuple[ActiveFault, ...]]:
+    """The active faults of a pool's nodes, by ordinal, sorted by name."""
     found: dict[int, tuple[ActiveFault, ...]] = {}
     for fault in sorted(faults, key=lambda fault: fault.name):
         for ordinal in fault.nodes.get(pool, ()):
             found[ordinal] = (*found.get(ordinal, ()), fault)
-    return PoolFaults(found) if found else None
+    return found
 
 
-def with_faults(ours: OwnedFields, pool: str, ordinal: int, faults: PoolFaults) -> OwnedFields:
+def with_faults(ours: OwnedFields, node: str, faults: Sequence[ActiveFault]) -> OwnedFields:
     """The wanted state of a node while faults are active; `ours` is the one that its pool wants."""
     now = timestamp()
-    for fault in faults.of(ordinal):
+    for fault in faults:
         effects = fault.effects
         tainted = {taint.place for taint in effects.taints}
         ours = replace(
             ours,
             labels={**ours.labels, **effects.labels},
-            annotations={**ours.annotations, **fault.annotations(node_name(pool, ordinal))},
+            annotations={**ours.annotations, **fault.annotations(node)},
             taints=(*(taint for taint in ours.taints if taint.place not in tainted), *effects.taints),
             allocatable=reduced(ours.allocatable, ours.capacity, effects.capacity),
             capacity=reduced(ours.capacity, ours.capacity, effects.capacity),
             conditions={**ours.conditions, **fault.conditions(now)},
         )
-    if faults.kubelet(ordinal) == "silent":
+    if kubelet_under(faults) == "silent":
         ours = replace(ours, labels={**ours.labels, WITHOUT_KWOK: "true"})
-    names = ",".join(fault.name for fault in faults.of(ordinal))
-    return replace(ours, annotations={**ours.annotations, FAULTS_ANNOTATION: names}) if names else ours
+    names = ",".join(fault.name for fault in faults)
+    return replace(ours, annotations={**ours.annotations, FAULTS_ANNOTATION: names})

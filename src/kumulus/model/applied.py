@@ -91,12 +91,7 @@ def record_of(pool: Pool, ordinal: int) -> str:
 
 
 def posted_node(pool: Pool, ordinal: int, now: str, record: str) -> dict[str, Any]:
-    """One node as it is posted, a plain v1 Node.
-
-    Args:
-        now: the time of the conditions, RFC 3339 in UTC.
-        record: its `record_of`.
-    """
+    """One node as it is posted, a plain v1 Node; `now`, RFC 3339 in UTC, is the time of its conditions."""
     manifest = node_manifest(pool, ordinal, now)
     manifest["metadata"]["annotations"][APPLIED] = record
     # The controller manager adds these copies to every node that lacks them, with two requests per node.

@@ -164,12 +164,13 @@ def taint_problems(where: Where, raw: object) -> list[Problem]:
     seen: set[str] = set()
     for index, taint in enumerate(raw):
         here = (*where, index)
-        wrong = _one_taint_problems(here, taint)
-        name = "" if wrong else f"{taint['key']}:{taint['effect']}"
+        if wrong := _one_taint_problems(here, taint):
+            found += wrong
+            continue
+        name = f"{taint['key']}:{taint['effect']}"
         if name in seen:
-            wrong = [problem(here, f"repeats the taint {name}", "keep one of the two")]
-        seen |= {name} - {""}
-        found += wrong
+            found.append(problem(here, f"repeats the taint {name}", "keep one of the two"))
+        seen.add(name)
     return found
 
 

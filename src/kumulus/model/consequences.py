@@ -44,11 +44,9 @@ class Consequence:
 
 
 def consequences(old: Pool | None, new: Pool | None, pods: int = 0, hourly: Hourly = lambda _: None) -> Consequence:
-    """What it means to turn one pool into another.
+    """What it means to turn one pool into another; None is no pool.
 
     Args:
-        old: the current pool; None when it is created.
-        new: the wanted pool; None when it is deleted.
         pods: how many pods run on the nodes that would be deleted.
     """
     named = new or old

@@ -1,8 +1,7 @@
 """What a stack has in its cluster, by name.
 
-Pulumi asks the plugin about every declared resource but, in a preview, not about removed ones. So the cluster keeps the
-names of its faults and pools among its inputs, and the next preview reports those that are missing. The number of nodes
-is needed to create the cluster.
+In a preview, Pulumi does not ask the plugin about removed resources. So the cluster keeps the names of its faults and
+pools among its inputs, and the next preview reports those that are missing.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

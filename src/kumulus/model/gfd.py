@@ -70,11 +70,7 @@ class GpuProduct:
 
 
 def gfd_labels(product: GpuProduct, count: int, machine: str) -> dict[str, str]:
-    """The labels that GPU Feature Discovery and the GPU operator set on a node.
-
-    Args:
-        machine: the type that the machine itself reports; empty if unknown.
-    """
+    """The labels that GPU Feature Discovery and the GPU operator set on a node; an empty `machine` is unknown."""
     major, minor = product.compute
     driver = product.driver.split(".")
     cuda = product.cuda.split(".")

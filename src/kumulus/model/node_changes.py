@@ -205,11 +205,7 @@ def delta(befores: Sequence[OwnedFields], after: OwnedFields, boot_id: str, now:
 def taints_after(
     live: Iterable[Mapping[str, Any]], had: Iterable[tuple[str, str]], wanted: Sequence[Taint]
 ) -> list[dict[str, Any]]:
-    """A node's taints after a change; those set by others are kept as they are.
-
-    Args:
-        had: the key and effect of each that may be ours.
-    """
+    """A node's taints after a change; those set by others, whose place we never `had`, are kept as they are."""
     ours = {*had, *(taint.place for taint in wanted)}
     others = [dict(taint) for taint in live if (taint.get("key"), taint.get("effect")) not in ours]
     return [*(dict[str, Any](taint.to_plain()) for taint in wanted), *others]

@@ -13,6 +13,7 @@ from typing import Any
 from kumulus.model.active_faults import with_faults
 from kumulus.model.devices import NODE_ALLOCATABLE
 from kumulus.model.fault_effects import Condition
+from kumulus.model.names import node_name
 from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Pool, Taint
 
 HOSTNAME_LABEL = "kubernetes.io/hostname"
@@ -104,7 +105,8 @@ def owned_fields(pool: Pool, ordinal: int) -> OwnedFields:
         node_info=pool.node_info.to_plain(),
         declared_features=_named_features(pool),
     )
-    return with_faults(ours, pool.name, ordinal, pool.faults) if pool.faults else ours
+    faults = pool.faults.get(ordinal)
+    return with_faults(ours, node_name(pool.name, ordinal), faults) if faults else ours
 
 
 def node_manifest(pool: Pool, ordinal: int, now: str) -> dict[str, Any]:

@@ -81,11 +81,7 @@ OWNER_LABELS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 
 
 def belongs_to(kind: str) -> str:
-    """A jq expression that is true for the pods of workloads of a kind and false for all others.
-
-    Args:
-        kind: one of :data:`OWNER_KINDS`, or the kind of an owner, such as StatefulSet.
-    """
+    """A jq expression that is true for the pods of workloads of a kind, such as StatefulSet, and for no others."""
     return _workload(kind).jq()
 
 

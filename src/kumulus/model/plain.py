@@ -17,11 +17,7 @@ def camel(name: str) -> str:
 
 
 def plain(value: Any, optional: Container[str] = ()) -> Any:
-    """The plain form of a dataclass, or of what a field of one has.
-
-    Args:
-        optional: fields that are left out where they are empty.
-    """
+    """The plain form of a dataclass, or of what a field of one has, without `optional` fields that are empty."""
     if dataclasses.is_dataclass(value):
         found = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         return {camel(name): plain(each) for name, each in found.items() if each or name not in optional}

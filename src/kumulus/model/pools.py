@@ -37,7 +37,7 @@ from kumulus.model.scale import MOST_SHARDS, shard_labels
 from kumulus.model.topology import Topology, topology_from, topology_problems
 
 if TYPE_CHECKING:
-    from kumulus.model.active_faults import PoolFaults
+    from kumulus.model.active_faults import ActiveFault
     from kumulus.model.node_sets import NodeSet
 
 GROUP_LABEL = "kumulus.io/group"
@@ -180,7 +180,7 @@ class Pool:
         shards: how many kwok-controllers share the cluster's nodes, each by its label.
         nodes: its nodes by name, as many as there are replicas; a pool read from a cluster may have more.
         bounds: between which an autoscaler chooses its number of nodes; then `replicas` is the initial number.
-        faults: those currently active on its nodes; not part of what the stack declares for the pool.
+        faults: those currently active on its nodes, by ordinal; not part of what the stack declares for the pool.
         absent: ordinals that an autoscaler currently leaves out; likewise.
     """
 
@@ -237,7 +237,7 @@ class Pool:
         ),
         default=None,
     )
-    faults: PoolFaults | None = field(default=None, compare=False)
+    faults: Mapping[int, tuple[ActiveFault, ...]] = field(default_factory=dict, compare=False)
     absent: frozenset[int] = field(default=frozenset(), compare=False)
 
     @property

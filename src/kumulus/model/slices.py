@@ -61,15 +61,21 @@ def slice_count(devices: Devices) -> int:
     return _device_slices(devices) + of_counters
 
 
-def parts_of(ordinals: Iterable[int], devices: Devices) -> Iterator[SlicePart]:
-    """Every slice of some nodes of a pool."""
-    numbers = range(slice_count(devices))
+def devices_of(pool: Pool) -> Devices:
+    """The devices of a pool that has some."""
+    assert pool.devices is not None
+    return pool.devices
+
+
+def parts_of(pool: Pool, ordinals: Iterable[int]) -> Iterator[SlicePart]:
+    """Every slice of some nodes of a pool; none if it publishes no devices."""
+    numbers = range(slice_count(pool.devices) if pool.devices else 0)
     return (SlicePart(ordinal, number) for ordinal in ordinals for number in numbers)
 
 
-def slice_name(pool: Pool, devices: Devices, part: SlicePart) -> str:
+def slice_name(pool: Pool, part: SlicePart) -> str:
     """The name of a node's slice. A kubelet plugin would append random letters; ours is deterministic."""
-    name = f"{pool.node_name(part.ordinal)}-{devices.driver}"
+    name = f"{pool.node_name(part.ordinal)}-{devices_of(pool).driver}"
     return f"{name}-{part.number}" if part.number else name
 
 
@@ -95,12 +101,7 @@ def device_class_expression(driver: str, name: str) -> str:
 
 
 def device_class_spec(expression: Any, extended: str = "") -> dict[str, Any]:
-    """The `spec` of a DeviceClass.
-
-    Args:
-        expression: from :func:`device_class_expression`; of a program, it may be known later.
-        extended: the extended resource that pods may request instead of claiming devices; empty for none.
-    """
+    """The `spec` of a DeviceClass; `extended` is a resource that pods may request instead of claiming devices."""
     return {
         "selectors": [{"cel": {"expression": expression}}],
         **({"extendedResourceName": extended} if extended else {}),
@@ -113,9 +114,9 @@ def slice_labels(pool: Pool) -> dict[str, str]:
     return {CLUSTER_LABEL: pool.cluster, POOL_LABEL: pool.name, **marked}
 
 
-def slice_spec(pool: Pool, devices: Devices, part: SlicePart) -> dict[str, Any]:
+def slice_spec(pool: Pool, part: SlicePart) -> dict[str, Any]:
     """The `spec` of one slice of a node with its active faults, exactly as the API server returns it."""
-    node = pool.node_name(part.ordinal)
+    node, devices = pool.node_name(part.ordinal), devices_of(pool)
     content = _devices_of(pool, devices, part) if part.number < _device_slices(devices) else _counters_of(devices, part)
     return {
         "driver": devices.driver,
@@ -129,7 +130,7 @@ def slice_spec(pool: Pool, devices: Devices, part: SlicePart) -> dict[str, Any]:
 
 def _devices_of(pool: Pool, devices: Devices, part: SlicePart) -> dict[str, Any]:
     node = pool.node_name(part.ordinal)
-    left, well, taint = published(pool, devices, part.ordinal)
+    left, well, taint = published(pool, part.ordinal)
     tainted = {"taints": [taint]} if taint else {}
 
     def gpu(index: int) -> dict[str, Any]:
@@ -158,14 +159,15 @@ class PublishedDevices(NamedTuple):
     taint: dict[str, str]
 
 
-def published(pool: Pool, devices: Devices, ordinal: int) -> PublishedDevices:
+def published(pool: Pool, ordinal: int) -> PublishedDevices:
     """What a node publishes: the devices with the highest indices are removed, or tainted, first by faults.
 
     A fault names its loss by the extended resource, `nvidia.com/gpu: "-1"`, which stands for the same devices.
     """
+    devices = devices_of(pool)
     resource = extended_resource(devices.driver)
     left, ill, taint = devices.count, 0, dict[str, str]()
-    for fault in pool.faults.of(ordinal) if pool.faults else ():
+    for fault in pool.faults.get(ordinal, ()):
         if (change := fault.effects.capacity.get(resource)) is None:
             continue
         gone = lost(str(devices.count), change).nanos // NANO
@@ -184,20 +186,20 @@ def _taint(driver: str, fault: ActiveFault) -> dict[str, str]:
     return {**named, "effect": "NoSchedule", **({"timeAdded": fault.since} if fault.since else {})}
 
 
-def slice_manifest(pool: Pool, devices: Devices, part: SlicePart, node_uid: str) -> dict[str, Any]:
+def slice_manifest(pool: Pool, part: SlicePart, node_uid: str) -> dict[str, Any]:
     """A complete ResourceSlice to post, owned by its node, so that it is deleted with the node."""
     node = pool.node_name(part.ordinal)
     return {
         "apiVersion": RESOURCE_API,
         "kind": "ResourceSlice",
         "metadata": {
-            "name": slice_name(pool, devices, part),
+            "name": slice_name(pool, part),
             "labels": slice_labels(pool),
             "ownerReferences": [
                 {"apiVersion": "v1", "kind": "Node", "name": node, "uid": node_uid, "controller": True}
             ],
         },
-        "spec": slice_spec(pool, devices, part),
+        "spec": slice_spec(pool, part),
     }
 
 

@@ -29,14 +29,14 @@ class NotOurs(Exception):
 
 
 def already_there(what: str, named: str, instead: str) -> ProviderError:
-    """The error where somebody else has made an object that a component, `what`, needs; `instead`: if that stays."""
+    """The error where somebody else has made what a component needs; `instead` is what to do if that stays."""
     return ProviderError(
         f"the cluster has a {what} already: {named} was made by somebody else; remove that one, or {instead}"
     )
 
 
 def is_ours(metadata: Mapping[str, Any], mine: Owner, *, proven: bool = False) -> bool:
-    """Whether an object is a stack's own; `proven`: whether it is if it carries no identity, as the state has it."""
+    """Whether an object is a stack's own; `proven` is the answer for one without an identity: if the state has it."""
     owner = Owner.of(metadata)
     return proven if owner is None else mine.is_known_by(owner.identity)
 

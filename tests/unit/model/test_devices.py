@@ -52,9 +52,7 @@ def problems(slices: object, product: str | None = H100, **rest: object) -> dict
 
 
 def published(slices: object, ordinal: int = 0, **capacity: str) -> dict[str, Any]:
-    made = pool(slices, **capacity)
-    assert made.devices is not None
-    return slice_manifest(made, made.devices, SlicePart(ordinal, 0), "a-uid")
+    return slice_manifest(pool(slices, **capacity), SlicePart(ordinal, 0), "a-uid")
 
 
 # --- what is published -----------------------------------------------------------------------------------------------
@@ -197,8 +195,7 @@ def test_the_plain_form_is_small_json_and_reads_back() -> None:
 def test_a_shared_gpu_has_thousandths_and_a_claim_that_names_nothing_gets_all_of_them() -> None:
     kwok = {"featureGates": {"DRAConsumableCapacity": True}}
     (made,) = pools(cluster(group({"allowMultipleAllocations": True}), kwok=kwok), "lab")
-    assert made.devices is not None
-    [first, *_] = slice_manifest(made, made.devices, SlicePart(0, 0), "a-uid")["spec"]["devices"]
+    [first, *_] = slice_manifest(made, SlicePart(0, 0), "a-uid")["spec"]["devices"]
     assert first["allowMultipleAllocations"] is True
     policy = {"default": "1k", "validRange": {"min": "1", "step": "1"}}
     assert first["capacity"]["milli"] == {"value": "1k", "requestPolicy": policy}
@@ -296,13 +293,6 @@ def test_a_mistake_is_told_with_its_path_and_remedy(slices: dict[str, object], p
     assert told in problems(slices)[path]
 
 
-def test_too_many_attributes_are_told_in_the_plain_form() -> None:
-    plain = pool_to_properties(pool({}))
-    plain["resourceSlices"]["attributes"] = {f"a{n}": {"int": n} for n in range(30)}  # type: ignore[index]
-    with pytest.raises(SpecError, match="31 attributes and capacities, a device has at most 28 given"):
-        pool_from_properties(plain)
-
-
 def test_nvidias_driver_has_to_know_its_product() -> None:
     told = problems({}, None)
     assert told["nodeGroups[0].gpuProduct"].startswith("is missing, so that resourceSlices cannot say what is there")
@@ -350,21 +340,14 @@ def test_how_devices_are_made_ready_reaches_kwok_as_the_file_says() -> None:
     assert "(90.0) as $seconds" in stages["device-failed-gpu.nvidia.com"]["delay"]["durationFrom"]["jq"]["expression"]
 
 
-def test_devices_are_bound_by_conditions_where_the_gate_is_on_and_parts_of_a_gpu_as_it_is() -> None:
-    path = "kwok.featureGates.DRADeviceBindingConditions"
+def test_devices_are_bound_by_conditions_and_parts_of_a_gpu_as_it_is() -> None:
     bound: dict[str, Any] = {"bindingConditions": ["Ready"], **FAILS, "bindsToNode": True}
-    told = problems(bound, kubernetesVersion="1.35.4")
-    assert told[path].startswith("is off, but groups have resourceSlices with bind")
     (found, *_) = published(bound)["spec"]["devices"]
     assert {key: found[key] for key in bound} == bound
     divided = published({**bound, "partitionable": True})["spec"]["devices"]
     assert {"gpu", "mig"} == {each["attributes"]["type"]["string"] for each in divided}
     assert all({key: each[key] for key in bound} == bound for each in divided)
     assert pool_from_properties(pool_to_properties(pool(bound))) == pool(bound)
-    plain = pool_to_properties(pool({}))
-    plain["resourceSlices"] |= {"bindingConditions": ["Ready"]}  # type: ignore[operator]
-    with pytest.raises(SpecError, match="bindingFailureConditions"):
-        pool_from_properties(plain)
 
 
 TAKING = {"featureGates": {"DRANodeAllocatableResources": True}}
@@ -383,8 +366,7 @@ def test_what_devices_take_of_their_node_is_said_of_each_and_its_nodes_declare_t
 
     for slices in (OVERHEAD, OVERHEAD | {"partitionable": True}):
         made = of_pool(slices)
-        assert made.devices is not None
-        devices = slice_spec(made, made.devices, SlicePart(0, 0))["devices"]
+        devices = slice_spec(made, SlicePart(0, 0))["devices"]
         # As the API server writes it, so that it is not taken for drift.
         written = {"memory": {"overhead": {"perPod": "2Gi"}}}
         assert [each["nodeAllocatableResources"] for each in devices] == [written] * len(devices)
@@ -432,23 +414,26 @@ def test_features_that_nodes_declare_must_have_that_of_what_devices_take() -> No
     assert told[1].endswith("; add it, or leave declaredFeatures out")
 
 
-def test_devices_are_shared_where_the_gate_is_on() -> None:
-    path = "kwok.featureGates.DRAConsumableCapacity"
-    shared = {"allowMultipleAllocations": True}
-    told = problems(shared, kubernetesVersion="1.35.4")
-    assert "write featureGates: {DRAConsumableCapacity: true}" in told[path]
+@pytest.mark.parametrize(
+    ("slices", "gate"),
+    [
+        ({"allowMultipleAllocations": True}, "DRAConsumableCapacity"),
+        ({"partitionable": True}, "DRAPartitionableDevices"),
+        ({"extendedResource": "dra"}, "DRAExtendedResource"),
+        ({"bindingConditions": ["Ready"], **FAILS, "bindsToNode": True}, "DRADeviceBindingConditions"),
+    ],
+)
+def test_what_takes_a_feature_gate_is_told_where_it_is_off(slices: dict[str, Any], gate: str) -> None:
+    told = problems(slices, kubernetesVersion="1.35.4")
+    assert f"write featureGates: {{{gate}: true}}" in told[f"kwok.featureGates.{gate}"]
     # Kubernetes 1.36 and later have it on.
-    cluster(group(shared))
-    cluster(group(shared), kubernetesVersion="1.36.3")
-    cluster(group(shared), kubernetesVersion="1.35.4", kwok={"featureGates": {"DRAConsumableCapacity": True}})
-    cluster(group(shared), runtime="existing", existing={})
-    cluster(group({"allowMultipleAllocations": False}))
+    cluster(group(slices))
+    cluster(group(slices), kubernetesVersion="1.35.4", kwok={"featureGates": {gate: True}})
+    cluster(group(slices), runtime="existing", existing={})
 
 
-def test_claims_for_the_extended_resource_are_made_where_the_gate_is_on_and_a_class_says_so() -> None:
+def test_claims_for_the_extended_resource_are_made_where_a_class_says_so() -> None:
     asked = {"extendedResource": "dra"}
-    told = problems(asked, kubernetesVersion="1.35.4")
-    assert "write featureGates: {DRAExtendedResource: true}" in told["kwok.featureGates.DRAExtendedResource"]
     assert "is empty, and pods get their claims by it" in str(problems({**asked, "deviceClass": ""}))
     (group_of,) = cluster(group(asked)).nodeGroups
     assert extended_names([group_of.resourceSlices, None]) == {"gpu.nvidia.com": "nvidia.com/gpu"}
@@ -473,11 +458,9 @@ def test_a_fault_taints_the_devices_that_it_takes_as_nvidias_driver_does(
     effects = NodeEffects(capacity={"nvidia.com/gpu": "-2"}, devices="taint", **fault)
     since = "2026-11-27T20:00:00Z"
     struck = replace(made, faults=faults_of(made.name, [ActiveFault("f", effects, {made.name: frozenset({1})}, since)]))
-    assert made.devices is not None
 
     def tainted(ordinal: int) -> dict[str, Any]:
-        assert made.devices is not None
-        slices = [slice_spec(struck, made.devices, part) for part in parts_of((ordinal,), made.devices)]
+        slices = [slice_spec(struck, part) for part in parts_of(struck, (ordinal,))]
         devices = [device for each in slices for device in each.get("devices", ())]
         assert {gpu_of(device["name"]) for device in devices} == {f"gpu-{index}" for index in range(8)}
         return {gpu_of(device["name"]): device["taints"] for device in devices if "taints" in device}
@@ -490,11 +473,8 @@ def test_a_fault_taints_the_devices_that_it_takes_as_nvidias_driver_does(
 DIVIDED = {"featureGates": {"DRAPartitionableDevices": True}}
 
 
-def test_gpus_are_divided_where_the_gate_is_on_and_the_product_can_be() -> None:
+def test_gpus_are_divided_where_the_product_can_be() -> None:
     divided = {"partitionable": True}
-    path = "kwok.featureGates.DRAPartitionableDevices"
-    assert "write featureGates: {DRAPartitionableDevices: true}" in problems(divided, kubernetesVersion="1.35.4")[path]
-    cluster(group(divided), runtime="existing", existing={})
     (made,) = pools(cluster(group(divided), kwok=DIVIDED), "lab")
     assert made.devices is not None
     assert made.devices.mig_profiles == ("1g.10gb", "1g.20gb", "2g.20gb", "3g.40gb", "4g.40gb", "7g.80gb")
@@ -523,6 +503,11 @@ def test_gpus_that_cannot_be_divided_are_told_of(
 @pytest.mark.parametrize(
     ("change", "told"),
     [
+        (
+            {"attributes": {f"a{n}": {"int": n} for n in range(30)}},
+            "31 attributes and capacities, a device has at most 28 given",
+        ),
+        ({"bindingConditions": ["Ready"]}, "bindingFailureConditions"),
         (PART, "cpu.mapping.capacityKey: is of what claims have parts of, and devices are not shared"),
         ({"nodeAllocatableResources": ["cpu"]}, "nodeAllocatableResources: "),
         ({"migProfiles": "1g.10gb"}, "write names of MIG profiles"),
@@ -532,9 +517,7 @@ def test_gpus_that_cannot_be_divided_are_told_of(
         ({"migProfiles": ["1g.10gb"] * 6, "allowMultipleAllocations": True}, "leave one of the two out"),
     ],
 )
-def test_mig_profiles_and_what_is_taken_of_nodes_are_checked_in_the_plain_form(
-    change: dict[str, object], told: str
-) -> None:
+def test_what_spans_several_keys_is_checked_in_the_plain_form(change: dict[str, object], told: str) -> None:
     plain = pool_to_properties(pool({}))
     plain["resourceSlices"] |= change  # type: ignore[operator]
     with pytest.raises(SpecError, match=told):

@@ -33,8 +33,8 @@ def pool(count: int) -> tuple[Pool, Devices]:
 
 def published(count: int) -> list[dict[str, Any]]:
     """The specs of the slices of a node."""
-    made, devices = pool(count)
-    return [slice_spec(made, devices, part) for part in parts_of((0,), devices)]
+    made, _ = pool(count)
+    return [slice_spec(made, part) for part in parts_of(made, (0,))]
 
 
 def fit(names: Iterable[str]) -> bool:
@@ -104,8 +104,8 @@ def test_slices_keep_within_what_the_api_server_takes(gpus: int, of_devices: int
         use["counterSet"] for spec in specs for each in spec.get("devices", ()) for use in each["consumesCounters"]
     }
     assert counted == taken == {f"gpu-{index}-counter-set" for index in range(gpus)}
-    assert slice_name(made, devices, next(parts_of((1,), devices))) == "h100-a-1-gpu.nvidia.com"
-    assert len({slice_name(made, devices, part) for part in parts_of(range(2), devices)}) == 2 * len(specs)
+    assert slice_name(made, next(parts_of(made, (1,)))) == "h100-a-1-gpu.nvidia.com"
+    assert len({slice_name(made, part) for part in parts_of(made, range(2))}) == 2 * len(specs)
 
 
 def test_the_catalog_has_the_profiles_of_each_product_that_can_be_divided() -> None:

@@ -116,10 +116,9 @@ async def test_whose_nodes_they_are_costs_one_list_of_names_and_no_request_for_e
 
 async def test_a_node_whose_posts_answer_was_lost_gets_its_slices() -> None:
     (of,) = pools(ClusterSpec.checked({"nodeGroups": [WITH_SLICES]}), "dev")
-    assert of.devices is not None
     async with having(of, 1) as (store, client):
         store.served.add(SLICES)
-        wanted = [slice_manifest(of, of.devices, part, "?") for part in parts_of((0,), of.devices)]
+        wanted = [slice_manifest(of, part, "?") for part in parts_of(of, (0,))]
         await operations.begin(client, fault(of, (0,), {"kubelet": "gone"}))
         posted: list[Object] = []
 

@@ -13,6 +13,7 @@ from kumulus.model.active_faults import FAULT_LABEL
 from kumulus.model.applied import posted_node, record_of
 from kumulus.model.fault_effects import PodEffects, node_effects_from
 from kumulus.nodes.faults import operations, records, stages
+from kumulus.nodes.faults.nodes import FaultsApplied
 from kumulus.nodes.faults.records import Record
 from tests.support.object_store import MAPS, NODES, Store, storing
 from tests.unit.model.test_fault_changes import GPU, NOW, pool
@@ -26,14 +27,19 @@ def fault(nodes: Iterable[int], **effects: Any) -> Record:
     return Record("xid", "", {POOL.name: frozenset(nodes)}, node_effects_from(effects or XID))
 
 
+async def filled(store: Store, client: Client) -> None:
+    """Make the pool's twelve nodes."""
+    await records.write_pool(client, POOL)
+    for n in range(POOL.replicas):
+        store.put(NODES, posted_node(POOL, n, NOW, record_of(POOL, n)))
+
+
 @asynccontextmanager
-async def filled() -> AsyncIterator[tuple[Store, Client]]:
-    """A cluster with the pool's twelve nodes, which serves stages."""
+async def twelve_nodes() -> AsyncIterator[tuple[Store, Client]]:
+    """A cluster with them, which serves stages."""
     async with storing() as store, store.client() as client:
         store.served.add(STAGES)
-        await records.write_pool(client, POOL)
-        for n in range(POOL.replicas):
-            store.put(NODES, posted_node(POOL, n, NOW, record_of(POOL, n)))
+        await filled(store, client)
         yield store, client
 
 
@@ -50,6 +56,13 @@ def shown(store: Store) -> list[tuple[int, str, list[str]]]:
 
 def on(nodes: Iterable[int], gpus: str = "7") -> list[tuple[int, str, list[str]]]:
     return [(n, gpus, ["example.com/xid"]) for n in nodes]
+
+
+async def begins(client: Client, record: Record) -> FaultsApplied:
+    """Begin a fault on all of its nodes."""
+    _, applied = await operations.begin(client, record)
+    assert (applied.undone, applied.problems) == (0, [])
+    return applied
 
 
 def refusing(after: int = 0) -> Callable[[str, str, Any], int | None]:
@@ -70,15 +83,14 @@ def former(store: Store) -> bool:
 
 
 async def test_a_beginning_that_was_cut_off_is_finished_by_the_next() -> None:
-    async with filled() as (store, client):
+    async with twelve_nodes() as (store, client):
         store.refuse = refusing(4)
         _, applied = await operations.begin(client, fault(range(12)))
         assert applied.undone
         assert shown(store) != on(range(12))
         assert former(store)
         store.refuse = refusing(100)
-        _, applied = await operations.begin(client, fault(range(12)))
-        assert (applied.undone, applied.problems) == (0, [])
+        await begins(client, fault(range(12)))
         assert shown(store) == on(range(12))
         assert not former(store)
 
@@ -96,7 +108,7 @@ async def test_a_move_that_was_cut_off_leaves_nothing_behind_when_it_is_repeated
         (None, []),
     ]
     for last, expected in ends:
-        async with filled() as (store, client):
+        async with twelve_nodes() as (store, client):
             await operations.begin(client, fault(range(4)))
             store.refuse = refusing(left)
             _, applied = await operations.begin(client, fault(range(4, 8)))
@@ -104,9 +116,9 @@ async def test_a_move_that_was_cut_off_leaves_nothing_behind_when_it_is_repeated
             store.refuse = refusing(100)
             if last is None:
                 _, applied = await operations.end(client, "xid")
+                assert (applied.undone, applied.problems) == (0, [])
             else:
-                _, applied = await operations.begin(client, last)
-            assert (applied.undone, applied.problems) == (0, [])
+                await begins(client, last)
             assert shown(store) == expected
 
 
@@ -115,19 +127,18 @@ async def test_a_change_that_nothing_accepts_does_not_stand_in_the_way_of_anothe
         refused = verb == "PATCH" and "example.com/bad" in str(body.get("metadata", {}).get("labels"))
         return 403 if refused and body["metadata"]["labels"]["example.com/bad"] else None
 
-    async with filled() as (store, client):
+    async with twelve_nodes() as (store, client):
         await operations.begin(client, fault(range(4)))
         store.refuse = refuse
         for _ in range(2):
             _, applied = await operations.begin(client, fault(range(4, 8), labels={"example.com/bad": "x"}))
             assert applied.undone == 4
-        _, applied = await operations.begin(client, fault(range(8, 10)))
-        assert (applied.undone, applied.problems) == (0, [])
+        await begins(client, fault(range(8, 10)))
         assert shown(store) == on(range(8, 10))
 
 
 async def test_an_end_that_was_cut_off_is_finished_before_the_fault_begins_again() -> None:
-    async with filled() as (store, client):
+    async with twelve_nodes() as (store, client):
         await operations.begin(client, fault(range(4)))
         store.refuse = refusing(2)
         await operations.end(client, "xid")
@@ -140,7 +151,7 @@ async def test_an_end_that_was_cut_off_is_finished_before_the_fault_begins_again
 
 
 async def test_nodes_that_a_cut_off_fault_removed_come_back_and_those_it_did_not_stay() -> None:
-    async with filled() as (store, client):
+    async with twelve_nodes() as (store, client):
         store.refuse = refusing(2)
         await operations.begin(client, fault(range(4), kubelet="gone"))
         store.refuse = refusing(100)
@@ -153,7 +164,7 @@ async def test_nodes_that_a_cut_off_fault_removed_come_back_and_those_it_did_not
 
 async def test_a_stop_before_the_pods_of_removed_nodes_are_removed_leaves_a_fault_that_says_so() -> None:
     stop = asyncio.Event()
-    async with filled() as (store, client):
+    async with twelve_nodes() as (store, client):
         for number in range(3):
             metadata = {"name": f"p{number}", "namespace": "default"}
             store.put(PODS, {"metadata": metadata, "spec": {"nodeName": POOL.node_name(0)}})
@@ -171,14 +182,14 @@ async def test_a_stop_before_the_pods_of_removed_nodes_are_removed_leaves_a_faul
 
 @pytest.mark.parametrize(("kind", "text"), [("fault", '{"name": "odd", "kind": "", "nodes": ["a"]}'), ("pool", "[1]")])
 async def test_a_record_that_somebody_has_spoilt_is_ignored(kind: str, text: str) -> None:
-    async with filled() as (store, client):
+    async with twelve_nodes() as (store, client):
         labels = {records.RECORD_LABEL: kind}
         store.put(MAPS, {"metadata": {"name": "odd", "labels": labels}, "data": {"record": text}})
         assert (await records.read(client)).pools.keys() == {POOL.name}
 
 
 async def test_a_fault_that_another_process_ended_while_it_began_is_not_recorded_again() -> None:
-    async with filled() as (store, client):
+    async with twelve_nodes() as (store, client):
 
         def end(verb: str, path: str, _: Any) -> None:
             if verb == "PATCH" and path.startswith(NODES):
@@ -190,7 +201,7 @@ async def test_a_fault_that_another_process_ended_while_it_began_is_not_recorded
 
 
 async def test_a_fault_of_pods_is_not_recorded_where_stages_are_not_served() -> None:
-    async with filled() as (store, client):
+    async with twelve_nodes() as (store, client):
         store.served.remove(STAGES)
         with pytest.raises(stages.NoStages, match="takes no faults of pods"):
             await operations.begin(client, Record("flaky", pods=PodEffects("fail")))
@@ -201,7 +212,7 @@ async def test_a_fault_of_pods_is_not_recorded_where_stages_are_not_served() -> 
 async def test_a_server_that_is_gone_once_the_fault_is_recorded_is_a_problem_of_the_fault(
     effects: dict[str, Any],
 ) -> None:
-    async with filled() as (store, client):
+    async with twelve_nodes() as (store, client):
         store.refuse = lambda _verb, _path, _body: 503 if f"{MAPS}/kumulus-fault-xid" in store.objects else None
         record, applied = await operations.begin(client, fault(range(4), **effects))
         assert applied.left().startswith("4 nodes left to do: ")
@@ -210,7 +221,7 @@ async def test_a_server_that_is_gone_once_the_fault_is_recorded_is_a_problem_of_
 
 
 async def test_a_record_that_is_refused_is_an_error_and_leaves_nothing() -> None:
-    async with filled() as (store, client):
+    async with twelve_nodes() as (store, client):
         store.refuse = lambda verb, path, _: 403 if verb != "GET" and path.startswith(MAPS) else None
         with pytest.raises(ApiError, match="403"):
             await operations.begin(client, fault(range(4)))
@@ -218,7 +229,7 @@ async def test_a_record_that_is_refused_is_an_error_and_leaves_nothing() -> None
 
 
 async def test_stages_that_a_fault_no_longer_has_go_when_a_fault_begins_again() -> None:
-    async with filled() as (store, client):
+    async with twelve_nodes() as (store, client):
         old = store.put(STAGES, {"metadata": {"name": "kumulus-fault-flaky-restart", "labels": {FAULT_LABEL: "flaky"}}})
         await operations.begin(client, Record("flaky", pods=PodEffects("fail")))
         assert old not in store.under(STAGES)
@@ -227,7 +238,7 @@ async def test_stages_that_a_fault_no_longer_has_go_when_a_fault_begins_again() 
 
 
 async def test_a_fault_of_pods_that_becomes_one_of_nodes_leaves_no_stages() -> None:
-    async with filled() as (store, client):
+    async with twelve_nodes() as (store, client):
         await operations.begin(client, Record("xid", pods=PodEffects("fail")))
         assert store.under(STAGES)
         await operations.begin(client, fault(range(4)))
@@ -240,7 +251,7 @@ async def test_a_fault_of_pods_that_becomes_one_of_nodes_leaves_no_stages() -> N
 
 async def test_kwok_reads_its_stages_once_more_before_it_is_shown_the_pods() -> None:
     """KWOK would go by the former stages if it read them while the last change was on its way to it."""
-    async with filled() as (store, client):
+    async with twelve_nodes() as (store, client):
         store.put(STAGES, {"metadata": {"name": "a-base-stage"}})
         await operations.begin(client, Record("flaky", pods=PodEffects("stuck")))
         _touched_before_pods_are_listed(store)

@@ -23,13 +23,13 @@ POOL = Pool("l40s-a", "l40s", "a", "", 2, {CLUSTER_LABEL: "lab", POOL_LABEL: "l4
 
 def slice_of(**metadata: Any) -> dict[str, Any]:
     """The slice of node 1, as the API server has it."""
-    made = copy.deepcopy(slice_manifest(POOL, DEVICES, SlicePart(1, 0), "uid-1"))
+    made = copy.deepcopy(slice_manifest(POOL, SlicePart(1, 0), "uid-1"))
     made["metadata"] |= {"uid": "slice-uid", "resourceVersion": "7", "generation": 1, **metadata}
     return made
 
 
 def compared(live: dict[str, Any]) -> tuple[LiveSlice, list[FieldChange]]:
-    return slice_differences(POOL, DEVICES, SlicePart(1, 0), "uid-1", live)
+    return slice_differences(POOL, SlicePart(1, 0), "uid-1", live)
 
 
 def differences(live: dict[str, Any]) -> list[str]:
@@ -109,7 +109,7 @@ async def test_a_slice_is_published_again_until_the_api_servers_cache_has_its_no
 
     async with listening(behind) as address, Client(Connection(address, "test"), patience=0.2) as client:
         with contextlib.nullcontext() if takes else pytest.raises(ApiError, match="not found for device"):
-            await publish(client, replace(POOL, devices=devices), devices, SlicePart(1, 0), "uid-1")
+            await publish(client, replace(POOL, devices=devices), SlicePart(1, 0), "uid-1")
     assert tries == (3 if takes else 1)
 
 
@@ -119,8 +119,8 @@ async def test_a_cluster_without_the_api_says_what_to_do() -> None:
 
     async with listening(unknown) as address, Client(Connection(address, "test"), patience=0.2) as client:
         for asked in (
-            observe_slices(client, POOL, DEVICES, {}),
-            publish(client, POOL, DEVICES, SlicePart(0, 0), "uid-0"),
+            observe_slices(client, POOL, {}),
+            publish(client, POOL, SlicePart(0, 0), "uid-0"),
         ):
             with pytest.raises(NotServed, match=r"does not serve resource\.k8s\.io/v1.* take Kubernetes 1\.34"):
                 await asked

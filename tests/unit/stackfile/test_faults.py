@@ -377,9 +377,9 @@ def test_a_lost_gpu_is_one_device_fewer_in_its_nodes_slice() -> None:
         for n, kind in enumerate(("gpu-fell-off-bus", "gpu-driver"))
     )
     sick = replace(pool, faults=faults_of("a-z", [lost_gpu, all_gone]))
-    published = [slice_spec(sick, devices, SlicePart(n, 0)).get("devices", []) for n in range(3)]
+    published = [slice_spec(sick, SlicePart(n, 0)).get("devices", []) for n in range(3)]
     assert [[each["name"] for each in there] for there in published] == [["gpu-0"], [], ["gpu-0", "gpu-1"]]
-    assert published[0] == slice_spec(pool, devices, SlicePart(0, 0))["devices"][:1]
+    assert published[0] == slice_spec(pool, SlicePart(0, 0))["devices"][:1]
     # A group whose GPUs are to be had by claims only loses them all the same.
     assert loss(lost_gpu.effects, lost_gpu.nodes, [pool]) == {"nvidia.com/gpu": "1"}
 

@@ -37,11 +37,7 @@ def validated(model: type[Model], raw: object, source: str) -> Model:
 
 
 def problems_of(error: ValidationError, model: type[BaseModel]) -> list[Problem]:
-    """Every problem in a validation error, but of a misspelt key only that it is misspelt, not that it is missing too.
-
-    Args:
-        model: the model that was validated, whose fields have examples of what to write instead.
-    """
+    """Every problem in the validation error of a model, but of a misspelt key not also that it is missing."""
     found: list[Problem] = []
     for detail in error.errors(include_url=False):
         found += _problems(detail["type"], detail["loc"], detail["input"], detail.get("ctx", {}), model)

@@ -68,7 +68,23 @@ def instance_types() -> Mapping[str, InstanceType]:
     for cloud, raw in _clouds().items():
         for family in raw["families"]:
             for name, entry in family["types"].items():
-                found[name] = _instance_type(name, cloud, raw["machine"] or name, family, entry)
+                gpus = {GPU_RESOURCE: str(entry["gpus"])} if entry.get("gpus") else {}
+                native = {
+                    "cpu": entry["cpu"],
+                    "memory": entry["memory"],
+                    "ephemeral-storage": entry["disk"],
+                    "pods": PODS,
+                }
+                found[name] = InstanceType(
+                    name=name,
+                    cloud=cloud,
+                    capacity={**native, **gpus, **entry.get("resources", {})},
+                    product=family.get("product", ""),
+                    machine=raw["machine"] or name,
+                    architecture=family.get("architecture", "amd64"),
+                    labels=family.get("labels", {}),
+                    source=family["source"],
+                )
     return found
 
 
@@ -104,29 +120,6 @@ def mig_profiles() -> Mapping[str, tuple[str, ...]]:
     """The MIG profile names of every GPU product that has MIG, in the order of `kumulus.model.devices.PROFILES`."""
     products = _read("gpus")["products"]
     return {name: tuple(entry["mig"]) for name, entry in products.items() if "mig" in entry}
-
-
-def _instance_type(
-    name: str, cloud: str, machine: str, family: Mapping[str, Any], entry: Mapping[str, Any]
-) -> InstanceType:
-    gpus = entry.get("gpus", 0)
-    return InstanceType(
-        name=name,
-        cloud=cloud,
-        capacity={
-            "cpu": entry["cpu"],
-            "memory": entry["memory"],
-            "ephemeral-storage": entry["disk"],
-            "pods": PODS,
-            **({GPU_RESOURCE: str(gpus)} if gpus else {}),
-            **entry.get("resources", {}),
-        },
-        product=family.get("product", ""),
-        machine=machine,
-        architecture=family.get("architecture", "amd64"),
-        labels=family.get("labels", {}),
-        source=family["source"],
-    )
 
 
 @cache

@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from kumulus.model.active_faults import ActiveFault, faults_of
+from kumulus.model.active_faults import ActiveFault, faults_of, kubelet_under
 from kumulus.model.fault_effects import Condition
 from kumulus.model.node_changes import NodePatch, delta
 from kumulus.model.node_sets import NodeSet
@@ -40,7 +40,7 @@ class NodeStep:
         return any(self._kubelet(pool) == kubelet for pool in self.befores)
 
     def _kubelet(self, pool: Pool) -> str:
-        return pool.faults.kubelet(self.ordinal) if pool.faults else ""
+        return kubelet_under(pool.faults.get(self.ordinal, ()))
 
     def owned(self) -> tuple[list[OwnedFields], OwnedFields]:
         """What we own on it: as it may be before, and after."""
@@ -55,7 +55,7 @@ class NodeStep:
 
     def alike(self) -> Hashable:
         """A key, equal for nodes that change in the same way; None for a node with its own change, as in a reboot."""
-        states = [pool.faults.of(self.ordinal) if pool.faults else () for pool in (*self.befores, self.after)]
+        states = [pool.faults.get(self.ordinal, ()) for pool in (*self.befores, self.after)]
         faults = [fault for state in states for fault in state]
         if any(fault.effects.kubelet == "reboot" for fault in faults):
             return None
@@ -73,7 +73,7 @@ class NodeStep:
 
 
 class NodePatches:
-    """The changes of nodes, each computed once for all that change in the same way; `now` is RFC 3339 in UTC."""
+    """The changes of nodes, each computed once for all that change in the same way, as of `now`, RFC 3339 in UTC."""
 
     def __init__(self, now: str) -> None:
         self._now = now
@@ -104,6 +104,6 @@ def steps_of(
     for name, members in sorted(nodes.items()):
         if pool := pools.get(name):
             *states, last = (replace(pool, faults=faults_of(name, each)) for each in (*befores, after))
-            bare, shown = replace(pool, faults=None), tuple(states)
+            bare, shown = replace(pool, faults={}), tuple(states)
             found += [NodeStep(bare, shown, last, n) for n in sorted(members) if n < pool.replicas]
     return found

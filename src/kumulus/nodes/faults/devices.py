@@ -9,19 +9,18 @@ A device that a fault takes is not published while it is active, or tainted. A p
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kumulus.kube import objects
 from kumulus.kube.bulk import for_all
 from kumulus.kube.codecs import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from kumulus.kube.errors import tolerating
 from kumulus.kube.pods import path_of
 from kumulus.model.devices import gpu_of
 from kumulus.model.pools import Pool
-from kumulus.model.slices import RESOURCE_API, parts_of, published, slice_manifest, slice_name, slice_spec
+from kumulus.model.slices import RESOURCE_API, parts_of, published, slice_name, slice_spec
 from kumulus.nodes.faults import pods
-from kumulus.nodes.pools.slices import admitted
+from kumulus.nodes.pools import slices
+from kumulus.nodes.pools.slices import SLICES, NotServed
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -58,7 +57,7 @@ def _changed(step: NodeStep) -> Iterator[tuple[tuple[str, str, str], str]]:
     devices = step.after.devices
     if devices is None:
         return
-    now, *befores = (published(pool, devices, step.ordinal) for pool in (step.after, *step.befores))
+    now, *befores = (published(pool, step.ordinal) for pool in (step.after, *step.befores))
     if any(was != now for was in befores):
         for index in range(devices.count):
             # Of a device that its driver does not see any more, a kubelet hears nothing.
@@ -104,65 +103,35 @@ def _statuses(pod: Mapping[str, Any], claims: Mapping[tuple[str, str], list[dict
     return found
 
 
-class NoTaints(Exception):
-    """The cluster has no taints of devices."""
-
-    def __str__(self) -> str:
-        return (
-            "the cluster's API server drops the taints of devices: take Kubernetes 1.36 or later, switch the feature "
-            "gate DRADeviceTaints on, or leave devices: taint out"
-        )
-
-
-_SLICES = f"/apis/{RESOURCE_API}/resourceslices"
+_NO_TAINTS = (
+    "the cluster's API server drops the taints of devices: take Kubernetes 1.36 or later, switch the feature gate "
+    "DRADeviceTaints on, or leave devices: taint out"
+)
 
 
 async def change(client: Client, before: Pool, after: Pool, ordinal: int) -> None:
     """Publish the devices of a node as its faults leave them; if it has no slice yet, its pool will create it.
 
     Raises:
-        NoTaints: the API server drops the taints of devices.
+        NotServed: the API server drops the taints of devices.
     """
-    devices = after.devices
-    if devices is None or published(before, devices, ordinal) == published(after, devices, ordinal):
+    if after.devices is None or published(before, ordinal) == published(after, ordinal):
         return
-    for part in parts_of((ordinal,), devices):
-        spec = slice_spec(after, devices, part)
-        if spec == slice_spec(before, devices, part):
+    for part in parts_of(after, (ordinal,)):
+        spec = slice_spec(after, part)
+        if spec == slice_spec(before, part):
             continue
-        path = f"{_SLICES}/{slice_name(after, devices, part)}"
+        path = f"{SLICES}/{slice_name(after, part)}"
         # A merge patch removes what is null.
         patch = {"spec": {"devices": None, **spec}}
         with tolerating(404):
-            if not published(after, devices, ordinal).taint:
+            if not published(after, ordinal).taint:
                 await client.write("PATCH", path, patch, content_type=MERGE_PATCH)
             elif (await client.merge_patch(path, patch))["spec"].get("devices") != spec.get("devices"):
-                raise NoTaints
+                raise NotServed(_NO_TAINTS)
 
 
 async def publish(client: Client, pool: Pool, ordinal: int, node_uid: str) -> None:
     """Publish the slices of a node that was created again; those of the former node may not be deleted yet."""
-    if pool.devices is None:
-        return
-    for part in parts_of((ordinal,), pool.devices):
-        manifest = slice_manifest(pool, pool.devices, part, node_uid)
-        await admitted(pool.devices, partial(_publish, client, manifest, node_uid))
-
-
-async def _publish(client: Client, manifest: dict[str, Any], node_uid: str) -> None:
-    path = f"{_SLICES}/{manifest['metadata']['name']}"
-
-    async def attempt() -> bool:
-        with tolerating(409):
-            await client.write("POST", _SLICES, manifest)
-            return True
-        there = await objects.find(client, path)
-        if there is None:
-            return False
-        owners = [owner.get("uid") for owner in there["metadata"].get("ownerReferences") or ()]
-        if owners == [node_uid]:
-            return True
-        await objects.remove(client, path, {"preconditions": {"uid": there["metadata"]["uid"]}})
-        return False
-
-    await objects.persist(attempt, path, f"resource slice {manifest['metadata']['name']}")
+    for part in parts_of(pool, (ordinal,)):
+        await slices.publish(client, pool, part, node_uid)

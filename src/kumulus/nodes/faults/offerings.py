@@ -45,7 +45,7 @@ async def put(client: Client, record: Record) -> None:
         return
     now = timestamp()
     known = sorted((await records.read(client)).faults.values(), key=lambda each: each.name)
-    offers = [each.offers for each in known if each.offers and not each.ending and not each.over(now)]
+    offers = [each.offers for each in known if each.offers and not each.over(now)]
     # Interruptions reclaim machines; they do not change what is offered.
     active = [each.to_plain() for each in offers if each.interruption is None]
     text = json.dumps(active, sort_keys=True) if active else None

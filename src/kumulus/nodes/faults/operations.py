@@ -202,7 +202,7 @@ async def _settled(client: Client, known: ClusterRecords, stop: asyncio.Event | 
 def overdue(known: ClusterRecords) -> list[str]:
     """Names of the faults whose time is up, and of those whose ending was interrupted."""
     now = timestamp()
-    return sorted(each.name for each in known.faults.values() if each.ending or each.over(now))
+    return sorted(each.name for each in known.faults.values() if each.over(now))
 
 
 def _as_declared(faults: list[Record], mine: Owner, declared: Mapping[str, Record]) -> list[Record]:
@@ -221,7 +221,7 @@ def refuse_clashes(record: Record, others: list[Record]) -> None:
     now = timestamp()
     for other in others:
         clash = clashes(record.node, record.nodes, other.node, other.nodes)
-        if clash and not other.ending and not other.over(now):
+        if clash and not other.over(now):
             how = "remove it from the stack file" if other.declared else f"clear it: kumulus fault clear {other.name}"
             raise FaultRefused(
                 f"the fault {other.name} is already active and decides {clash}; {how}, or choose other nodes"
@@ -258,7 +258,7 @@ def _sort(record: Record) -> tuple[bool, bool]:
 def _shown(record: Record, now: str) -> tuple[ActiveFault, ...]:
     """The forms of a fault that nodes may show, as it is recorded."""
     found = [record.active(), *record.former]
-    if record.ending or record.over(now):
+    if record.over(now):
         # Its end may have been cut off.
         found.append(_absent(record.name))
     return tuple(each for at, each in enumerate(found) if each not in found[:at])

@@ -86,8 +86,8 @@ class Record:
         return self.owner.identity in ("", mine.identity)
 
     def over(self, now: str) -> bool:
-        """Whether its time is up."""
-        return bool(self.until) and self.until <= now
+        """Whether it is on no node any more, as its time is up or it is being removed."""
+        return self.ending or (bool(self.until) and self.until <= now)
 
     def active(self) -> ActiveFault:
         """The fault in the form that is applied to nodes."""
@@ -167,8 +167,8 @@ class ClusterRecords:
         )
 
     def active(self, now: str) -> list[ActiveFault]:
-        """The active faults: neither ending nor over."""
-        return [each.active() for each in self.faults.values() if not each.ending and not each.over(now)]
+        """The faults that are not over."""
+        return [each.active() for each in self.faults.values() if not each.over(now)]
 
     def with_faults(self, pool: Pool, now: str) -> Pool:
         """A pool with the active faults of its nodes."""

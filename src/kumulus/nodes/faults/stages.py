@@ -25,10 +25,7 @@ _MOMENT = 0.25
 
 
 class NoStages(Exception):
-    """The cluster's kwok-controller reads its stages from a file and takes none from the cluster.
-
-    The message says what to do.
-    """
+    """The cluster's kwok-controller takes no stages from the cluster; the message says what to do."""
 
     def __init__(self) -> None:
         super().__init__(

@@ -1,6 +1,4 @@
 """The nodes of a pool: observe them, compare them with what is wanted, and make them converge.
 
-``observe`` is the look, ``compare`` the comparison, ``drift`` its description, and ``converge``
-the change, with ``single`` for one node, ``removal``, ``slices``, ``pods`` and ``through_storage``. ``others`` and
-``real`` say which nodes are not the pool's.
+``single`` does it for one node, ``through_storage`` for many new ones; ``others`` says which nodes are not the pool's.
 """

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kumulus.model.applied import APPLIED, applied_of, decode_applied, encode_applied
-from kumulus.model.devices import Devices
 from kumulus.model.durations import timestamp
 from kumulus.model.errors import path_text, under
 from kumulus.model.node_changes import FieldChange, changes, mapping_patch, status_patch, taints_after
@@ -84,10 +83,10 @@ class LiveSlice:
 
 
 def slice_differences(
-    pool: Pool, devices: Devices, part: SlicePart, node_uid: str, live: Mapping[str, Any]
+    pool: Pool, part: SlicePart, node_uid: str, live: Mapping[str, Any]
 ) -> tuple[LiveSlice, list[FieldChange]]:
     """Return a slice, and every field of it that is not as its pool wants it, devices by their names."""
-    want, have, meta = slice_spec(pool, devices, part), live.get("spec") or {}, live["metadata"]
+    want, have, meta = slice_spec(pool, part), live.get("spec") or {}, live["metadata"]
     found: list[FieldChange] = []
     labels = meta.get("labels") or {}
     for key, value in slice_labels(pool).items():

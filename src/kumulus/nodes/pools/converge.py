@@ -97,9 +97,8 @@ class _Work:
                 uid = await create_node(self.client, self.pool, ordinal, bodies.of(ordinal))
             # Publishing its slice may take long, or fail: the node exists, and counts.
             made.add(ordinal)
-            if self.pool.devices is not None:
-                for part in parts_of((ordinal,), self.pool.devices):
-                    await publish(self.client, self.pool, self.pool.devices, part, uid)
+            for part in parts_of(self.pool, (ordinal,)):
+                await publish(self.client, self.pool, part, uid)
 
         async def post(ordinal: int) -> str:
             await one(ordinal)
@@ -141,14 +140,14 @@ class _Work:
     async def publish(self) -> None:
         """Publish, correct and remove the slices of nodes that existed already."""
         pool, slices = self.pool, self.seen.slices
-        if pool.devices is None or not slices:
+        if not slices:
             return
         total = len(slices.missing) + len(slices.altered)
 
         def show(done: int) -> None:
             self.meter.show("resource slices", done, total, done)
 
-        for outcome in await converge_slices(self.client, pool, pool.devices, slices, self.seen.uids, self.stop, show):
+        for outcome in await converge_slices(self.client, pool, slices, self.seen.uids, self.stop, show):
             self.result.slices += len(outcome.done)
             self.result.add(outcome)
 

@@ -13,6 +13,7 @@ from kumulus.kube import ApiError, Unreachable, objects
 from kumulus.kube.bulk import for_all
 from kumulus.kube.codecs import METADATA_ONLY
 from kumulus.kube.objects import NODES
+from kumulus.model.active_faults import gone_nodes
 from kumulus.model.applied import APPLIED
 from kumulus.model.node_changes import FieldChange
 from kumulus.model.pools import POOL_LABEL, Pool
@@ -154,8 +155,7 @@ async def observe(
             look(node_or_none)
     found.missing = sorted(unseen.values())
     found.extra += await _orphaned(client, pool, before, {*found.extra, *wanted})
-    if pool.devices is not None:
-        found.slices = await observe_slices(client, pool, pool.devices, found.uids, patience)
+    found.slices = await observe_slices(client, pool, found.uids, patience)
     return found
 
 
@@ -204,7 +204,7 @@ def _since(pool: Pool, node: LiveNode) -> bool:
 
 def _gone(pool: Pool) -> set[str]:
     """Nodes that a fault has removed: they are as wanted while they do not exist."""
-    return {pool.node_name(n) for n in {*pool.faults.gone(pool.replicas)} - pool.absent} if pool.faults else set()
+    return {pool.node_name(n) for n in gone_nodes(pool) - pool.absent}
 
 
 async def get_node(client: Client, name: str) -> LiveNode | None:

@@ -63,7 +63,7 @@ async def refuse_taken(client: Client, pool: Pool, patience: float, recorded: st
 
 
 def is_anothers(pool: Pool, node: LiveNode, recorded: str | None = None) -> bool:
-    """Whether an emulated node is not the pool's, whatever its name and labels say; as for :func:`refuse_taken`."""
+    """Whether an emulated node is not the pool's, whatever its name and labels; `recorded` as in `refuse_taken`."""
     ours, identity = _owner(pool).identity, node.labels.get(STACK_ID)
     if identity is not None:
         return identity not in (ours, recorded)

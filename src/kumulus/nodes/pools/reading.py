@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 from kumulus.kube.codecs import METADATA_ONLY
 from kumulus.kube.objects import NODES
+from kumulus.model.active_faults import gone_nodes
 from kumulus.model.durations import timestamp
 from kumulus.nodes.faults import records
 from kumulus.nodes.faults.records import ClusterRecords
@@ -66,8 +67,7 @@ async def may_lack(client: Client, pool: str, patience: float) -> bool:
         return True
     wanted, now = 0, timestamp()
     for each in known.pools.values():
-        faults = known.with_faults(each, now).faults
-        gone = len(faults.gone(each.replicas)) if faults else 0
+        gone = len(gone_nodes(known.with_faults(each, now)))
         wanted += max(0, (each.bounds.least if each.bounds else each.replicas) - gone)
     return there is not None and there < wanted
 

@@ -48,7 +48,7 @@ class Damages:
         self._known: set[tuple[object, str]] = set()
 
     def warn(self, report: Reporter, cluster: object, names: Iterable[str]) -> None:
-        """Warn of the ConfigMaps of a cluster, which its identity names."""
+        """Warn of those damaged ConfigMaps of a cluster, known by its identity, that are new."""
         for name in names:
             if (cluster, name) not in self._known:
                 self._known.add((cluster, name))

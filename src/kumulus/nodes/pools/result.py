@@ -15,7 +15,6 @@ from typing import Any
 
 from kumulus.kube import ApiError, Unreachable
 from kumulus.kube.bulk import BulkOutcome, Interrupted
-from kumulus.model.devices import Devices
 from kumulus.model.node_changes import FieldChange
 from kumulus.model.pools import Pool
 from kumulus.model.slices import slice_name
@@ -122,7 +121,7 @@ def describe_drift(pool: Pool, seen: PoolObservation) -> dict[str, object]:
         "realNodes": _names(sorted(seen.foreign)),
         "othersNodes": _names(sorted(seen.others)),
         "altered": _altered(altered, "nodes"),
-        "resourceSlices": _slices(pool, pool.devices, seen.slices) if pool.devices else {},
+        "resourceSlices": _slices(pool, seen.slices),
     }
     return {kind: found for kind, found in drift.items() if found}
 
@@ -139,8 +138,8 @@ def _altered(found: Mapping[str, Sequence[FieldChange]], what: str) -> dict[str,
     return altered
 
 
-def _slices(pool: Pool, devices: Devices, seen: SliceObservation) -> dict[str, object]:
-    name = partial(slice_name, pool, devices)
+def _slices(pool: Pool, seen: SliceObservation) -> dict[str, object]:
+    name = partial(slice_name, pool)
     altered = {name(part): seen.altered[part][1] for part in sorted(seen.altered)}
     drift = {
         "missing": _names(map(name, seen.missing)),
@@ -191,9 +190,5 @@ def explain(error: Exception) -> str:
 
 
 def _unsure(error: Exception) -> bool:
-    """Whether an error leaves it unknown if the request took effect.
-
-    A server error does not tell: etcd carries out the write that crosses its quota, and answers ErrNoSpace
-    (its ``quotaApplierV3.Put``).
-    """
+    """Whether it is not known if a request took effect; etcd, for one, carries out the write that crosses its quota."""
     return isinstance(error, Interrupted | Unreachable) or (isinstance(error, ApiError) and error.status >= 500)

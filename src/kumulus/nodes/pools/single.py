@@ -32,14 +32,14 @@ class Bodies:
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
         self._now = timestamp()
-        self._record = record_of(replace(pool, faults=None), 0)
+        self._record = record_of(replace(pool, faults={}), 0)
         self._batch = NodeBatch(self.manifest(0), self.manifest(1))
 
     def manifest(self, ordinal: int) -> dict[str, Any]:
         """Return one node as it is posted, a plain v1 Node."""
-        faulted = self._pool.faults is not None and bool(self._pool.faults.of(ordinal))
         # Nodes with labels of their own each have a different record.
-        record = record_of(self._pool, ordinal) if faulted or self._pool.nodes else self._record
+        own = ordinal in self._pool.faults or self._pool.nodes
+        record = record_of(self._pool, ordinal) if own else self._record
         return posted_node(self._pool, ordinal, self._now, record)
 
     def of(self, ordinal: int) -> bytes:

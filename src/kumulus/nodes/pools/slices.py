@@ -16,10 +16,10 @@ from kumulus.kube import ApiError, objects
 from kumulus.kube.bulk import BulkOutcome, for_each
 from kumulus.kube.codecs import MERGE_PATCH
 from kumulus.kube.errors import tolerating
-from kumulus.model.devices import NODE_ALLOCATABLE, Devices
+from kumulus.model.devices import NODE_ALLOCATABLE
 from kumulus.model.node_changes import FieldChange
 from kumulus.model.pools import POOL_LABEL, Pool
-from kumulus.model.slices import RESOURCE_API, SlicePart, parts_of, slice_labels, slice_manifest, slice_name
+from kumulus.model.slices import RESOURCE_API, SlicePart, devices_of, parts_of, slice_labels, slice_manifest, slice_name
 from kumulus.nodes.pools.compare import LiveSlice, slice_differences
 
 if TYPE_CHECKING:
@@ -73,17 +73,16 @@ class SliceObservation:
 
 
 async def observe_slices(
-    client: Client, pool: Pool, devices: Devices, nodes: Mapping[int, str], patience: float | None = None
+    client: Client, pool: Pool, nodes: Mapping[int, str], patience: float | None = None
 ) -> SliceObservation:
-    """List the pool's slices, page by page, and compare each with what is wanted.
+    """List the pool's slices, page by page, and compare each with what is wanted; `nodes` are UIDs by ordinal.
 
     A wanted slice that lost the pool's label (altered by hand) is found by its name.
-
-    Args:
-        nodes: UIDs of the pool's existing nodes, by ordinal.
     """
     found = SliceObservation()
-    unseen = {slice_name(pool, devices, part): part for part in parts_of(range(pool.replicas), devices)}
+    if pool.devices is None:
+        return found
+    unseen = {slice_name(pool, part): part for part in parts_of(pool, range(pool.replicas))}
 
     def look(item: Mapping[str, Any]) -> None:
         part = unseen.pop(item["metadata"]["name"], None)
@@ -93,7 +92,7 @@ async def observe_slices(
         # The slice of a removed node is deleted with it; that the node is missing is recorded already.
         uid = nodes.get(part.ordinal)
         if uid is not None:
-            live, different = slice_differences(pool, devices, part, uid, item)
+            live, different = slice_differences(pool, part, uid, item)
             if different:
                 found.altered[part] = live, different
 
@@ -119,17 +118,16 @@ async def require_served(client: Client) -> None:
         raise _explained(error) from None
 
 
-async def publish(client: Client, pool: Pool, devices: Devices, part: SlicePart, node_uid: str) -> None:
+async def publish(client: Client, pool: Pool, part: SlicePart, node_uid: str) -> None:
     """Post a slice of a node; one that exists (a repeated post, a former node's) is changed to what is wanted."""
-    body = json.dumps(slice_manifest(pool, devices, part, node_uid), separators=(",", ":")).encode()
-    name = slice_name(pool, devices, part)
-    path = f"{SLICES}/{name}"
+    manifest, name = slice_manifest(pool, part, node_uid), slice_name(pool, part)
+    body, path = json.dumps(manifest, separators=(",", ":")).encode(), f"{SLICES}/{name}"
 
     async def attempt() -> bool:
         try:
-            await admitted(devices, lambda: client.write("POST", SLICES, body))
+            await _admitted(pool, lambda: client.write("POST", SLICES, body))
             if part == (0, 0):
-                await _require_kept(client, path, devices)
+                await _require_kept(client, path, pool)
             return True
         except ApiError as error:
             if error.status != 409:
@@ -137,15 +135,14 @@ async def publish(client: Client, pool: Pool, devices: Devices, part: SlicePart,
         there = await objects.find(client, path)
         if there is None:
             return False
-        live, different = slice_differences(pool, devices, part, node_uid, there)
-        return not different or await _mend(client, pool, devices, part, node_uid, live)
+        live, different = slice_differences(pool, part, node_uid, there)
+        return not different or await _mend(client, pool, manifest, live)
 
     await objects.persist(attempt, path, f"resource slice {name}")
 
 
-async def _mend(client: Client, pool: Pool, devices: Devices, part: SlicePart, node_uid: str, live: LiveSlice) -> bool:
+async def _mend(client: Client, pool: Pool, manifest: Mapping[str, Any], live: LiveSlice) -> bool:
     """Patch a slice, or delete it when that cannot help; returns whether it is as wanted now."""
-    manifest = slice_manifest(pool, devices, part, node_uid)
     path = f"{SLICES}/{manifest['metadata']['name']}"
     with tolerating(404, 409):
         if live.replace:
@@ -153,14 +150,14 @@ async def _mend(client: Client, pool: Pool, devices: Devices, part: SlicePart, n
             return False
         metadata = {"uid": live.uid, "labels": slice_labels(pool)}
         patch = {"metadata": metadata, "spec": {**manifest["spec"], **dict.fromkeys(live.surplus)}}
-        await admitted(devices, lambda: client.write("PATCH", path, patch, content_type=MERGE_PATCH))
+        await _admitted(pool, lambda: client.write("PATCH", path, patch, content_type=MERGE_PATCH))
         return True
     return False
 
 
-async def admitted(devices: Devices, write: Callable[[], Awaitable[None]]) -> None:
+async def _admitted(pool: Pool, write: Callable[[], Awaitable[None]]) -> None:
     """Write a slice; what its devices take of a node is refused until the API server's cache has the node as it is."""
-    for wait in _LAGS if devices.node_allocatable_resources else ():
+    for wait in _LAGS if devices_of(pool).node_allocatable_resources else ():
         with tolerating(403):
             await write()
             return
@@ -171,7 +168,6 @@ async def admitted(devices: Devices, write: Callable[[], Awaitable[None]]) -> No
 async def converge_slices(
     client: Client,
     pool: Pool,
-    devices: Devices,
     seen: SliceObservation,
     nodes: Mapping[int, str],
     stop: asyncio.Event,
@@ -181,8 +177,8 @@ async def converge_slices(
 
     async def put(part: SlicePart) -> None:
         known, uid = seen.altered.get(part), nodes[part.ordinal]
-        if known is None or not await _mend(client, pool, devices, part, uid, known[0]):
-            await publish(client, pool, devices, part, uid)
+        if known is None or not await _mend(client, pool, slice_manifest(pool, part, uid), known[0]):
+            await publish(client, pool, part, uid)
 
     todo = sorted([*seen.missing, *seen.altered])
     made = await for_each(todo, put, workers=client.connections, stop=stop, progress=progress)
@@ -209,9 +205,9 @@ def _selector(pool_name: str) -> dict[str, str]:
     return {"labelSelector": f"{POOL_LABEL}={pool_name}"}
 
 
-async def _require_kept(client: Client, path: str, devices: Devices) -> None:
+async def _require_kept(client: Client, path: str, pool: Pool) -> None:
     """Check that the API server kept what was posted: without a feature, it silently drops the fields."""
-    asked = [gated for attribute, gated in _GATED.items() if getattr(devices, attribute)]
+    asked = [gated for attribute, gated in _GATED.items() if getattr(pool.devices, attribute)]
     there = await objects.find(client, path) if asked else None
     published = there["spec"].get("devices") if there else None
     for field_name, gate in asked:

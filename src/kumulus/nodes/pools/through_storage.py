@@ -46,7 +46,7 @@ class Storage(Protocol):
         """
 
     async def leases(self, client: Client, post: Post) -> StoredLeases | None:
-        """Leases of new nodes as their kwok-controller would make them, found by posting a node; None if not found."""
+        """Leases of new nodes as their kwok-controller would make them, as a posted node shows; None if none does."""
 
 
 Post = Callable[[], Awaitable[str]]
