@@ -13,7 +13,7 @@ from benchmarks.control_plane import ControlPlane, control_plane, pools
 from benchmarks.fleet import Fleet
 from benchmarks.report import Row
 from kumulus.kube.bulk import for_each
-from kumulus.kube.codecs import METADATA
+from kumulus.kube.messages import MessageCodec
 from kumulus.kube.watch import Events, follow
 
 _NODES, _PODS, _MOST_S = 5000, 10_000, 60.0
@@ -69,7 +69,7 @@ async def _until_running(plane: ControlPlane) -> float:
     """
     running: set[str] = set()
     async with aclosing(
-        follow(plane.client, _PATH, {"fieldSelector": "status.phase=Running"}, codec=METADATA)
+        follow(plane.client, _PATH, {"fieldSelector": "status.phase=Running"}, codec=MessageCodec("Pod"))
     ) as all_news:
         async for news in all_news:
             if isinstance(news, Events):

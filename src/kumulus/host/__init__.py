@@ -1,6 +1,6 @@
 """This machine: how Kumulus is installed, the user's project, processes, ports, memory, files written whole.
 
 Control planes and schedulers are both started as ``<directory>/bin/<program>``, so they can be found and ended
-without a record of them. The command uses some of this before anything is installed, and programs while they start:
-`files`, `installation`, `launcher`, `protection`, `pulumi_project` and `version` need only the standard library.
+without a record of them. The command uses most of this before anything is installed, and programs while they start:
+all but `lifetime`, `machine` and `processes` needs only the standard library.
 """

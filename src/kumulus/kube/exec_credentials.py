@@ -28,6 +28,8 @@ _MARGIN = timedelta(seconds=10)
 class ExecPlugin:
     """The command of a kubeconfig's user."""
 
+    api_version: str
+    """The version of the API that the command should speak."""
     command: str
     """A program on PATH, or a path."""
     arguments: tuple[str, ...]
@@ -40,11 +42,6 @@ class ExecPlugin:
     """What the kubeconfig says to do when the command is missing."""
     kubeconfig: Path
     """The kubeconfig's path, for messages."""
-
-    @property
-    def api_version(self) -> str:
-        """The version of the API that the command should speak."""
-        return str(json.loads(self.information)["apiVersion"])
 
 
 @dataclass(frozen=True)
@@ -99,6 +96,7 @@ def exec_plugin(raw: object, cluster: Mapping[str, Any], path: Path) -> ExecPlug
     if raw.get("provideClusterInfo"):
         spec["cluster"] = _cluster_information(cluster, path)
     return ExecPlugin(
+        api_version=str(version),
         command=str(path.parent / command) if os.sep in command else command,
         arguments=tuple(str(each) for each in raw.get("args") or ()),
         environment={str(each["name"]): str(each.get("value") or "") for each in variables},

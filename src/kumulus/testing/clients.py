@@ -8,37 +8,30 @@ from kumulus.testing.errors import ClusterError
 
 
 class Clients:
-    """Clients of the libraries that are installed, each made when it is first asked for."""
+    """Clients of the libraries that are installed, made when they are asked for."""
 
     def __init__(self, kubeconfig: Path) -> None:
         self._kubeconfig = str(kubeconfig)
-        self._made: dict[str, Any] = {}
 
     @property
     def kubernetes(self) -> Any:
         """An `ApiClient` of the package kubernetes: `CoreV1Api(cluster.clients.kubernetes)`."""
-        return self._one(
-            "kubernetes", lambda library: library.config.new_client_from_config(config_file=self._kubeconfig)
-        )
+        return _library("kubernetes").config.new_client_from_config(config_file=self._kubeconfig)
 
     @property
     def kr8s(self) -> Any:
         """The API of the package kr8s: `cluster.clients.kr8s.get("pods")`."""
-        return self._one("kr8s", lambda library: library.api(kubeconfig=self._kubeconfig))
+        return _library("kr8s").api(kubeconfig=self._kubeconfig)
 
     @property
     def lightkube(self) -> Any:
         """A `Client` of the package lightkube."""
-        return self._one(
-            "lightkube",
-            lambda library: library.Client(config=library.KubeConfig.from_file(self._kubeconfig)),
-        )
+        library = _library("lightkube")
+        return library.Client(config=library.KubeConfig.from_file(self._kubeconfig))
 
-    def _one(self, name: str, make: Any) -> Any:
-        if name not in self._made:
-            try:
-                library = import_module(name)
-            except ImportError:
-                raise ClusterError(f"the package {name} is not installed; install it: pip install {name}") from None
-            self._made[name] = make(library)
-        return self._made[name]
+
+def _library(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError:
+        raise ClusterError(f"the package {name} is not installed; install it: pip install {name}") from None

@@ -8,7 +8,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from email.message import Message
 from pathlib import Path
@@ -26,6 +26,8 @@ _PARTIAL, _UNAUTHORIZED, _UNSATISFIABLE, _SERVER_ERROR = 206, 401, 416, 500
 _LARGEST_DOCUMENT = 4_000_000
 # Answers that the user's network may give for every file, not just this one.
 _NOT_HERE = (_UNAUTHORIZED, 403, 407, 429, 451)
+# With those that a server still gives after several attempts.
+_OUT = (*_NOT_HERE, *range(_SERVER_ERROR, 600))
 
 
 @dataclass(frozen=True)
@@ -155,15 +157,19 @@ def _document(url: str, accept: str) -> bytes:
         with _open(url, {"Accept": accept}) as answer:
             return answer.read(_LARGEST_DOCUMENT)
     except (OSError, http.client.HTTPException) as error:
-        raise _not_fetched(error) from None
+        raise _not_fetched(error, _NOT_HERE) from None
 
 
-def _not_fetched(error: Exception) -> NotFetched:
+def _not_fetched(error: Exception, of_every_file: Container[int]) -> NotFetched:
     if isinstance(error, urllib.error.HTTPError):
         error.close()
-        out = error.code in _NOT_HERE or error.code >= _SERVER_ERROR
-        return NotFetched(f"HTTP {error.code} {error.reason}", host_out=out)
-    return NotFetched(_words(getattr(error, "reason", error)), host_out=True)
+        return NotFetched(f"HTTP {error.code} {error.reason}", host_out=error.code in of_every_file)
+    return NotFetched(_words(_reason(error)), host_out=True)
+
+
+def _reason(error: Exception) -> object:
+    """What urllib has wrapped; an error of TLS has a text of that name, which says less."""
+    return error.reason if isinstance(error, urllib.error.URLError) else error
 
 
 def _complete(url: str, part: Path, tick: Tick) -> None:
@@ -175,13 +181,12 @@ def _complete(url: str, part: Path, tick: Tick) -> None:
             if error.code == _UNSATISFIABLE and _size(part):
                 part.unlink()
             elif error.code < _SERVER_ERROR or attempt == _LIMITS.attempts:
-                raise _not_fetched(error) from None
+                raise _not_fetched(error, _OUT) from None
             error.close()
         except (OSError, http.client.HTTPException) as error:
-            reason = getattr(error, "reason", error)
             # A server that was silent for so long will be silent next time, too.
-            if isinstance(reason, (TimeoutError, ssl.SSLError)) or attempt == _LIMITS.attempts:
-                raise _not_fetched(error) from None
+            if isinstance(_reason(error), (TimeoutError, ssl.SSLError)) or attempt == _LIMITS.attempts:
+                raise _not_fetched(error, _OUT) from None
         time.sleep(_LIMITS.pause * attempt)
 
 
