@@ -14,7 +14,8 @@ from kumulus.extras.lab.extender.observed_policy import ObservedPolicy
 from kumulus.extras.lab.offline.placing import EmptyNode
 from kumulus.extras.lab.policies import Pod
 from kumulus.extras.lab.policies.load import FittingNodes, policy
-from tests.unit.extras.lab.test_extender import MACHINES, NAMES, PODS, asked, extender, nobody, own
+from tests.unit.extras.lab.test_extender import NAMES, asked, extender, nobody, own
+from tests.unit.extras.lab.test_offline import MACHINES, PODS
 
 SMALL = Pod("small", 1000, 256)
 
