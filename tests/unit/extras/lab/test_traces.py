@@ -14,10 +14,11 @@ import yaml
 from kumulus.cli.main import main
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import load
+from kumulus.extras.lab.file.model import ExperimentSpec
 from kumulus.extras.lab.offline.experiment import machines_of
 from kumulus.extras.lab.offline.placing import EmptyNode
 from kumulus.extras.lab.traces.formats import FORMATS
-from kumulus.extras.lab.traces.importing import import_trace
+from kumulus.extras.lab.traces.importing import WrittenExperiment, import_trace
 from kumulus.extras.lab.traces.reading import TraceNotes
 from kumulus.extras.lab.traces.task import TraceTask
 from kumulus.extras.lab.traces.writing import WantedExperiment, groups, stack_text
@@ -57,6 +58,7 @@ ACME = """\
 job_id,user,node_num,gpu_num,cpu_num,mem_per_pod_GB,shared_mem_per_pod,type,state,submit_time,start_time,end_time,duration
 dlc1,uf794,8,64,960,1000,100.0,Other,FAILED,2023-05-17 11:00:58+00:00,2023-05-17 11:01:08+00:00,,18
 """
+FOUR = "arrival,gpus\n0,1\n1,1\n4000000,1\n3024001,1\n"
 PAI = "j1,worker,2.0,Terminated,1739162.0,1739200.0,600.0,29.296875,50.0,MISC\nj2,ps,1.0,Failed,5.0,,400.0,10.0,,\n"
 SWF = """\
 ; Version: 2.2
@@ -76,6 +78,22 @@ def read(
     notes = TraceNotes(lambda file, line, why: bad.append(f"{file}:{line}: {why}"))
     found = FORMATS[kind].read(files, notes, columns or {})
     return found.machines, list(found.tasks), notes, bad
+
+
+def imported(
+    folder: Path,
+    text: str,
+    wanted: WantedExperiment,
+    machines: Sequence[EmptyNode] = (EmptyNode("a", 64000, 1, 8, "P100"),),
+    columns: dict[str, str] | None = None,
+) -> tuple[WrittenExperiment, ExperimentSpec]:
+    """What is imported of a CSV text, and the experiment as it is read again."""
+    jobs, stack, experiment = (folder / name for name in ("jobs.csv", "s.yaml", "e.yaml"))
+    jobs.write_text(text)
+    made = import_trace(
+        FORMATS["csv"], [jobs], stack, experiment, machines=machines, columns=columns or {}, wanted=wanted
+    )
+    return made, load(experiment).experiment
 
 
 def test_openb_has_nodes_and_shares_of_gpus(tmp_path: Path) -> None:
@@ -243,41 +261,27 @@ def test_an_import_writes_files_that_are_read_again(tmp_path: Path) -> None:
 def test_a_run_is_given_the_time_that_its_jobs_take_to_come(
     tmp_path: Path, wanted: WantedExperiment, patience: float
 ) -> None:
-    experiment = tmp_path / "e.yaml"
-    (tmp_path / "jobs.csv").write_text("arrival,gpus\n0,1\n1,1\n4000000,1\n3024001,1\n")
-    machines = [EmptyNode("a", 64000, 1, 8, "P100")]
-    import_trace(
-        FORMATS["csv"], [tmp_path / "jobs.csv"], tmp_path / "s.yaml", experiment, machines=machines, wanted=wanted
-    )
-    assert 0 <= load(experiment).experiment.timeout - (patience + 1800) < 600
+    assert 0 <= imported(tmp_path, FOUR, wanted)[1].timeout - (patience + 1800) < 600
 
 
 @pytest.mark.parametrize("window", [(3_024_000.0, 3_628_800.0), (0.0, 12_345_678.0), (0.5, 90.25)])
 def test_a_window_is_written_as_a_duration_that_is_read_again(tmp_path: Path, window: tuple[float, float]) -> None:
-    experiment = tmp_path / "e.yaml"
-    (tmp_path / "jobs.csv").write_text("arrival,gpus\n0,1\n1,1\n4000000,1\n3024001,1\n")
-    machines, wanted = [EmptyNode("a", 64000, 1, 8, "P100")], WantedExperiment(window=window)
-    import_trace(
-        FORMATS["csv"], [tmp_path / "jobs.csv"], tmp_path / "s.yaml", experiment, machines=machines, wanted=wanted
-    )
-    [workload] = load(experiment).experiment.workloads
+    [workload] = imported(tmp_path, FOUR, WantedExperiment(window=window))[1].workloads
     assert workload.arrival.trace is not None
     read = workload.arrival.trace.window
     assert read is not None
     assert (read.from_, read.to) == window
 
 
-def imported(directory: Path, claims: Any, *machines: EmptyNode) -> tuple[dict[str, Any], dict[str, Any]]:
+def claiming(directory: Path, claims: Any, *machines: EmptyNode) -> tuple[dict[str, Any], dict[str, Any]]:
     """The cluster of the stack file, and the workload, of a trace that is imported with resource claims."""
-    stack, experiment = directory / "s.yaml", directory / "e.yaml"
-    (directory / "jobs.csv").write_text("arrival,gpus\n0,0.5\n1,2\n")
     wanted = WantedExperiment(stay=True, resource_claims=claims)
-    import_trace(FORMATS["csv"], [directory / "jobs.csv"], stack, experiment, machines=machines, wanted=wanted)
-    cluster = yaml.safe_load(stack.read_text())["config"]["kumulus:cluster"]
+    imported(directory, "arrival,gpus\n0,0.5\n1,2\n", wanted, machines)
+    cluster = yaml.safe_load((directory / "s.yaml").read_text())["config"]["kumulus:cluster"]
     # What is written is what stack files may say.
     checked = load_file({"cluster": cluster}, "s", directory).spec
     assert [group.resourceSlices is not None for group in checked.nodeGroups] == [bool(m.gpus) for m in machines]
-    return cluster, yaml.safe_load(experiment.read_text())["workloads"][0]
+    return cluster, yaml.safe_load((directory / "e.yaml").read_text())["workloads"][0]
 
 
 def test_a_stack_publishes_what_the_pods_of_its_trace_claim(tmp_path: Path) -> None:
@@ -286,14 +290,14 @@ def test_a_stack_publishes_what_the_pods_of_its_trace_claim(tmp_path: Path) -> N
         EmptyNode("a", 8000, 1024, 2, "P9"),
         EmptyNode("b", 8000, 1024, 2, H100),
     )
-    cluster, workload = imported(tmp_path, "milli", plain, old, new)
+    cluster, workload = claiming(tmp_path, "milli", plain, old, new)
     assert workload["resourceClaims"] == "milli"
     assert cluster["kwok"] == {"featureGates": {"DRAConsumableCapacity": True}}
     shared = {"extendedResource": False, "allowMultipleAllocations": True}
     found = [group.get("resourceSlices") for group in cluster["nodeGroups"]]
     # What the catalog does not know is called as the trace calls it.
     assert found == [None, shared | {"attributes": {"productName": "P9"}}, shared]
-    cluster, workload = imported(tmp_path, "mig", old, new)
+    cluster, workload = claiming(tmp_path, "mig", old, new)
     assert workload["resourceClaims"] == "mig"
     assert cluster["kwok"] == {"featureGates": {"DRAPartitionableDevices": True}}
     whole = {"extendedResource": False, "attributes": {"productName": "P9"}}
@@ -302,7 +306,7 @@ def test_a_stack_publishes_what_the_pods_of_its_trace_claim(tmp_path: Path) -> N
         {"extendedResource": False, "partitionable": True},
     ]
     with pytest.raises(LabError, match="knows MIG devices of; it has P9\n  Write --resource-claims milli"):
-        imported(tmp_path, "mig", old)
+        claiming(tmp_path, "mig", old)
 
 
 def test_nodes_are_called_as_the_trace_calls_them_where_that_is_wanted(tmp_path: Path) -> None:
@@ -326,21 +330,18 @@ def test_nodes_are_called_as_the_trace_calls_them_where_that_is_wanted(tmp_path:
     assert "openb-node-7" not in stack_text(machines, "x")
 
 
-def test_a_policy_counts_gpus_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "jobs.csv").write_text("arrival,gpus\n1,1\n")
-    outputs = ["--stack", str(tmp_path / "s.yaml"), "--experiment", str(tmp_path / "e.yaml")]
-    given = ["--machines", "count=3,gpus=8", "--resource-claims", "milli", "--policy", "FGD"]
-    assert main(["trace", "import", "csv", str(tmp_path / "jobs.csv"), *outputs, *given]) == 1
-    assert "--resource-claims cannot be combined with --policy FGD" in capsys.readouterr().err
-
-
 def test_the_command_says_what_came_and_what_did_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "jobs.csv").write_text("arrival,gpus\n1,1\nnever,1\n")
     outputs = ["--stack", str(tmp_path / "s.yaml"), "--experiment", str(tmp_path / "e.yaml")]
-    assert main(["trace", "import", "csv", str(tmp_path / "jobs.csv"), *outputs]) == 1
+    command = ["trace", "import", "csv", str(tmp_path / "jobs.csv"), *outputs]
+    assert main(command) == 1
     assert "--machines count=550" in capsys.readouterr().err
+    given = ["--machines", "count=3,gpus=8", "--resource-claims", "milli", "--policy", "FGD"]
+    assert main([*command, *given]) == 1
+    # A policy counts GPUs alone.
+    assert "--resource-claims cannot be combined with --policy FGD" in capsys.readouterr().err
     given = ["--machines", "count=3,gpus=8,cpu=32,memory=256Gi,model=A100"]
-    assert main(["trace", "import", "csv", str(tmp_path / "jobs.csv"), *outputs, *given]) == 0
+    assert main([*command, *given]) == 0
     said = capsys.readouterr().out
     assert "machines   3 with 24 GPUs (24 A100)" in said
     assert "rows       2 read, 1 of them bad" in said
@@ -363,13 +364,8 @@ OWN_COLUMNS = "arrival,duration,gpus,cpus,mem_gb,user\n0,100,4,8,200,a\n50,100,4
 
 
 def said_of(tmp_path: Path, text: str, columns: dict[str, str], **wanted: Any) -> list[str]:
-    (tmp_path / "jobs.csv").write_text(text)
     machines = [EmptyNode(f"m{number}", 64000, 512 << 10, 8) for number in range(2)]
-    files, outputs = [tmp_path / "jobs.csv"], (tmp_path / "s.yaml", tmp_path / "e.yaml")
-    made = import_trace(
-        FORMATS["csv"], files, *outputs, machines=machines, columns=columns, wanted=WantedExperiment(**wanted)
-    )
-    return made.lines
+    return imported(tmp_path, text, WantedExperiment(**wanted), machines, columns)[0].lines
 
 
 def test_a_memory_column_may_have_its_unit_named(tmp_path: Path) -> None:
@@ -393,14 +389,26 @@ def test_all_mistakes_in_the_named_columns_are_said_at_once(tmp_path: Path) -> N
     ]
 
 
-def test_columns_that_are_not_read_are_named(tmp_path: Path) -> None:
-    lines = said_of(tmp_path, OWN_COLUMNS, {"cpu": "cpus"})
-    assert "not used   mem_gb; to use a column, name it with --columns KEY=HEADING" in lines
-
-
-@pytest.mark.parametrize(("last", "said"), [(1800, "0.50 hours"), (86_400, "24.00 hours"), (864_000, "10.0 days")])
-def test_arrivals_of_a_day_are_said_in_hours(tmp_path: Path, last: int, said: str) -> None:
-    assert f"arrivals   over {said}" in said_of(tmp_path, f"arrival,gpus\n0,1\n{last},1\n", {})
+@pytest.mark.parametrize(
+    ("text", "columns", "said"),
+    [
+        (OWN_COLUMNS, {"cpu": "cpus"}, "not used   mem_gb; to use a column, name it with --columns KEY=HEADING"),
+        ("arrival,gpus\n0,1\n1800,1\n", {}, "arrivals   over 0.50 hours"),
+        ("arrival,gpus\n0,1\n86400,1\n", {}, "arrivals   over 24.00 hours"),
+        ("arrival,gpus\n0,1\n864000,1\n", {}, "arrivals   over 10.0 days"),
+        # Two of 4 GPUs until 100 s, 4 and 8 from then, 8 after 150 s: 1,600 GPU-seconds in 200 s.
+        (
+            OWN_COLUMNS,
+            {},
+            "GPU        16.0 GPUs asked for by all tasks together, 100.0 % of what is there\n"
+            "           at one time 12.0 (75.0 %) at most, 8.0 (50.0 %) on average",
+        ),
+    ],
+)
+def test_an_import_says_what_it_did_not_read_how_long_jobs_arrive_and_what_is_asked_for_at_one_time(
+    tmp_path: Path, text: str, columns: dict[str, str], said: str
+) -> None:
+    assert f"\n{said}\n" in "\n".join([*said_of(tmp_path, text, columns), ""])
 
 
 def test_memory_that_no_pod_asks_for_is_warned_about(tmp_path: Path) -> None:
@@ -409,13 +417,6 @@ def test_memory_that_no_pod_asks_for_is_warned_about(tmp_path: Path) -> None:
     (line,) = [each for each in said_of(tmp_path, OWN_COLUMNS, {"memory": "mem_gb:Ti"}) if "warning" in each]
     assert "ask for more memory on average than any machine has" in line
     assert not [each for each in said_of(tmp_path, OWN_COLUMNS, {"memory": "mem_gb:Gi"}) if "warning" in each]
-
-
-def test_the_demand_at_one_time_is_beside_the_sum(tmp_path: Path) -> None:
-    lines = said_of(tmp_path, OWN_COLUMNS, {})
-    place = lines.index("GPU        16.0 GPUs asked for by all tasks together, 100.0 % of what is there")
-    # Two of 4 GPUs until 100 s, 4 and 8 from then, 8 after 150 s: 1,600 GPU-seconds in 200 s.
-    assert lines[place + 1] == "           at one time 12.0 (75.0 %) at most, 8.0 (50.0 %) on average"
 
 
 @pytest.mark.parametrize(

@@ -316,6 +316,11 @@ def test_a_threshold_is_judged_by_what_is_known_and_not_measured_if_that_is_on_b
 # --- what is said of it ----------------------------------------------------------------------------------------------
 
 UNHEARD = {"client.stall": 3.1, "client.interruptions": 2.0, "pods.untimed": 41.0}
+NOT_HEARD = [
+    "the client stood still for 3.10 s",
+    "its watches were interrupted 2 times",
+    "a time is not known of 41 pods",
+]
 
 
 def unheard() -> Report:
@@ -329,9 +334,7 @@ def test_the_text_says_what_was_not_heard_and_between_what_a_measure_lies() -> N
     assert "timeToSchedule.p50  not measured: between 0.90 s and 4.10 s" in said
     assert "scheduling.rate     not measured: 12/s or more" in said
     assert "client.stall        3.10 s" in said
-    assert "not heard           the client stood still for 3.10 s" in said
-    assert "not heard           its watches were interrupted 2 times" in said
-    assert "not heard           a time is not known of 41 pods" in said
+    assert all(f"not heard           {each}" in said for each in NOT_HEARD)
     assert "not heard" not in "\n".join(lines(report(measures=[{"client.stall": 0.02, "pods.untimed": 0.0}])))
 
 
@@ -342,8 +345,7 @@ def test_a_run_with_a_stall_is_compared_as_not_measured_and_not_as_different() -
     assert rows["makespan"] == ["9.10 s", "9.00 s"]
     assert rows["client.stall"] == ["10 ms", "3.10 s"]
     assert list(compare.unfair([calm, unheard()])) == [
-        "not all was heard of 20261121-160000-def456: the client stood still for 3.10 s; its watches were interrupted "
-        "2 times; a time is not known of 41 pods"
+        f"not all was heard of 20261121-160000-def456: {'; '.join(NOT_HEARD)}"
     ]
 
 
@@ -353,25 +355,14 @@ def test_a_repetition_that_was_not_measured_is_said_beside_the_others() -> None:
     assert compare.spread(made, "timeToSchedule.p50") == "2.00 s, 1 not measured"
 
 
-def test_the_page_of_all_runs_has_what_was_not_heard_beside_each() -> None:
+def test_the_page_of_all_runs_and_the_record_of_one_have_what_was_not_heard(tmp_path: Path) -> None:
     [found] = history._runs([("p", unheard())], Path())
-    assert found["unheard"] == [
-        "the client stood still for 3.10 s",
-        "its watches were interrupted 2 times",
-        "a time is not known of 41 pods",
-    ]
+    assert found["unheard"] == NOT_HEARD
     assert found["notMeasured"] == ["scheduling.rate", "timeToSchedule.p50"]
-
-
-def test_a_recorded_run_has_what_was_not_heard_for_its_page(tmp_path: Path) -> None:
     folder = RunDirectory(tmp_path, "e", "r")
     folder.prepare({})
     folder.keep(History(), 1, unheard().results.tests[0])
-    assert load(folder.path / "history-1.json.gz").about["unheard"] == [
-        "the client stood still for 3.10 s",
-        "its watches were interrupted 2 times",
-        "a time is not known of 41 pods",
-    ]
+    assert load(folder.path / "history-1.json.gz").about["unheard"] == NOT_HEARD
 
 
 def test_a_report_with_what_was_not_measured_is_read_as_it_was_written() -> None:

@@ -3,6 +3,7 @@
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -78,32 +79,20 @@ def test_what_an_extender_left_is_not_said_to_be_all_that_fitted() -> None:
 @pytest.mark.parametrize(
     ("column", "said"),
     [
+        (("FGD", True, 6, 6, "node-a", 50.0, 0, 1, "node-bb", 47.5), "which decides: the highest score"),
+        (("FGD", True, 6, 6, "", 50.0, 0, 3), "the highest score, as 3 nodes have it"),
+        (("FGD", False, 6, 5, "node-a", 0.0, 2, 1, "node-bb", 3.0), "which looks on: 2 of 5 nodes have a"),
+        (("FGD", False, 6, 2, "node-a", None, 2, 0, "node-bb", 3.0), "does not fit here, and fits on 2 of 6"),
+        (("FGD", False, 6, 5, "node-a", 0.0, 1, 1, "node-bb", 3.0), "which looks on: 1 of 5 nodes has a"),
+        (("Random", True, 6, 1, "node-a"), "it scores no node of the 6 that fitted"),
         (
-            PolicyColumn("n/a", "FGD", True, 6, 6, "node-a", 50.0, 0, 1, "node-bb", 47.5),
-            "which decides: the highest score",
-        ),
-        (PolicyColumn("n/a", "FGD", True, 6, 6, "", 50.0, 0, 3), "the highest score, as 3 nodes have it"),
-        (
-            PolicyColumn("n/a", "FGD", False, 6, 5, "node-a", 0.0, 2, 1, "node-bb", 3.0),
-            "which looks on: 2 of 5 nodes have a",
-        ),
-        (
-            PolicyColumn("n/a", "FGD", False, 6, 2, "node-a", None, 2, 0, "node-bb", 3.0),
-            "does not fit here, and fits on 2 of 6",
-        ),
-        (
-            PolicyColumn("n/a", "FGD", False, 6, 5, "node-a", 0.0, 1, 1, "node-bb", 3.0),
-            "which looks on: 1 of 5 nodes has a",
-        ),
-        (PolicyColumn("n/a", "Random", True, 6, 1, "node-a"), "it scores no node of the 6 that fitted"),
-        (
-            PolicyColumn("n/a", "FGD", False, 6, failure="it raised\nwith a traceback"),
+            ("FGD", False, 6, 0, "", None, 0, 0, "", None, "it raised\nwith a traceback"),
             "which looks on: it failed: it raised",
         ),
     ],
 )
-def test_a_policys_column_says_how_the_node_stands(column: PolicyColumn, said: str) -> None:
-    lines = explained(PLAIN, column)
+def test_a_policys_column_says_how_the_node_stands(column: tuple[Any, ...], said: str) -> None:
+    lines = explained(PLAIN, PolicyColumn("n/a", *column))
     assert said in next(line for line in lines if line.startswith("  policy  "))
 
 
@@ -128,10 +117,7 @@ def test_of_all_it_says_for_how_many_the_filters_are_known() -> None:
     }
     assert "of 200 with refused nodes, the filters are known of 198 (99.0 %)" in lines
     assert "          2  not known: why" in lines
-
-
-def test_where_nothing_was_refused_nothing_is_said_of_filters() -> None:
-    document, lines = sums([Decision("n/c", "x", 2, 2, CHOSEN, 1, passed=2)], [])
+    document, lines = sums(kept[-1:], [])
     assert document["filters"]["bindings"] == 0
     assert not any("refused" in line for line in lines)
 
@@ -151,10 +137,8 @@ def test_what_a_run_recorded_is_read_of_all_starts_of_its_scheduler(tmp_path: Pa
     assert [each.pod for each in found.of(2)] == ["experiment-x-2/a"]
     assert len(found.totals) == 2
     assert list(found.columns) == ["experiment-x-1/a"]
-
-
-def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
-    (tmp_path / "scheduler" / NAME).mkdir(parents=True)
+    (tmp_path / "scheduler" / NAME).unlink()
+    (tmp_path / "scheduler" / NAME).mkdir()
     with pytest.raises(LabError, match=r"decisions\.jsonl cannot be read"):
         read(tmp_path)
 
@@ -250,14 +234,8 @@ def test_without_a_pod_it_says_of_how_many_bindings_it_is_known(run: Path, capsy
     assert said(capsys, run).startswith("4 of 5 bindings are explained (80.0 %)\n")
     sums = json.loads(said(capsys, run, "--json"))
     assert (sums["bound"], sums["explained"], sums["percent"]) == (5, 4, 80.0)
-
-
-def test_a_repetition_is_told_by_its_namespace(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # A repetition is told by its namespace.
     assert json.loads(said(capsys, run, "--json", "--repetition", 2))["bound"] == 2
-
-
-def test_several_pods_of_one_beginning_are_named(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "3 pods begin with work: ns-1/work-a, ns-1/work-b, ns-1/work-c" in refusal(capsys, run, "work")
 
 
 def test_of_a_repetition_what_the_file_does_not_have_of_all_is_no_part(
@@ -286,9 +264,10 @@ def test_a_pod_that_got_no_node_is_found_by_its_whole_name_first_and_by_one_begi
     assert "ns-2/train-2 was never bound" in said(capsys, run, "train", "--repetition", 2)
 
 
-def test_a_pod_that_is_not_there_and_a_run_without_decisions_are_refused_in_words(
+def test_a_pod_that_is_one_of_several_or_not_there_and_a_run_without_decisions_are_refused_in_words(
     run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    assert "3 pods begin with work: ns-1/work-a, ns-1/work-b, ns-1/work-c" in refusal(capsys, run, "work")
     assert "nothing is known of a pod none; the run's end: " in refusal(capsys, run, "none")
     for wrong, right in (("workb", "work-b"), ("ns-1/worka", "work-a"), ("wrok", "work"), ("hgue", "huge")):
         assert refusal(capsys, run, wrong).endswith(f"\n  Did you mean {right}?\n")

@@ -12,6 +12,7 @@ describes the formats and how to run a trace, with a cluster or without.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -126,19 +127,8 @@ def _wanted(args: argparse.Namespace) -> WantedExperiment:
     if args.resource_claims and args.policy:
         other = f"--policy {args.policy}, which counts the same GPUs by an account of its own"
         raise UserError(f"--resource-claims cannot be combined with {other}; leave one of them out")
-    return WantedExperiment(
-        args.policy,
-        args.inflate,
-        args.stay,
-        args.shuffle,
-        args.speed,
-        args.limit,
-        _window(args.window),
-        args.milli_gpus,
-        args.resource_claims,
-        args.keep_names,
-        args.user_queues,
-    )
+    given = {each.name: getattr(args, each.name) for each in dataclasses.fields(WantedExperiment)}
+    return WantedExperiment(**{**given, "window": _window(args.window)})
 
 
 def _window(text: str | None) -> tuple[float, float] | None:

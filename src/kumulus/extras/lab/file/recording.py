@@ -72,7 +72,6 @@ class Recording:
         steps: in the order of their times.
         priorities: the values of its pods' priority classes, by name.
         left_out: what was recorded but cannot be replayed, and how often.
-        lasted: seconds from its beginning to its last step.
     """
 
     steps: list[RecordedStep] = field(default_factory=list)

@@ -11,11 +11,11 @@ from typing import Any
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.manifest import objects_of
 from kumulus.extras.lab.imports.found import NODES, ImportedBenchmark, document, named, text_of
-from kumulus.extras.lab.imports.templates import filled
+from kumulus.extras.lab.imports.templates import INDEX, filled
 from kumulus.extras.schedulers.manifests import COUNTED
 
 _PARAMETER = re.compile(r"\{\{-?\s*(\$\w+)\s*:=\s*DefaultParam\s+\.\w+\s+(.*?)\s*-?\}\}")
-_INDEX, _NODES = "KUMULUS_INDEX", 100
+_NODES = 100
 _RATES = (("qpsLoad", "qps"), ("globalQPSLoad", "qps"), ("randomizedLoad", "averageQps"))
 _THRESHOLDS = {
     "PodStartupLatency": ("timeToRun.p99", "atMost"),
@@ -81,13 +81,13 @@ def _bundle(
         raise LabError("a phase without replicas")
     values = {key: str(value) for key, value in (bundle.get("templateFillMap") or {}).items()}
     path = file.parent / bundle["objectTemplatePath"]
-    text = filled(text_of(path), {"Name": f"{bundle['basename']}-{_INDEX}", "Index": _INDEX, **values}, path)
+    text = filled(text_of(path), {"Name": f"{bundle['basename']}-{INDEX}", "Index": INDEX, **values}, path)
     if other := [each["kind"] for each in objects_of(text, str(path)) if each["kind"] not in COUNTED]:
         raise LabError(f"{', '.join(other)} has no pods")
     name = named(bundle["basename"])
     workload: dict[str, Any] = {"name": name, "jobs": jobs}
-    if _INDEX in text:
-        workload["replace"] = {_INDEX: "{index}"}
+    if INDEX in text:
+        workload["replace"] = {INDEX: "{index}"}
     if rate := rates.get(phase.get("tuningSet", "")):
         workload["arrival"] = {"rate": rate}
     elif phase.get("tuningSet"):

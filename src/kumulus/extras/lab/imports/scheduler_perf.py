@@ -104,14 +104,8 @@ class _Reading:
             raise LabError("no field of an experiment does this")
 
     def _count(self, op: Mapping[str, Any]) -> int:
-        counts = [op.get("count", 1)]
-        for key in ("countParam", "countMultiplierParam"):
-            if key in op:
-                name = op[key].removeprefix("$")
-                if name not in (params := self._workload.get("params", {})):
-                    raise LabError(f"nobody gives the parameter {name}")
-                counts.append(params[name])
-        return math.prod(counts)
+        named = (f"${op[key].removeprefix('$')}" for key in ("countParam", "countMultiplierParam") if key in op)
+        return math.prod([op.get("count", 1), *map(self._parameter, named)])
 
     def _nodes(self, op: Mapping[str, Any]) -> None:
         if not (replicas := self._count(op)):

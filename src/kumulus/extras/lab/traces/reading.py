@@ -72,7 +72,7 @@ class TraceRow:
         Raises:
             BadRow: it is not a number, or out of range.
         """
-        written = (self._cells.get(heading) or "").strip()
+        written = self.text(heading)
         if not written and missing is not None:
             return missing
         try:
@@ -94,19 +94,20 @@ class TraceRow:
             raise BadRow(f"{heading} is {value:g}, not a whole number")
         return int(value)
 
-    def time(self, heading: str, needed: bool = True) -> float | None:
+    def time(self, heading: str) -> float:
         """A cell's time in seconds: a number, or a date, taken as UTC where it names no zone.
 
         Raises:
-            BadRow: it is neither, or empty though needed.
+            BadRow: it is neither.
         """
-        written = (self._cells.get(heading) or "").strip()
-        if not written and not needed:
-            return None
-        value = seconds(written)
-        if value is None:
+        written = self.text(heading)
+        if (value := seconds(written)) is None:
             raise BadRow(f"{heading} is {shown(written)}, neither a number of seconds nor a date")
         return value
+
+    def time_if_any(self, heading: str) -> float | None:
+        """A cell's time; None where it is empty."""
+        return self.time(heading) if self.text(heading) else None
 
 
 def seconds(written: str) -> float | None:

@@ -2,7 +2,7 @@
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from kumulus.extras.lab.offline.placing import EmptyNode
@@ -160,7 +160,7 @@ def summary(machines: Sequence[EmptyNode], sums: Sums, notes: TraceNotes, *, sta
         yield f"not used   {', '.join(notes.unused)}; to use a column, name it with --columns KEY=HEADING"
     if notes.left_out:
         yield "not represented:"
-        yield from _lines((f"{why}", count) for why, count in notes.left_out.most_common())
+        yield from (f"  {count:>9,}  {why}" for why, count in notes.left_out.most_common())
     yield f"rows       {notes.rows:,} read, {notes.bad:,} of them bad"
 
 
@@ -181,8 +181,3 @@ def _warnings(machines: Sequence[EmptyNode], sums: Sums) -> Iterator[str]:
 def _listed(models: Counter[str]) -> str:
     named = [f"{count:,} {model}" for model, count in models.most_common(_MOST_LINES) if model and count]
     return f" ({', '.join(named)})" if named else ""
-
-
-def _lines(items: Iterable[tuple[str, int]]) -> Iterator[str]:
-    for why, count in items:
-        yield f"  {count:>9,}  {why}"

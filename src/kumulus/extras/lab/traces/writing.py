@@ -154,42 +154,42 @@ def experiment_text(file: Path, stack: Path, tasks: Path, source: str, wanted: W
         source: where the trace is from.
     """
     gangs = sums.gangs > 0
-    trace: dict[str, Any] = {"file": _from(file, tasks), "columns": dict(COLUMNS)}
-    if wanted.speed != 1:
-        trace["speed"] = wanted.speed
-    if wanted.limit is not None:
-        trace["limit"] = wanted.limit
-    if wanted.window is not None:
-        trace["window"] = {"from": written(wanted.window[0]), "to": written(wanted.window[1])}
-    if wanted.inflate is not None:
-        trace["inflate"] = wanted.inflate
-    if wanted.shuffle or wanted.inflate is not None:
-        trace["shuffle"] = "seed"
-    if wanted.stay:
-        trace["stay"] = True
-    if wanted.milli_gpus:
-        trace["milliGpus"] = True
-    if wanted.user_queues:
-        trace["userQueues"] = True
-    workload = {
-        "name": "tasks",
-        "kind": "Pod" if wanted.stay and not gangs else "Job",
-        **({"resourceClaims": wanted.resource_claims} if wanted.resource_claims else {}),
-        "arrival": {"trace": trace},
-    }
-    experiment: dict[str, Any] = {
-        "name": dns_safe(file.stem, NAME_LENGTH) or "trace",
-        "about": {"source": source},
-        "stack": stack_name(stack),
-        "stackFile": _from(file, stack),
-        **({"policy": wanted.policy} if wanted.policy else {}),
+    trace = _given(
+        file=_from(file, tasks),
+        columns=dict(COLUMNS),
+        speed=None if wanted.speed == 1 else wanted.speed,
+        limit=wanted.limit,
+        window=wanted.window and dict(zip(("from", "to"), map(written, wanted.window), strict=True)),
+        inflate=wanted.inflate,
+        shuffle="seed" if wanted.shuffle or wanted.inflate is not None else None,
+        stay=wanted.stay or None,
+        milliGpus=wanted.milli_gpus or None,
+        userQueues=wanted.user_queues or None,
+    )
+    workload = _given(
+        name="tasks",
+        kind="Pod" if wanted.stay and not gangs else "Job",
+        resourceClaims=wanted.resource_claims,
+        arrival={"trace": trace},
+        gang=gangs or None,
+    )
+    experiment = _given(
+        name=dns_safe(file.stem, NAME_LENGTH) or "trace",
+        about={"source": source},
+        stack=stack_name(stack),
+        stackFile=_from(file, stack),
+        policy=wanted.policy or None,
         # kube-scheduler can take a minute over one claim of many GPUs.
-        **({"settle": "30s"} if wanted.resource_claims else {}),
-        "timeout": written(_patience(wanted, sums)),
-        "workloads": [workload | ({"gang": True} if gangs else {})],
-    }
+        settle="30s" if wanted.resource_claims else None,
+        timeout=written(_patience(wanted, sums)),
+        workloads=[workload],
+    )
     refuse_invalid(ExperimentSpec, experiment, str(file))
     return f"{EXPERIMENT_BEGINS}\n{yaml_text(experiment)}"
+
+
+def _given(**fields: Any) -> dict[str, Any]:
+    return {key: value for key, value in fields.items() if value is not None}
 
 
 def refuse_invalid(model: type[ClusterSpec | ExperimentSpec], written: Mapping[str, Any], source: str) -> None:

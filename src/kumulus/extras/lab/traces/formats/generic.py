@@ -56,15 +56,13 @@ def _task(row: TraceRow, columns: Mapping[str, str], unit: str) -> TraceTask:
     def cell(key: str) -> str:
         return row.text(columns[key]) if key in columns else ""
 
-    arrival = row.time(columns["arrival"])
-    assert arrival is not None
     asked = row.number(columns["gpus"], 0, MOST_GPUS, 0.0) if cell("gpus") else 0.0
     if asked > 1 and asked != int(asked):
         raise BadRow(f"{columns['gpus']} is {asked:g}; only a part of a single GPU can be asked for")
     share = WHOLE_GPU if asked >= 1 else round(asked * WHOLE_GPU)
     return TraceTask(
         name=cell("name") or f"job-{row.line}",
-        arrival=arrival,
+        arrival=row.time(columns["arrival"]),
         duration=row.number(columns["duration"]) if cell("duration") else None,
         workers=row.whole(columns["workers"], 1, MOST_WORKERS, 1) if cell("workers") else 1,
         cpu=_amount(cell("cpu"), NANO // 1000) if cell("cpu") else 0,

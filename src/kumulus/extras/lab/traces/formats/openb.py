@@ -51,8 +51,8 @@ def _task(row: TraceRow, notes: TraceNotes) -> TraceTask:
     share = row.whole("gpu_milli", 1, WHOLE_GPU) if gpus else 0
     if gpus > 1 and share != WHOLE_GPU:
         raise BadRow(f"asks for {share} milli of each of {gpus} GPUs; only a single GPU is shared")
-    arrival = row.time("creation_time", needed=False) or 0.0
-    started, ended = row.time("scheduled_time", needed=False), row.time("deletion_time", needed=False)
+    arrival = row.time_if_any("creation_time") or 0.0
+    started, ended = row.time_if_any("scheduled_time"), row.time_if_any("deletion_time")
     waits = row.text("pod_phase") == "Pending" or started is None or ended is None
     if not waits and started is not None and ended is not None and ended < started:
         raise BadRow(f"deletion_time {ended:g} is before scheduled_time {started:g}")

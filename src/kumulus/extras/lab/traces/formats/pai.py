@@ -53,8 +53,7 @@ def _machine(row: TraceRow) -> EmptyNode:
 
 
 def _task(row: TraceRow, notes: TraceNotes) -> TraceTask:
-    arrival, ended = row.time("start_time"), row.time("end_time", needed=False)
-    assert arrival is not None
+    arrival, ended = row.time("start_time"), row.time_if_any("end_time")
     if ended is None:
         notes.left_out["has no end_time: its duration is not known"] += 1
     elif ended < arrival:

@@ -99,7 +99,6 @@ def _task(job: object, notes: TraceNotes) -> TraceTask:
     duration = _ran(attempts)
     if duration is None:
         notes.left_out["has a try without start or end: its duration is not known"] += 1
-    assert arrival is not None
     return TraceTask(
         name=str(job.get("jobid", "")),
         arrival=arrival,
@@ -141,7 +140,6 @@ def _csv_tasks(file: Path, notes: TraceNotes) -> Iterator[TraceTask]:
 
 def _csv_task(row: TraceRow, notes: TraceNotes) -> TraceTask:
     arrival = row.time("timestamp")
-    assert arrival is not None
     workers, gpus, share = _workers_of(row.whole("num_gpus", 1), notes)
     duration, user = row.number("duration"), row.text("cluster")
     return TraceTask(f"job-{row.line}", arrival, duration, workers, gpus=gpus, gpu_milli=share, user=user)

@@ -24,8 +24,6 @@ def _tasks(file: Path, notes: TraceNotes) -> Iterator[TraceTask]:
 
 
 def _task(row: TraceRow, notes: TraceNotes) -> TraceTask:
-    arrival = row.time("submit_time")
-    assert arrival is not None
     gpus, workers = row.whole("gpu_num"), row.whole("node_num", 1)
     each = -(-gpus // workers)
     if each * workers != gpus:
@@ -33,7 +31,7 @@ def _task(row: TraceRow, notes: TraceNotes) -> TraceTask:
     memory = row.number("mem_per_pod_GB", missing=0.0) * _MIB_OF_GB
     return TraceTask(
         name=row.text("job_id"),
-        arrival=arrival,
+        arrival=row.time("submit_time"),
         duration=row.number("duration"),
         workers=workers,
         cpu=round(1000 * row.number("cpu_num") / workers),
