@@ -28,7 +28,6 @@ class Pods:
     """Of their workload."""
     spec: Object
     labels: Object
-    """Of each."""
     count: int
     namespace: str = "default"
 

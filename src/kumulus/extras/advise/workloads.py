@@ -30,7 +30,6 @@ class Workloads:
     """Pods, and DaemonSets' pods, which run once on each node."""
 
     pods: tuple[Pods, ...] = ()
-    """The workload's."""
     daemons: tuple[Object, ...] = ()
     """Specs of the pods of DaemonSets."""
     uncounted: tuple[str, ...] = ()

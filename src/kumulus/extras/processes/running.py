@@ -73,9 +73,7 @@ class ProcessPod:
     def end(self, grace: float, *, delete: bool) -> asyncio.Task[None]:
         """End the pod's processes; begun once, whoever asks how often.
 
-        Args:
-            grace: seconds between SIGTERM and SIGKILL.
-            delete: whether the object waits to be deleted afterwards.
+        SIGKILL comes ``grace`` seconds after SIGTERM; with ``delete``, the object waits to be deleted afterwards.
         """
         if self._ending is None:
             self._ending = asyncio.create_task(self._end(grace, delete))

@@ -103,8 +103,7 @@ def is_replaced(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
 def changed_back(wanted: Mapping[str, Any], found: Mapping[str, Any], gone: Container[str]) -> dict[str, Any]:
     """An object as it is put in the place of the present one; finalizers, owners and the status stay the present one's.
 
-    Args:
-        gone: UIDs of removed objects: an object with such an owner would be removed as well.
+    An owner of ``gone``, UIDs of removed objects, is left out: the object would be removed as well.
     """
     body, metadata = made(wanted), found["metadata"]
     body["metadata"] |= {key: metadata[key] for key in ("resourceVersion", "finalizers") if key in metadata}

@@ -34,11 +34,7 @@ _TIME = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)[T-](\d\d)[:-]?(\d\d)[:-]?(\d\d)Z?")
 
 
 def read(file: Path, counted: RequestCounts) -> Iterator[ApiRequest]:
-    """The requests of a file, in its order.
-
-    Args:
-        file: JSON lines or one JSON document, optionally compressed by gzip; or KWOK's recording, which is YAML.
-    """
+    """The requests of a file, in its order: JSON lines, one JSON document, either also in gzip, or KWOK's YAML."""
     with _opened(file) as opened:
         try:
             if any(suffix in _YAML for suffix in file.suffixes):
@@ -108,8 +104,7 @@ def _entry(text: bytes, place: str, counted: RequestCounts) -> Iterator[ApiReque
 def request(document: Any, began: float) -> ApiRequest | None:
     """The request that a document of a recording represents; None for an object of a kind that is not replayed.
 
-    Args:
-        began: when the recording began, in seconds since 1970.
+    The recording ``began`` at that time, in seconds since 1970.
     """
     if not isinstance(document, Mapping) or not isinstance(document.get("kind"), str):
         raise Unusable("is no object")

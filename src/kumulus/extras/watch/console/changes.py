@@ -50,11 +50,7 @@ class Planned:
 
 
 class ClusterChanges:
-    """Changes of one cluster.
-
-    Args:
-        owner: the stack: it owns the faults it injects, and those of others are left alone.
-    """
+    """Changes of one cluster for a stack: it owns the faults it injects, and those of others are left alone."""
 
     def __init__(self, live: Live, owner: Owner) -> None:
         self._live = live

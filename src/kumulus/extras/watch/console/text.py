@@ -89,11 +89,7 @@ def _checks(found: Summary) -> list[str]:
 
 
 def amount(resource: str, found: Amounts) -> int:
-    """How much of a resource there is: pieces, thousandths of a core, or bytes.
-
-    Args:
-        resource: one of :data:`RESOURCES`.
-    """
+    """How much there is of one of :data:`RESOURCES`: pieces, thousandths of a core, or bytes."""
     return {"GPUs": found.gpus, "CPU": found.cpu, "memory": found.memory, "pods": found.pods}[resource]
 
 
