@@ -58,7 +58,7 @@ def _at_first(workload: Manifest) -> int:
 
 def label(workload: Mapping[str, Any]) -> str:
     """A workload's name in messages: `Job default/train`."""
-    metadata = workload.get("metadata", {})
+    metadata = workload.get("metadata") or {}
     return f"{workload.get('kind')} {metadata.get('namespace', 'default')}/{metadata.get('name')}"
 
 

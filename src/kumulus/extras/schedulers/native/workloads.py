@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kumulus.extras.schedulers import registry, templates
+from kumulus.extras.schedulers import templates
 from kumulus.extras.schedulers.descriptor import OF_THE_CLUSTER
 from kumulus.extras.schedulers.errors import SchedulerError
 from kumulus.extras.schedulers.templates import Manifest
@@ -23,11 +23,6 @@ _COMPOSITE = "scheduling.k8s.io/v1alpha3"
 
 def gang(workloads: Sequence[Mapping[str, Any]], name: str, minimum: int, queue: str) -> list[Manifest]:
     """See :func:`kumulus.extras.schedulers.workloads.gang`."""
-    if queue:
-        raise SchedulerError(
-            f"native has no queues, and gang {name!r} names queue {queue!r}\n"
-            f"  Leave the queue out, or use {registry.with_queues()}"
-        )
     members = templates.copied(workloads)
     templates.require_together(members, name, minimum)
     policy = {"schedulingPolicy": {"gang": {"minCount": minimum}}}
@@ -40,8 +35,6 @@ def gang(workloads: Sequence[Mapping[str, Any]], name: str, minimum: int, queue:
 
 def single(workload: Mapping[str, Any], queue: str) -> list[Manifest]:
     """See :func:`kumulus.extras.schedulers.workloads.single`."""
-    if queue:
-        raise SchedulerError(f"{templates.label(workload)}: native has no queues\n  Leave queue {queue!r} out")
     members = templates.copied([workload])
     templates.assign(members, OF_THE_CLUSTER)
     if members[0]["kind"] != "Job" or not templates.never_preempt(members):
