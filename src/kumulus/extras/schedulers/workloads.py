@@ -108,9 +108,9 @@ def single(scheduler: str, workload: Mapping[str, Any], *, queue: str = "", sche
     """
     known = registry.get(scheduler)
     _require_queues(scheduler, templates.label(workload), queue)
-    if known.single is not None:
-        return _named(known.single(workload, queue), scheduler_name)
     (made,) = templates.copied([workload])
+    if known.single is not None:
+        return _named(known.single(made, queue), scheduler_name)
     templates.assign([made], scheduler_name or known.scheduler_name)
     return [made]
 

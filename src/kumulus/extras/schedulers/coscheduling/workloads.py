@@ -3,9 +3,6 @@
 Source: scheduler-plugins.sigs.k8s.io/docs/plugins/coscheduling.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 from kumulus.extras.schedulers import templates
 from kumulus.extras.schedulers.templates import Manifest
 
@@ -13,9 +10,8 @@ SCHEDULER_NAME = "coscheduling"
 _GROUP = "scheduling.x-k8s.io/pod-group"
 
 
-def gang(workloads: Sequence[Mapping[str, Any]], name: str, minimum: int, queue: str) -> list[Manifest]:
+def gang(members: list[Manifest], name: str, minimum: int, queue: str) -> list[Manifest]:
     """See :func:`kumulus.extras.schedulers.workloads.gang`."""
-    members = templates.copied(workloads)
     templates.require_together(members, name, minimum)
     group = {
         "apiVersion": "scheduling.x-k8s.io/v1alpha1",
