@@ -51,8 +51,8 @@ def is_as_it_was(family: Iterable[str], wanted: Objects, present: Objects) -> bo
 
 def is_remade(family: Iterable[str], objects: Objects) -> bool:
     """Whether a controller other than Kubernetes' own makes the pods of a family again by itself."""
-    kinds = {owner["kind"] for each in _of(family, objects) for owner in each["metadata"].get("ownerReferences") or ()}
-    return any(kind not in WORKLOADS for kind in kinds)
+    members = (objects[path]["metadata"] for path in family if path in objects)
+    return any(owner["kind"] not in WORKLOADS for each in members for owner in each.get("ownerReferences") or ())
 
 
 def roots(family: Iterable[str], objects: Objects) -> list[str]:
@@ -120,10 +120,6 @@ def _of_a_service(found: Mapping[str, Any]) -> dict[str, Any]:
 
 def _is_headless(service: Mapping[str, Any]) -> bool:
     return (service.get("spec") or {}).get("clusterIP") == "None"
-
-
-def _of(family: Iterable[str], objects: Objects) -> list[dict[str, Any]]:
-    return [objects[path] for path in family if path in objects]
 
 
 def _state(found: Mapping[str, Any]) -> dict[str, Any]:

@@ -169,7 +169,12 @@ def between_captures(directory: Path, counted: RequestCounts) -> Iterator[ApiReq
             elif (found := _named_by_pods(at, document)) and (found.resource, found.namespace, found.name) not in named:
                 named.add((found.resource, found.namespace, found.name))
                 yield found
-        gone = {key for key, pod in before.items() if key not in now or _is_another(pod, now[key])}
+        gone = {
+            key
+            for key, pod in before.items()
+            # A pod never changes its node: a new one has its name, as in a StatefulSet.
+            if key not in now or (pod.get("node") and pod["node"] != now[key].get("node"))
+        }
         for key in sorted(gone):
             # Twice, as in a log: the first one requests the end of the pod, the second one completes it.
             yield _request(at, "delete", key)
@@ -180,11 +185,6 @@ def between_captures(directory: Path, counted: RequestCounts) -> Iterator[ApiReq
             elif pod.get("node") and not before[key].get("node"):
                 yield _request(at, "update", key, {"spec": {"nodeName": pod["node"]}})
         before = now
-
-
-def _is_another(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
-    """Whether a new pod has the other's name, as in a StatefulSet: a pod never changes its node."""
-    return bool(before.get("node")) and before["node"] != now.get("node")
 
 
 def _named_by_pods(at: float, document: Mapping[str, Any]) -> ApiRequest | None:

@@ -104,7 +104,7 @@ class ClusterChanges:
         nodes, off = self._nodes(asked), asked["do"] == "cordon"
         pods = sum(len(self._live.fleet.on(name)) for name in nodes)
         stay = f"take no new pods; what is on them stays ({counted(pods, 'pod')})" if off else "take pods again"
-        says = f"{asked['do']} {_these(nodes)}: they {stay}"
+        says = f"{asked['do']} {counted(len(nodes), 'node')} ({listed(nodes)}): they {stay}"
 
         async def do() -> str:
             client = self._live.client
@@ -201,7 +201,3 @@ def failed(error: Exception) -> str:
 def _complain(applied: FaultsApplied) -> None:
     if left := applied.left():
         raise ChangeRefused(left)
-
-
-def _these(nodes: list[str]) -> str:
-    return f"{counted(len(nodes), 'node')} ({listed(nodes)})"
