@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import closing, contextmanager
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from kumulus.extras.watch.console.page import Page
 from kumulus.extras.watch.live.fleet import Live
@@ -15,6 +18,17 @@ from kumulus.extras.watch.live.node import PlaceLabels
 from kumulus.kube import Client, Connection
 
 T = TypeVar("T")
+
+
+@contextmanager
+def answered(
+    address: str, path: str, method: str = "GET", body: str | None = None, headers: Mapping[str, str] | None = None
+) -> Iterator[http.client.HTTPResponse]:
+    """What a server answers to a request for a path."""
+    place = urlsplit(address)
+    with closing(http.client.HTTPConnection(str(place.hostname), place.port, timeout=30)) as connection:
+        connection.request(method, path, body, headers or {})
+        yield connection.getresponse()
 
 
 class ServedFleet:

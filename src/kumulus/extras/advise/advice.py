@@ -75,11 +75,7 @@ class Advice:
 
 
 def advise(demand: WorkloadDemand, offers: MachineOffers, *, most_types: int = 12, seconds: float = 20.0) -> Advice:
-    """The cheapest fleet on which a scheduler places every pod.
-
-    Args:
-        seconds: how long each of the programme's two parts may take.
-    """
+    """The cheapest fleet on which a scheduler places every pod; the programme's two parts take ``seconds`` each."""
     if most_types < 1:
         raise Unadvisable(f"a fleet of {most_types} types has no nodes; write --max-types 1 or more")
     left = without(offers.found, demand.everywhere)
@@ -183,16 +179,10 @@ class Packing:
     pending: tuple[int, ...]
     """How many of each shape found no node."""
     used: int
-    """How many nodes have pods."""
 
 
 def place(offers: Sequence[Offer], nodes: Sequence[int], shapes: Sequence[PodShape], seed: int = 0) -> Packing:
-    """Place pods, one shape after the other, in the given order.
-
-    Args:
-        nodes: how many of each there are.
-        seed: for the random choice among equal nodes.
-    """
+    """Place pods, one shape after the other; ``nodes`` counts each, ``seed`` chooses among equal ones."""
     kinds = np.repeat(np.arange(len(offers)), nodes)
     resources = sorted({resource for shape in shapes for resource in shape.wants} | set(_SCORED))
     has = np.array([[offer.has.get(resource, 0) for resource in resources] for offer in offers], dtype=np.int64)

@@ -28,7 +28,6 @@ class Pods:
     """Of their workload."""
     spec: Object
     labels: Object
-    """Of each."""
     count: int
     namespace: str = "default"
 
@@ -49,11 +48,9 @@ class _Kind:
 
 
 def groups(pods: Sequence[Pods]) -> tuple[list[str], bool]:
-    """The pods of which a node takes only one.
+    """For each of the pods, the group of which a node takes only one, empty if it may share its node with any.
 
-    Returns:
-        For each of `pods`, the group of pods that it is of, empty if it may share its node with any; and whether there
-        are rules that these groups do not express.
+    And whether there are rules that these groups do not express.
     """
     named = sorted({key for each in pods for term in _terms(each.spec) for key in _keys(term)})
     kinds: dict[str, _Kind] = {}

@@ -98,11 +98,7 @@ def largest_first(shapes: Iterable[PodShape], by: str = "share") -> tuple[PodSha
 
 
 def amount(resource: str, quantity: Quantity, *, up: bool) -> int:
-    """A quantity in the whole units of this package.
-
-    Args:
-        up: whether to round up, as for a request; a capacity is rounded down.
-    """
+    """A quantity in the whole units of this package, rounded ``up`` as for a request, or down as for a capacity."""
     unit = _UNITS.get(resource, NANO)
     return -(-quantity.nanos // unit) if up else quantity.nanos // unit
 

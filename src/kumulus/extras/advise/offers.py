@@ -40,7 +40,6 @@ class Offer:
     has: Mapping[str, int]
     """Its allocatable amounts, in the units of :class:`kumulus.extras.advise.demand.PodShape`."""
     labels: Mapping[str, str]
-    """Of its node."""
     group: Mapping[str, Any] = field(default_factory=dict)
     """A stack file's node group for it, without name and placement."""
 
@@ -145,8 +144,7 @@ def without(offers: Iterable[Offer], everywhere: Mapping[str, int]) -> list[Offe
 def useful(offers: Sequence[Offer], demand: WorkloadDemand, unpriced: Sequence[str] = ()) -> list[Offer]:
     """The offers that some pod can use; one for all zones of a region in which it costs the same and takes the same.
 
-    Args:
-        unpriced: types without a price, for the error message.
+    The types in ``unpriced`` are for the error message.
     """
     for shape in demand.shapes:
         if not any(offer.takes(shape) for offer in offers):

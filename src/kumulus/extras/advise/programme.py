@@ -46,9 +46,7 @@ class Solution:
 class Programme:
     """A workload and the machines it may run on.
 
-    Args:
-        shapes: the pods; each fits on some offer.
-        seconds: how long to look for columns, and then again for an integer solution.
+    Each shape fits on some offer. In ``seconds`` it looks for columns, and then as long for an integer solution.
     """
 
     def __init__(self, offers: Sequence[Offer], shapes: Sequence[PodShape], most_types: int, seconds: float) -> None:

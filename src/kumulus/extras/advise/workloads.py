@@ -30,7 +30,6 @@ class Workloads:
     """Pods, and DaemonSets' pods, which run once on each node."""
 
     pods: tuple[Pods, ...] = ()
-    """The workload's."""
     daemons: tuple[Object, ...] = ()
     """Specs of the pods of DaemonSets."""
     uncounted: tuple[str, ...] = ()
@@ -84,7 +83,7 @@ def of_objects(objects: Iterable[Object], name: str = "") -> Workloads:
             daemons += [template["spec"] for template in pod_templates(each)]
         elif each.get("kind") in COUNTED:
             pods += [
-                Pods(called, template["spec"], _labels(template), count, namespace)
+                Pods(called, template["spec"], (template.get("metadata") or {}).get("labels") or {}, count, namespace)
                 for template, count in counted_templates(each)
             ]
         elif any(pod_templates(each)):
@@ -136,7 +135,3 @@ def _of_experiment(path: Path) -> Workloads:
     for job in plan.jobs:
         found = found.plus(of_objects(job.objects, job.workload))
     return found
-
-
-def _labels(template: Object) -> Object:
-    return (template.get("metadata") or {}).get("labels") or {}

@@ -125,14 +125,11 @@ def _is_domain(tokens: Sequence[_Token], end: int) -> bool:
         return False
     depth = 0
     for index in range(end, -1, -1):
-        depth += {"]": 1, "[": -1}.get(_sign(tokens[index]), 0)
+        if tokens[index].kind == "sign":
+            depth += {"]": 1, "[": -1}.get(tokens[index].text, 0)
         if depth == 0:
             return _kind(tokens, index - 1) == "name" and _at(tokens, index - 1) in _DOMAINS
     return False
-
-
-def _sign(token: _Token) -> str:
-    return token.text if token.kind == "sign" else ""
 
 
 def _at(tokens: Sequence[_Token], index: int) -> str:

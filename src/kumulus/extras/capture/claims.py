@@ -35,12 +35,8 @@ def is_made(claim: Mapping[str, Any]) -> bool:
 async def allocate(client: Client, captured: Iterable[Mapping[str, Any]]) -> list[str]:
     """Give claims their devices, and reserve these for the pods that have them; those that have devices keep theirs.
 
-    Args:
-        client: of the clone, which has the pods that are on nodes.
-        captured: objects of the capture, of any kind.
-
-    Returns:
-        The claims that have not the devices of the source now, each with the reason.
+    The clone has the pods that are on nodes. Of the objects captured, of any kind, returns the claims that have not the
+    devices of the source now, each with the reason.
     """
     wanted = [each for each in captured if each["kind"] == "ResourceClaim" and _allocated(each)]
     if not wanted:

@@ -49,8 +49,7 @@ class Undecided(Exception):
 async def dry_run(client: Client, name: str, say: Callable[[str], None]) -> AsyncIterator[Dry]:
     """Dry objects in a cluster, all of which are removed at the end; no other run changes the cluster meanwhile.
 
-    Args:
-        say: takes what earlier runs had left, a line for each.
+    What earlier runs had left is said by ``say``, a line for each.
     """
     journal, lines = await recover.begin(client, f"fit-{secrets.token_hex(4)}", name, command="fit")
     for line in lines:
@@ -75,11 +74,7 @@ async def _end(client: Client, journal: Journal) -> None:
 
 
 class Dry:
-    """Dry objects in a cluster; `dry_run` has them.
-
-    Args:
-        within: seconds for the scheduler to decide about all pods.
-    """
+    """Dry objects in a cluster, from `dry_run`; the scheduler has ``within`` seconds to decide about all pods."""
 
     def __init__(self, client: Client, journal: Journal, within: float = 60.0) -> None:
         self._client, self._journal, self._within = client, journal, within

@@ -70,10 +70,7 @@ class Unreadable(Exception):
 
 
 def as_json(kind: str, raw: bytes) -> dict[str, Any]:
-    """An object from its stored bytes, with `apiVersion` and `kind`.
-
-    Args:
-        kind: the expected kind; not checked for custom resources.
+    """An object from its stored bytes, with `apiVersion` and `kind`; the kind of custom resources is not checked.
 
     Raises:
         Encrypted: only its API server can read it.

@@ -58,7 +58,6 @@ class FitAnswer:
     untolerated: Counter[str] = field(default_factory=Counter)
     """If the scheduler refuses nodes for their taints: those that the pods do not tolerate, with how many have each."""
     prices: Prices = field(default_factory=catalog, repr=False)
-    """What further nodes cost."""
 
 
 async def fit(
@@ -218,8 +217,7 @@ def _topology(probe: Probe) -> list[str]:
 def _shapes(nodes: list[dict[str, Any]], keys: list[str]) -> dict[str, dict[str, Any]]:
     """A healthy node of each of the largest groups; groups with the same capacity and taints count as one.
 
-    Args:
-        keys: labels in which nodes that count as one are the same, too; a group has a name for each of their values.
+    Unless they differ in labels of ``keys``: then a group has a name for each of their values.
     """
     seen: dict[str, tuple[str, dict[str, Any]]] = {}
     counts: Counter[str] = Counter()

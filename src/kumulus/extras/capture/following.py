@@ -94,9 +94,6 @@ async def follow(client: Client, changes: CaptureDifference, now: WorkloadFile) 
     """Apply the changes of the source to its clone, and recreate what the clone has lost otherwise.
 
     A clone loses a pod when its node is recreated, or when the clone's scheduler preempts it for another.
-
-    Returns:
-        What was created, and what was refused.
     """
     done = Put()
 

@@ -57,10 +57,7 @@ def reduced(form: Form, value: Any) -> Any:
 
 
 def renamed(form: Form, value: Any, names: Words) -> Any:
-    """A reduced value with every name in it replaced; None for nothing.
-
-    Args:
-        value: the result of `reduced`.
+    """A value from `reduced` with every name in it replaced; None for nothing.
 
     Raises:
         CannotRename: it is not certain what is a name in an expression.

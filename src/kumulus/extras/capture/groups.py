@@ -154,11 +154,12 @@ def _group(name: str, nodes: Sequence[Mapping[str, Any]], own: frozenset[str]) -
     capacity = {key: _canonical(value) for key, value in (status.get("capacity") or {}).items()}
     allocatable = {key: _canonical(value) for key, value in (status.get("allocatable") or {}).items()}
     capacity = {"pods": "0", **allocatable, **_at_least(capacity, allocatable)}
+    different = {key: value for key, value in sorted(allocatable.items()) if capacity.get(key) != value}
     template = {
         "metadata": {"defaults": False, **({"labels": common} if common else {})},
         "taints": [dict(taint) for taint in taints],
         "capacity": dict(sorted(capacity.items())),
-        **({"allocatable": different} if (different := _different(capacity, allocatable)) else {}),
+        **({"allocatable": different} if different else {}),
         **({"nodeInfo": nodes[0]["machine"]} if nodes[0].get("machine") else {}),
         **({"declaredFeatures": nodes[0]["features"]} if "features" in nodes[0] else {}),
     }
@@ -213,10 +214,6 @@ def _at_least(capacity: Mapping[str, str], allocatable: Mapping[str, str]) -> di
         key: allocatable[key] if key in allocatable and parse(allocatable[key]).nanos > parse(value).nanos else value
         for key, value in capacity.items()
     }
-
-
-def _different(capacity: Mapping[str, str], allocatable: Mapping[str, str]) -> dict[str, str]:
-    return {key: value for key, value in sorted(allocatable.items()) if capacity.get(key) != value}
 
 
 def _faults(nodes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

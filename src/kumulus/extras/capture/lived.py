@@ -99,8 +99,7 @@ class Lives:
 def grouped(pods: Iterable[Mapping[str, Any]], label: str = "") -> tuple[dict[str, Lives], int]:
     """The lives of pods that are alike, by name; and how many pods are of no group, or not as kubectl writes them.
 
-    Args:
-        label: whose value tells groups; empty for the kind of the pods' owner.
+    Groups differ in the value of ``label``; without one, in the kind of the pods' owner.
     """
     found: dict[str, Lives] = {}
     others = 0

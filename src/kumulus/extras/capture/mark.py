@@ -31,11 +31,7 @@ async def read(client: Client) -> Mapping[str, str] | None:
 
 
 async def write(client: Client, capture: Path, *names: str) -> None:
-    """Mark a cluster as the clone of a capture.
-
-    Args:
-        names: of its files that the cluster is like now; the mark keeps what it has of the other one.
-    """
+    """Mark a cluster as the clone of a capture, for the files that it is like now; the mark keeps the others."""
     data = {name: _digest(capture / name) for name in names}
     metadata = {"name": MARK.rpartition("/")[2]}
     fresh = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
@@ -43,11 +39,7 @@ async def write(client: Client, capture: Path, *names: str) -> None:
 
 
 def is_of(mark: Mapping[str, str], *captures: Path) -> bool:
-    """Whether a mark is of a capture.
-
-    Args:
-        captures: the capture's directory; and that of a newer one, which the clone is being made like, file by file.
-    """
+    """Whether a mark is of a capture, or of a newer one, which the clone is being made like, file by file."""
     return all(
         mark.get(name) in [_digest(each / name) for each in captures if (each / name).exists()]
         for name in (STACK, WORKLOAD)
@@ -55,10 +47,7 @@ def is_of(mark: Mapping[str, str], *captures: Path) -> bool:
 
 
 async def require(client: Client, *captures: Path) -> None:
-    """Refuse a cluster that is not the clone of a capture.
-
-    Args:
-        captures: as for `is_of`; none for any capture.
+    """Refuse a cluster that is not the clone of one of these captures, see `is_of`; with none, of any capture.
 
     Raises:
         NotTheClone: it is not.

@@ -88,11 +88,7 @@ class Probe:
         return list(self.spec.get("tolerations") or ())
 
     def manifest(self, run: str, attempt: int, index: int, priority_class: str | None) -> dict[str, Any]:
-        """One of the pods, marked as a dry one.
-
-        Args:
-            priority_class: replaces its own; None for none.
-        """
+        """One of the pods, marked as a dry one; ``priority_class`` replaces its own, None for none."""
         spec = copy.deepcopy(dict(self.spec))
         for containers in ("containers", "initContainers"):
             for container in spec.get(containers) or ():

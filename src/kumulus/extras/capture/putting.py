@@ -207,11 +207,7 @@ async def accounts(client: Client, namespaces: set[str]) -> None:
 
 
 async def define(client: Client, objects: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Define the kinds of a capture's objects that the cluster does not have.
-
-    Returns:
-        Why kinds could not be defined, by kind: their tool is not built.
-    """
+    """Define a capture's kinds that the cluster lacks; returns, by kind, why some could not be: no tool is built."""
     missing: dict[str, str] = {}
     kinds: set[ObjectKind | None] = {kind_of(str(each["kind"]), str(each["apiVersion"])) for each in objects}
     for scheduler in registry.every():

@@ -41,9 +41,7 @@ async def raised_quotas(client: Client, dry: Dry, probe: Probe, priority: str, v
     """Raise the quotas that refuse pods, one after the other, until the API server accepts all pods.
 
     The pods that got a node stay, and the quotas stay raised, until the end of `dry`: later tries run with them.
-
-    Returns:
-        None if the pods are not refused because of a quota's amounts.
+    None if the pods are not refused because of a quota's amounts.
 
     Raises:
         Undecided: the scheduler, or the quota's controller, did not decide.

@@ -50,12 +50,7 @@ class Spool:
         return last
 
     def add(self, kind: str, items: list[dict[str, Any]], token: str, note: str = "") -> None:
-        """Save a page.
-
-        Args:
-            token: of the next page; empty after the last.
-            note: a remark about the kind, such as a missing right.
-        """
+        """Save a page; ``token`` is of the next, empty after the last, ``note`` a remark such as a missing right."""
         line = json.dumps({"items": items, "continue": token, "note": note}, separators=(",", ":")) + "\n"
         file = self._file(kind)
         end = self._whole(kind)

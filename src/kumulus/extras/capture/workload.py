@@ -26,11 +26,7 @@ _OWN_LABELS = (
 
 
 def shapes(pods: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The shapes of pods, in an order that depends only on the pods.
-
-    Args:
-        pods: as `reading.captured_pod` makes them, in any order.
-    """
+    """The shapes of pods from `reading.captured_pod`, in an order that depends only on the pods."""
     alike: dict[str, list[dict[str, Any]]] = {}
     for pod in pods:
         shared, own = _split(pod)

@@ -55,11 +55,7 @@ def first_lines(directory: Path) -> dict[Path, str]:
 
 
 def write(spool: Spool, directory: Path, words: Words | None) -> WrittenCapture:
-    """Write the files of what has been read.
-
-    Args:
-        words: replace the names; None keeps them.
-    """
+    """Write the files of what has been read; ``words`` replace the names, None keeps them."""
     done = WrittenCapture(missing={kind.kept_as: note for kind in KINDS if (note := spool.note(kind.kept_as))})
     mode = 0o600 if words is None else 0o644
     nodes = list(_items(spool, "Node", words))

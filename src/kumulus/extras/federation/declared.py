@@ -61,11 +61,7 @@ async def look(
     recorded: Iterable[str] = (),
     patience: float | None = None,
 ) -> DeclaredState:
-    """Compare the cluster's objects with what is wanted.
-
-    Args:
-        recorded: addresses of what the stack has created before; those no longer wanted are extra.
-    """
+    """Compare the cluster's objects with what is wanted; ``recorded`` ones no longer wanted are extra."""
     seen, addresses = DeclaredState(), {address(each) for each in wanted}
     for manifest in wanted:
         there = await objects.find(client, address(manifest), patience)

@@ -114,11 +114,7 @@ def secret_name(worker: str) -> str:
 
 
 def kubeconfig(name: str, server: str, data: Mapping[str, str]) -> str:
-    """A kubeconfig, as JSON, which is YAML.
-
-    Args:
-        data: the data of the token's Secret: ``token`` and ``ca.crt`` in base64.
-    """
+    """A kubeconfig, as JSON, which is YAML, from the data of the token's Secret: ``token`` and ``ca.crt`` in base64."""
     document = {
         "apiVersion": "v1",
         "kind": "Config",

@@ -55,11 +55,7 @@ class _Member(InClusterResource):
 
     @abstractmethod
     async def wanted(self, inputs: Properties, patience: float, *, whole: bool) -> list[Manifest]:
-        """The objects.
-
-        Args:
-            whole: whether to fail on what cannot be read at the moment, rather than leave it out.
-        """
+        """The objects; with ``whole``, what cannot be read at the moment is an error, otherwise it is left out."""
 
     async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
         if not contains_unknown(inputs):

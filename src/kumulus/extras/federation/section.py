@@ -74,8 +74,9 @@ class FederationSpec(StackSection):
         problems = [
             *_hub_problems(self, hub, every),
             *_worker_problems(self, hub, entries),
-            *_dispatcher_problems(self),
         ]
+        if self.stepSize is not None and self.dispatcher == ALL_AT_ONCE:
+            problems.append(problem(("stepSize",), "has no effect where Jobs are offered to all at once", _STEPS))
         named = every if self.workers is None else [n for each in self.workers for n in entries.get(each, [each])]
         return Federated(hub, tuple(name for name in dict.fromkeys(named) if name != hub), self), problems
 
@@ -142,8 +143,3 @@ def _worker_problems(asked: FederationSpec, hub: str, entries: Mapping[str, Sequ
             yield problem(
                 where, f"{shown(name)} is none of the clusters", instead(name, dict.fromkeys([*entries, *every]))
             )
-
-
-def _dispatcher_problems(asked: FederationSpec) -> Iterator[Problem]:
-    if asked.stepSize is not None and asked.dispatcher == ALL_AT_ONCE:
-        yield problem(("stepSize",), "has no effect where Jobs are offered to all at once", _STEPS)

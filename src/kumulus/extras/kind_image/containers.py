@@ -45,11 +45,7 @@ def architecture() -> str:
 
 
 def write(archive: Path, containers: Iterable[ContainerImage], scratch: Path) -> None:
-    """Write an archive of images.
-
-    Args:
-        scratch: a directory for a file as large as the largest of them.
-    """
+    """Write an archive of images; ``scratch`` is a directory for a file as large as the largest of them."""
     manifest = []
     layer = scratch / "layer.tar"
     with tarfile.open(archive, "w") as packed:

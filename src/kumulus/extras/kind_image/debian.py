@@ -96,14 +96,15 @@ def make(root: Path, node: NodeContents, mirror: str | None, step: ToolLine, log
     _in_root(root, ["systemctl", "set-default", "multi-user.target"], step, log)
     _in_root(root, ["systemctl", "enable", "containerd", "kubelet"], step, log)
     _in_root(root, ["systemctl", "mask", *_MASKED.split()], step, log)
-    _own(root)
+    # Copied files have the owner of the checkout.
+    for path in FILES.rglob("*"):
+        os.chown(root / path.relative_to(FILES), 0, 0, follow_symlinks=False)
 
 
 def of_proxy(root: Path, program: Path) -> tuple[dict[str, Path], dict[str, str]]:
     """What kube-proxy's image consists of: itself, and the programs it sets rules with, taken from a root filesystem.
 
-    Returns:
-        Files by their path in the image, and what links there point to.
+    These are files by their path in the image, and what links there point to.
     """
     plugins = sorted((root / "usr/lib").glob("*/xtables/*.so"))
     taken = [*(root / "usr/sbin" / name for name in _PROXY_PROGRAMS), *plugins]
@@ -121,12 +122,6 @@ def _libraries(root: Path, inside: Sequence[str]) -> list[str]:
     # It ends with 1 when one of them is a static program.
     answer = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     return sorted(set(re.findall(r"(/\S+\.so\S*) \(0x", answer.stdout)))
-
-
-def _own(root: Path) -> None:
-    # Copied files have the owner of the checkout.
-    for path in FILES.rglob("*"):
-        os.chown(root / path.relative_to(FILES), 0, 0, follow_symlinks=False)
 
 
 def _in_root(root: Path, command: Sequence[str], step: ToolLine, log: Path) -> None:

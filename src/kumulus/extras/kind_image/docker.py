@@ -54,11 +54,7 @@ def run(arguments: Sequence[str], step: ToolLine, log: Path, *, stdin: Path | No
 
 
 def remove(kind: str, name: str) -> None:
-    """Remove a container or an image, if there is one of that name; one that stays is removed by the next run.
-
-    Args:
-        kind: "container" or "image".
-    """
+    """Remove a "container" or an "image", if there is one of that name; one that stays is removed by the next run."""
     volumes = ["--volumes"] if kind == "container" else []
     with suppress(subprocess.TimeoutExpired):
         _ask(kind, "rm", "--force", *volumes, name, seconds=_REMOVAL_SECONDS)

@@ -31,11 +31,8 @@ def wanted(pods: Mapping[str, Pod]) -> dict[str, str | None]:
     sharing = {key for key, pod in pods.items() if _is_ready(pod)}
     count = str(sum(len(pods[key]["spec"]["containers"]) for key in sharing))
     values = {key: count if key in sharing else None for key in pods}
-    return {key: value for key, value in values.items() if _annotations(pods[key]).get(SHARERS) != value}
-
-
-def _annotations(pod: Pod) -> Mapping[str, str]:
-    return pod["metadata"].get("annotations") or {}
+    written = {key: (pod["metadata"].get("annotations") or {}).get(SHARERS) for key, pod in pods.items()}
+    return {key: value for key, value in values.items() if written[key] != value}
 
 
 def _is_ready(pod: Pod) -> bool:

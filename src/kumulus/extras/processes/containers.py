@@ -30,11 +30,7 @@ def containers(pod: Manifest) -> Iterator[Manifest]:
 
 
 def require(pod: Manifest, programs: Mapping[str, str]) -> None:
-    """Raise Missing where a pod asks for what its process cannot have.
-
-    Args:
-        programs: the programs that the stack names, by image.
-    """
+    """Raise Missing where a pod asks for what its process cannot have; ``programs`` are the stack's, by image."""
     spec = pod["spec"]
     for each in containers(pod):
         if repository(each["image"]) not in programs:

@@ -114,11 +114,7 @@ class Egress:
 
 
 async def followed(log: Path, sent: int, writer: asyncio.StreamWriter) -> None:
-    """Send what is written to a log until it is removed.
-
-    Args:
-        sent: how many bytes of it the reader has, or does not want.
-    """
+    """Send what is written to a log until it is removed, without the first ``sent`` bytes."""
     with log.open("rb") as opened:
         opened.seek(sent)
         # Its file is removed with the pod.

@@ -38,10 +38,7 @@ class Sandbox:
 
     @classmethod
     async def start(cls, log: Path, address: str, api: tuple[str, int], name: str) -> Sandbox:
-        """Make a sandbox, in which the API server answers at its own port of 127.0.0.1.
-
-        Args:
-            log: takes what the first process says.
+        """Make a sandbox, in which the API server answers at its own port of 127.0.0.1; ``log`` takes what it says.
 
         Raises:
             SandboxError: the kernel makes no namespaces for this user, or the like.

@@ -16,11 +16,9 @@ Execute = Callable[[list[str]], Awaitable[int]]
 async def follow(
     sandbox: Sandbox, container: Manifest, kind: str, execute: Execute, changed: Callable[[bool], None]
 ) -> None:
-    """Ask a probe for ever, and tell when its verdict changes.
+    """Ask a probe, such as ``startupProbe``, for ever, and tell when its verdict changes.
 
-    Args:
-        kind: ``startupProbe`` and so on.
-        changed: called with whether the container is well, when as many answers in a row as the probe asks for agree.
+    ``changed`` takes whether the container is well, when as many answers in a row as the probe asks for agree.
     """
     probe = container[kind]
     await asyncio.sleep(probe.get("initialDelaySeconds", 0))

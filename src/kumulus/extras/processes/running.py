@@ -73,9 +73,7 @@ class ProcessPod:
     def end(self, grace: float, *, delete: bool) -> asyncio.Task[None]:
         """End the pod's processes; begun once, whoever asks how often.
 
-        Args:
-            grace: seconds between SIGTERM and SIGKILL.
-            delete: whether the object waits to be deleted afterwards.
+        SIGKILL comes ``grace`` seconds after SIGTERM; with ``delete``, the object waits to be deleted afterwards.
         """
         if self._ending is None:
             self._ending = asyncio.create_task(self._end(grace, delete))
@@ -92,7 +90,9 @@ class ProcessPod:
                 self._waits("RunContainerError", str(errors.exceptions[0]))
             finally:
                 refreshing.cancel()
-                self._close()
+                if self.sandbox:
+                    self.sandbox.close()
+                    self.sandbox = None
             await asyncio.sleep(_REFRESHED_EVERY)
 
     async def _contents(self) -> None:
@@ -107,11 +107,6 @@ class ProcessPod:
         for each in self._all:
             each.state, each.ready = {"waiting": {"reason": reason, "message": why}}, False
         self._news.set()
-
-    def _close(self) -> None:
-        if self.sandbox:
-            self.sandbox.close()
-            self.sandbox = None
 
     async def _prepared(self) -> None:
         """Make the sandbox and the volumes, as soon as all that they need is there."""

@@ -40,11 +40,7 @@ class Volumes:
             _keep(folder, await self._content(volume))
 
     async def referred(self, kind: str, reference: Manifest) -> dict[str, bytes]:
-        """What a ConfigMap or a Secret of the pod's namespace has, by key; {} for an optional one that is missing.
-
-        Args:
-            kind: ``configMap`` or ``secret``.
-        """
+        """What a ``configMap`` or ``secret`` in the pod's namespace has, by key; {} for an optional one not there."""
         name = reference.get("name") or reference["secretName"]
         namespace = self._pod["metadata"]["namespace"]
         found = await objects.find(self._client, f"/api/v1/namespaces/{namespace}/{kind.lower()}s/{name}")

@@ -140,7 +140,7 @@ async def _until_it_works(client: Client, deployment: Manifest, stop: asyncio.Ev
         current = status.get("observedGeneration", 0) >= there["metadata"]["generation"]
         if current and status.get("updatedReplicas") and status.get("readyReplicas"):
             return
-        why = await _why(client, there) or "its pod is not ready"
+        why = next(filter(None, map(reason, await _pods(client, there))), "its pod is not ready")
         if stop.is_set() or time.monotonic() > gives_up:
             ended = "it was not waited for" if stop.is_set() else f"it does not work after {_PATIENCE:.0f} s"
             raise ProviderError(f"{metadata['namespace']}/{metadata['name']}: {ended}: {why}")
@@ -149,10 +149,6 @@ async def _until_it_works(client: Client, deployment: Manifest, stop: asyncio.Ev
             say(why)
             shown = why
         await asyncio.sleep(_EVERY)
-
-
-async def _why(client: Client, deployment: Mapping[str, Any]) -> str:
-    return next((why for pod in await _pods(client, deployment) if (why := reason(pod))), "")
 
 
 async def _pods(client: Client, deployment: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -31,14 +31,6 @@ class AutoscalerPlace:
     """The directory of the cluster's certificates."""
 
 
-def _nothing(asked: Asked, place: AutoscalerPlace) -> list[str]:
-    return []
-
-
-def _without(asked: Asked, place: AutoscalerPlace) -> dict[str, str]:
-    return {}
-
-
 @dataclass(frozen=True)
 class AutoscalerProgram:
     """One of an autoscaler's processes."""
@@ -48,8 +40,8 @@ class AutoscalerProgram:
     executable: Callable[[Asked], Path]
     ports: tuple[str, ...]
     """The names of the ports it listens on."""
-    arguments: Callable[[Asked, AutoscalerPlace], list[str]] = _nothing
-    environment: Callable[[Asked, AutoscalerPlace], Mapping[str, str]] = _without
+    arguments: Callable[[Asked, AutoscalerPlace], list[str]] = lambda asked, place: []
+    environment: Callable[[Asked, AutoscalerPlace], Mapping[str, str]] = lambda asked, place: {}
     after: tuple[str, ...] = ()
     """The autoscaler's processes that start before it."""
 

@@ -22,11 +22,7 @@ _NOT_INHERITED = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT", "KUBECON
 
 
 def start(directory: Path, program: SchedulerProgram, output: IO[bytes] | None = None) -> subprocess.Popen[bytes]:
-    """Start a program that ends when the calling thread does; returns at once.
-
-    Args:
-        output: takes its output; its log file unless given.
-    """
+    """Start a program that ends when the calling thread does; returns at once. The ``output`` is its log by default."""
     executable, log = directory / "bin" / program.name, log_file(directory, program.name)
     for folder in (executable.parent, log.parent):
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -84,8 +80,7 @@ def running(directory: Path) -> dict[str, int]:
 def end(directory: Path, started: Iterable[subprocess.Popen[bytes]] = ()) -> None:
     """Kill the processes that run from a directory, and wait until they are gone: none of them has state to save.
 
-    Args:
-        started: processes that this one has started; their own children are killed with them.
+    Of those that this one has ``started``, their own children are killed with them.
     """
     for process in started:
         # Until the process is waited for, no other process can get its pid.

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from kumulus.model.pools import Pool
 
 Manifest = dict[str, Any]
-Gang = Callable[[Sequence[Mapping[str, Any]], str, int, str], list[Manifest]]
-Single = Callable[[Mapping[str, Any], str], list[Manifest]]
+Gang = Callable[[list[Manifest], str, int, str], list[Manifest]]
+"""Gets copies of the workloads, which it may change."""
+Single = Callable[[Manifest, str], list[Manifest]]
 Queue = Callable[[str, str, Mapping[str, str], Sequence[str]], list[Manifest]]
 OF_THE_CLUSTER = "default-scheduler"
 """The `spec.schedulerName` of pods that name none, which the cluster's own kube-scheduler places."""

@@ -28,7 +28,6 @@ class Fabric:
     """What HyperNodes are derived from: a pool without its node template."""
 
     pool: str
-    """The pool's name."""
     zone: str
     """Empty for none."""
     replicas: int
@@ -53,7 +52,6 @@ class HyperNode:
     label: tuple[str, str] | None = None
     """Key and value by which it selects its nodes; None when it consists of HyperNodes."""
     children: tuple[str, ...] = ()
-    """The HyperNodes it consists of."""
 
     def spec(self) -> dict[str, object]:
         """Its `spec`, as Volcano's API has it."""

@@ -103,13 +103,9 @@ async def converge(
     stop: asyncio.Event,
     owner: Owner = NOBODY,
 ) -> list[str]:
-    """Make the HyperNodes as wanted, the lowest tiers first.
+    """Make the HyperNodes as wanted, the lowest tiers first; returns a line for each failure.
 
-    Args:
-        seen: the result of a look just before; no wanted name may be in :attr:`HyperNodesState.foreign`.
-
-    Returns:
-        What could not be done, one line for each failure; empty when all are as wanted.
+    They were ``seen`` just before; no wanted name may be in :attr:`HyperNodesState.foreign`.
     """
 
     async def write(name: str) -> None:

@@ -64,9 +64,7 @@ class ObjectKind:
     """A kind of objects, and what they are read for."""
 
     name: str
-    """As in `kind`."""
     plural: str
-    """As in the path."""
     group: str = ""
     """The API group; empty for the core."""
     versions: tuple[str, ...] = ("v1",)

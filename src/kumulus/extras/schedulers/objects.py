@@ -59,10 +59,8 @@ async def create(
 async def remove(client: Client, scheduler: str, timeout: float = 60.0, run: str = "") -> None:
     """Delete everything that :func:`create` made, with all objects of its kinds, and wait until it is gone.
 
-    The scheduler must be ended before: it might create some of the objects again.
-
-    Args:
-        run: delete only what that run of an experiment has made; empty for all objects of this scheduler.
+    The scheduler must be ended before: it might create some of the objects again. With ``run``, only what that run of
+    an experiment has made is deleted.
     """
     deadline, collections = time.monotonic() + timeout, _removed()
     await _convert_no_more(client, scheduler)

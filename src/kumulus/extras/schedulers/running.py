@@ -72,11 +72,7 @@ class Running:
                 self._started[program.name] = children.start(self.directory, program, output)
 
     async def work(self, client: Client, plan: LaunchPlan | None, timeout: float) -> None:
-        """Wait until all of it works; fails as soon as a process ends.
-
-        Args:
-            plan: what else to do and to wait for; None when it worked before.
-        """
+        """Wait until all of it works; fails as soon as a process ends. ``plan`` is None when it worked before."""
         deadline = time.monotonic() + timeout
         task = asyncio.ensure_future(self._working(client, plan))
         try:

@@ -18,11 +18,7 @@ def copied(workloads: Iterable[Mapping[str, Any]]) -> list[Manifest]:
 
 
 def templates(workload: Manifest) -> list[tuple[Manifest, int]]:
-    """The pod templates of a workload, each with the number of pods made from it.
-
-    Args:
-        workload: of one of the kinds :data:`kumulus.extras.schedulers.manifests.COUNTED`. A Pod is its own template.
-    """
+    """The pod templates of a workload, each with the number of pods made from it; a Pod is its own template."""
     kind = workload.get("kind")
     if kind not in COUNTED:
         known = ", ".join(COUNTED)
@@ -62,7 +58,7 @@ def _at_first(workload: Manifest) -> int:
 
 def label(workload: Mapping[str, Any]) -> str:
     """A workload's name in messages: `Job default/train`."""
-    metadata = workload.get("metadata", {})
+    metadata = workload.get("metadata") or {}
     return f"{workload.get('kind')} {metadata.get('namespace', 'default')}/{metadata.get('name')}"
 
 

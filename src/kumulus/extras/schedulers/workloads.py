@@ -47,6 +47,7 @@ def gang(
     pods = templates.size(copies)
     if minimum is not None and not 1 <= minimum <= pods:
         raise SchedulerError(f"gang {name!r}: a minimum of {minimum} of {pods} pods\n  Write a number from 1 to {pods}")
+    _require_queues(scheduler, f"gang {name!r}", queue)
     made = declare(copies, name, pods if minimum is None else minimum, queue)
     for what, value, done in (
         ("topology", topology, registry.get(scheduler).bind),
@@ -106,11 +107,10 @@ def single(scheduler: str, workload: Mapping[str, Any], *, queue: str = "", sche
         scheduler_name: as for :func:`gang`.
     """
     known = registry.get(scheduler)
-    if known.single is not None:
-        return _named(known.single(workload, queue), scheduler_name)
+    _require_queues(scheduler, templates.label(workload), queue)
     (made,) = templates.copied([workload])
-    if queue:
-        raise SchedulerError(f"{templates.label(made)}: {scheduler} has no queues\n  Leave queue {queue!r} out")
+    if known.single is not None:
+        return _named(known.single(made, queue), scheduler_name)
     templates.assign([made], scheduler_name or known.scheduler_name)
     return [made]
 
@@ -134,6 +134,12 @@ def queue(
             "  Start it with a queues.yaml; without one, queues are made as they are named"
         )
     raise SchedulerError(f"queue {name!r}: {scheduler} has no queues\n  Use {registry.with_queues()}")
+
+
+def _require_queues(scheduler: str, what: str, queue: str) -> None:
+    if queue and not registry.get(scheduler).queues:
+        able = registry.with_queues()
+        raise SchedulerError(f"{what}: {scheduler} has no queues\n  Leave queue {queue!r} out, or use {able}")
 
 
 def _named(manifests: list[Manifest], scheduler_name: str) -> list[Manifest]:

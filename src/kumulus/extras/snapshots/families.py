@@ -51,8 +51,8 @@ def is_as_it_was(family: Iterable[str], wanted: Objects, present: Objects) -> bo
 
 def is_remade(family: Iterable[str], objects: Objects) -> bool:
     """Whether a controller other than Kubernetes' own makes the pods of a family again by itself."""
-    kinds = {owner["kind"] for each in _of(family, objects) for owner in each["metadata"].get("ownerReferences") or ()}
-    return any(kind not in WORKLOADS for kind in kinds)
+    members = (objects[path]["metadata"] for path in family if path in objects)
+    return any(owner["kind"] not in WORKLOADS for each in members for owner in each.get("ownerReferences") or ())
 
 
 def roots(family: Iterable[str], objects: Objects) -> list[str]:
@@ -103,8 +103,7 @@ def is_replaced(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
 def changed_back(wanted: Mapping[str, Any], found: Mapping[str, Any], gone: Container[str]) -> dict[str, Any]:
     """An object as it is put in the place of the present one; finalizers, owners and the status stay the present one's.
 
-    Args:
-        gone: UIDs of removed objects: an object with such an owner would be removed as well.
+    An owner of ``gone``, UIDs of removed objects, is left out: the object would be removed as well.
     """
     body, metadata = made(wanted), found["metadata"]
     body["metadata"] |= {key: metadata[key] for key in ("resourceVersion", "finalizers") if key in metadata}
@@ -121,10 +120,6 @@ def _of_a_service(found: Mapping[str, Any]) -> dict[str, Any]:
 
 def _is_headless(service: Mapping[str, Any]) -> bool:
     return (service.get("spec") or {}).get("clusterIP") == "None"
-
-
-def _of(family: Iterable[str], objects: Objects) -> list[dict[str, Any]]:
-    return [objects[path] for path in family if path in objects]
 
 
 def _state(found: Mapping[str, Any]) -> dict[str, Any]:

@@ -68,11 +68,7 @@ _CONTROLLERS = (_MANAGER, "kube-scheduler", "kwok-controller")
 
 
 def save(layout: Layout, stack: str, cluster: str, file: Path) -> SnapshotSummary:
-    """Save a cluster's objects as of now.
-
-    Args:
-        cluster: its identity, the UID of the namespace kube-system.
-    """
+    """Save a cluster's objects as of now; ``cluster`` is the UID of its namespace kube-system."""
     now = timestamp()
     with EtcdKeys(layout) as etcd:
         _, entries = etcd.all(_ROOT)
@@ -223,14 +219,7 @@ def _classes() -> Mapping[str, Any]:
 
 
 def moved(key: bytes, value: bytes, seconds: int) -> bytes:
-    """A stored object whose clocks are put forward.
-
-    Args:
-        value: the object as the API server stores it.
-
-    Returns:
-        The object to store; the same one if nothing in it depends on the clock, or if it is not in protobuf.
-    """
+    """A stored object with its clocks put forward; the same one if it has none or is not in protobuf."""
     kind = next((each for each in _KINDS if key.startswith(each)), None)
     if kind is None or seconds <= 0:
         return value

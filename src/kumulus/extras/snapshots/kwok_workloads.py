@@ -66,11 +66,7 @@ class StoredWorkloads:
     """Namespaces that stay, because they have a Helm release, or do not move and are not in the other cluster."""
 
     def within(self, there: Collection[str], known: frozenset[str]) -> StoredWorkloads:
-        """The objects whose namespace moves too, or is in the other cluster already.
-
-        Args:
-            known: as for :func:`workloads`.
-        """
+        """The objects whose namespace moves too, or is in the other cluster already."""
         present = {*there, *namespaces(self.entries)}
         without_namespace: dict[str, None] = {}
         entries = {}

@@ -32,11 +32,7 @@ FORM = "objects"
 
 
 async def save(client: Client, stack: str, to: Path, namespaces: Collection[str] = ()) -> SnapshotSummary:
-    """Save users' objects in a cluster.
-
-    Args:
-        namespaces: the selected ones; empty for all of the users'.
-    """
+    """Save users' objects in the selected namespaces of a cluster; with none selected, in all of the users'."""
     identity, chosen = await objects.identity(client), tuple(sorted(namespaces))
     about = SnapshotSummary(stack, identity, timestamp(), form=FORM, namespaces=chosen)
     for name in sorted(namespaces):

@@ -85,7 +85,8 @@ def planned(snapshot: Objects, now: UserObjects, only: Collection[str] | None = 
             remade += roots(family, wanted) if others else []
     untouched = set().union(*alone.values())
     left = {RELEASED: now.left, FORBIDDEN: now.forbidden}
-    left |= {why: tuple(names(_heads(paths, wanted, present))) for why, paths in alone.items()}
+    # Of a family, those that have no owner, then or now, stand for all.
+    left |= {why: tuple(names({*roots(paths, wanted), *roots(paths, present)})) for why, paths in alone.items()}
     return RestorePlan(
         wanted={path: each for path, each in wanted.items() if path not in untouched},
         present=present,
@@ -100,16 +101,8 @@ def planned(snapshot: Objects, now: UserObjects, only: Collection[str] | None = 
 
 def names(paths: Iterable[str]) -> list[str]:
     """Objects in words: `team-a/web`, or `team-a` for a namespace."""
-    return sorted(_name(path.split("/")) for path in paths)
-
-
-def _name(parts: list[str]) -> str:
-    return "/".join((parts[-3], parts[-1])) if len(parts) > 5 else parts[-1]
-
-
-def _heads(paths: Collection[str], wanted: Objects, present: Objects) -> set[str]:
-    """Those of some objects that have no owner, then or now."""
-    return {*roots(paths, wanted), *roots(paths, present)}
+    split = (path.split("/") for path in paths)
+    return sorted("/".join((parts[-3], parts[-1])) if len(parts) > 5 else parts[-1] for parts in split)
 
 
 def _namespace(found: Mapping[str, Any]) -> str:

@@ -80,11 +80,7 @@ async def checked(client: Client, plan: RestorePlan) -> RestorePlan:
 
 
 class Restoring:
-    """One restore.
-
-    Args:
-        stop: set to stop before the next change.
-    """
+    """One restore; ``stop`` ends it before the next change."""
 
     def __init__(self, client: Client, taken: datetime, plan: RestorePlan, stop: asyncio.Event) -> None:
         self._client, self._plan, self._stop = client, plan, stop

@@ -48,11 +48,7 @@ class UserObjects:
 
 
 async def contents(client: Client, chosen: Collection[str] = ()) -> UserObjects:
-    """What users have in the chosen namespaces, or in all that are theirs.
-
-    Args:
-        chosen: names of namespaces; one that does not exist counts as empty.
-    """
+    """What users have in the chosen namespaces, or in all that are theirs; one that does not exist counts as empty."""
     found: dict[str, dict[str, Any]] = {}
     forbidden: set[str] = set()
     claimants: set[str] = set()

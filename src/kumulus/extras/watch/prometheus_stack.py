@@ -214,11 +214,9 @@ def _addon(chart: CheckedInputs[Chart], values: Any, args: PrometheusStackArgs) 
 
 
 def merged_values(values: Any, others: Any) -> Any:
-    """Values merged with others, as Helm merges several files: mappings key by key, everything else as a whole.
+    """Values merged with others that win, as Helm merges files: mappings key by key, everything else as a whole.
 
-    Args:
-        values: the defaults.
-        others: those that win; they, or parts of them, may be outputs.
+    The others, or parts of them, may be outputs.
     """
     if isinstance(others, pulumi.Output):
         return others.apply(lambda known: merged_values(values, known))
@@ -230,8 +228,7 @@ def merged_values(values: Any, others: Any) -> Any:
 def chart_values(asked: Observability, cluster: str, shards: int) -> dict[str, Any]:
     """The chart's values: retention, the labels that the rules need, the rules, and the scrape targets.
 
-    Args:
-        shards: how many kwok-controllers have Services, see :class:`KwokCharts`.
+    For ``shards``, the number of kwok-controllers with Services, see :class:`KwokCharts`.
     """
     placed = {"affinity": nodes.affinity_to_real()}
     return {

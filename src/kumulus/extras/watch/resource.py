@@ -92,7 +92,6 @@ class Readiness:
     """How far a release has come."""
 
     ready: int
-    """How many of its workloads are ready."""
     waiting: tuple[str, ...]
     """The others, as ``deployment/name``."""
     reasons: tuple[str, ...]

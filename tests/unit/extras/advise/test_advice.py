@@ -182,12 +182,6 @@ def test_each_node_keeps_room_for_the_pods_of_daemon_sets() -> None:
         advise(none, MachineOffers((offer("four", 1.0, 4000, 16 * GIB),), ()), seconds=SECONDS)
 
 
-def test_pods_that_keep_apart_have_a_node_each() -> None:
-    wanted = demand(PodShape("a", {"pods": 1, "cpu": 100}, 5, {}, apart="a"))
-    advice = advise(wanted, MachineOffers((offer("four", 1.0, 4000, 16 * GIB),), ()), seconds=SECONDS)
-    assert [number for _, number in advice.nodes] == [5]
-
-
 @pytest.mark.parametrize("kinds", [2, 12], ids=["columns-listed", "columns-made"])
 def test_pods_of_several_kinds_that_keep_apart_have_a_node_each(kinds: int) -> None:
     wanted = demand(

@@ -18,12 +18,6 @@ def test_every_type_with_a_price_in_the_zones_region_is_looked_at() -> None:
     assert m5.labels["topology.kubernetes.io/region"] == "us-east-1"
 
 
-def test_spot_machines_have_prices_of_their_own() -> None:
-    [plain] = of_catalog(("e2-standard-4",), ("us-central1-a",), catalog()).found
-    [spot] = of_catalog(("e2-standard-4",), ("us-central1-a",), catalog(), spot=True).found
-    assert spot.hourly < plain.hourly
-
-
 @pytest.mark.parametrize(
     ("kind", "zone", "label"),
     [

@@ -12,7 +12,6 @@ from kumulus.extras.capture import cel
 from kumulus.extras.capture.cel import CannotRename, renamed
 from kumulus.extras.capture.devices import as_v1, gates, owned
 from kumulus.extras.capture.groups import node_name
-from kumulus.extras.capture.kinds import cluster_role
 from kumulus.extras.capture.words import Words
 from tests.unit.extras.capture.files import put_back, written
 
@@ -195,15 +194,6 @@ def test_a_slice_of_a_node_goes_with_it() -> None:
     (owner,) = owned(raw, {"n0": "u0"})["metadata"]["ownerReferences"]
     assert owner == {"apiVersion": "v1", "kind": "Node", "name": "n0", "uid": "u0", "controller": True}
     assert "ownerReferences" not in owned(raw, {"n1": "u1"})["metadata"]
-
-
-def test_the_role_allows_to_list_them() -> None:
-    (rule,) = [each for each in yaml.safe_load(cluster_role())["rules"] if each["apiGroups"] == ["resource.k8s.io"]]
-    assert rule == {
-        "apiGroups": ["resource.k8s.io"],
-        "resources": ["deviceclasses", "resourceslices", "resourceclaimtemplates", "resourceclaims"],
-        "verbs": ["list"],
-    }
 
 
 def test_a_clone_of_a_clone_is_the_same(tmp_path: Path) -> None:

@@ -189,16 +189,6 @@ def test_what_is_stored_as_a_pod_and_is_none_is_refused(tmp_path: Path) -> None:
             read(written(tmp_path, bolt.file(bolt.history([*values(), ("/registry/pods/shop/x", value)]))))
 
 
-def test_pages_that_lead_back_to_themselves_are_refused(tmp_path: Path) -> None:
-    content = bytearray(bolt.file(bolt.history(values()), 1, summed=False))
-    root = next(at for at in range(0, len(content), bolt.PAGE) if content[at + 8] == 1)
-    number = content[root]
-    # The first child of the branch becomes the branch itself.
-    content[root + 16 + 8] = number
-    with pytest.raises(FileRefused, match="in two places"):
-        read(written(tmp_path, bytes(content)))
-
-
 def test_a_file_spoilt_anywhere_ends_in_words_and_in_little_memory(tmp_path: Path) -> None:
     whole, drawn, refused = bolt.file(bolt.history(values()), summed=False), random.Random(7), 0
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

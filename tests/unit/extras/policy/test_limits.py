@@ -144,11 +144,6 @@ def test_a_path_stays_one_whatever_repository_is_named_beside(chart: str) -> Non
     assert said == f"its chart is the local path {chart.strip()}, and allowed are {HTTPS}"
 
 
-def test_charts_from_a_path_can_be_forbidden() -> None:
-    said = limits.not_allowed({"chart": "/srv/x"}, [HTTPS], local=False)
-    assert said == f"its chart is the local path /srv/x, and allowed are {HTTPS}"
-
-
 @pytest.mark.parametrize("file", sorted((ROOT / "stacks").glob("Pulumi.*.yaml")), ids=lambda file: file.name)
 def test_the_stacks_of_this_repository_are_within_its_limits(file: Path) -> None:
     config = json.loads((ROOT / "src" / "kumulus" / "extras" / "policy" / "limits.json").read_text())

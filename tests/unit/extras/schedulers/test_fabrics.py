@@ -100,10 +100,6 @@ def test_a_preview_says_what_comes_and_goes() -> None:
     assert describe(large, small) == "4 HyperNodes (were 7), 1 changed: −2 rack, −1 block"
 
 
-def test_ten_thousand_nodes_are_a_few_hundred_hypernodes() -> None:
-    assert len(hyper_nodes([fabric(replicas=10_000, rack=16, block=128)])) == 625 + 79 + 1
-
-
 def test_zones_of_pools_without_a_topology_select_their_nodes_by_label() -> None:
     made = zone_nodes(["z", "z", "Y", ""])
     assert {name: (node.tier, node.tier_name) for name, node in made.items()} == {

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kumulus.extras.snapshots.planning import RestorePlan, names, planned
+from kumulus.extras.snapshots.planning import RestorePlan, planned
 from kumulus.extras.snapshots.restored import FORBIDDEN, MEANWHILE, OF_CLAIMS, RELEASED
 from kumulus.extras.snapshots.restoring import moved
 from kumulus.extras.snapshots.scope import UserObjects, contents
@@ -134,11 +134,6 @@ def test_released_namespaces_and_kinds_that_may_not_be_listed_are_left_alone() -
     found = planned(then, UserObjects({}, (), ("secrets",), frozenset()))
     assert found.touched == set()
     assert found.left == {FORBIDDEN: ("secrets",)}
-
-
-def test_objects_are_named_with_their_namespace() -> None:
-    deep = "/apis/apps/v1/namespaces/shop/deployments/web"
-    assert names([deep, SPACE, path("Pod", "a")]) == ["shop", "shop/a", "shop/web"]
 
 
 def filled(store: Store, *, namespace: bool, released: bool) -> None:

@@ -42,10 +42,7 @@ _LINE = re.compile(r'^      - name: "(?P<group>[^"]+)"$|^ +- \{"name": "(?P<node
 
 
 def catch_up(directory: Path, source: Connection, clone: which.Which) -> list[str]:
-    """Capture the source, and apply to the clone what has changed since the last capture.
-
-    Returns:
-        What the clone refuses, a line for each kind.
+    """Capture the source, and apply to the clone what has changed since; returns what it refuses, by kind.
 
     Raises:
         UserError: the source is the clone, the clone's stack file has been changed by hand, or the update of its nodes

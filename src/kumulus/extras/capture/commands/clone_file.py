@@ -21,7 +21,7 @@ def write(file: Path, text: str) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     config = config_of(text)
     if is_too_long(config):
-        nodes_path = _nodes_path(file)
+        nodes_path = file.with_name(f"{file.stem.removeprefix('Pulumi.')}.nodes.json")
         cluster, nodes = without_nodes(config[_CLUSTER])
         lines = written(nodes)
         # A clone that was killed before it wrote the stack's file has left the same nodes.
@@ -70,7 +70,3 @@ def config_of(text: str) -> dict[str, Any]:
     document = yaml.load(text, Loader=FAST_LOADER)  # noqa: S506 - a safe loader
     config = document.get("config") if isinstance(document, dict) else None
     return config if isinstance(config, dict) else {}
-
-
-def _nodes_path(file: Path) -> Path:
-    return file.with_name(f"{file.stem.removeprefix('Pulumi.')}.nodes.json")

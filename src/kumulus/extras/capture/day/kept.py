@@ -149,8 +149,7 @@ def lost(raw: Mapping[str, Any]) -> list[str]:
 def without_unknown(made: dict[str, Any], namespace: str, known: Set[tuple[str, str, str]]) -> set[str]:
     """Take out of an object the claims and groups that are not there, for which pods would wait; returns what that was.
 
-    Args:
-        known: the kind, namespace and name of each claim, template of claims, group and its Workload that is there.
+    ``known`` has kind, namespace and name of each claim, template of claims, group and its Workload that is there.
     """
 
     def has(kind: str, name: str) -> bool:

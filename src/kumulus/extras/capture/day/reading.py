@@ -34,11 +34,7 @@ _TIME = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)[T-](\d\d)[:-]?(\d\d)[:-]?(\d\d)Z?")
 
 
 def read(file: Path, counted: RequestCounts) -> Iterator[ApiRequest]:
-    """The requests of a file, in its order.
-
-    Args:
-        file: JSON lines or one JSON document, optionally compressed by gzip; or KWOK's recording, which is YAML.
-    """
+    """The requests of a file, in its order: JSON lines, one JSON document, either also in gzip, or KWOK's YAML."""
     with _opened(file) as opened:
         try:
             if any(suffix in _YAML for suffix in file.suffixes):
@@ -108,8 +104,7 @@ def _entry(text: bytes, place: str, counted: RequestCounts) -> Iterator[ApiReque
 def request(document: Any, began: float) -> ApiRequest | None:
     """The request that a document of a recording represents; None for an object of a kind that is not replayed.
 
-    Args:
-        began: when the recording began, in seconds since 1970.
+    The recording ``began`` at that time, in seconds since 1970.
     """
     if not isinstance(document, Mapping) or not isinstance(document.get("kind"), str):
         raise Unusable("is no object")
@@ -174,7 +169,12 @@ def between_captures(directory: Path, counted: RequestCounts) -> Iterator[ApiReq
             elif (found := _named_by_pods(at, document)) and (found.resource, found.namespace, found.name) not in named:
                 named.add((found.resource, found.namespace, found.name))
                 yield found
-        gone = {key for key, pod in before.items() if key not in now or _is_another(pod, now[key])}
+        gone = {
+            key
+            for key, pod in before.items()
+            # A pod never changes its node: a new one has its name, as in a StatefulSet.
+            if key not in now or (pod.get("node") and pod["node"] != now[key].get("node"))
+        }
         for key in sorted(gone):
             # Twice, as in a log: the first one requests the end of the pod, the second one completes it.
             yield _request(at, "delete", key)
@@ -185,11 +185,6 @@ def between_captures(directory: Path, counted: RequestCounts) -> Iterator[ApiReq
             elif pod.get("node") and not before[key].get("node"):
                 yield _request(at, "update", key, {"spec": {"nodeName": pod["node"]}})
         before = now
-
-
-def _is_another(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
-    """Whether a new pod has the other's name, as in a StatefulSet: a pod never changes its node."""
-    return bool(before.get("node")) and before["node"] != now.get("node")
 
 
 def _named_by_pods(at: float, document: Mapping[str, Any]) -> ApiRequest | None:

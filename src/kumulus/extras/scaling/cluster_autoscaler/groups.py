@@ -45,8 +45,7 @@ class UnknownGroup(GroupRefused):
 class ScalableGroups:
     """The pools with bounds of a cluster, as groups whose size can be read and changed.
 
-    Args:
-        delays: seconds until each new machine's node exists, used in turn and repeated; empty for no delay.
+    The ``delays`` are the seconds until each new machine's node exists, used in turn and repeated; empty for no delay.
     """
 
     def __init__(self, client: Client, delays: Sequence[float] = ()) -> None:

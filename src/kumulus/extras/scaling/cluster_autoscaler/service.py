@@ -28,11 +28,7 @@ class NotKnown(Exception):
 
 
 class Service:
-    """Answers for the node groups of a cluster.
-
-    Args:
-        hourly: the price of an hour of one node in US dollars, by pool; pools without a known price are left out.
-    """
+    """Answers for the node groups of a cluster; ``hourly`` has the known prices of a node in US dollars, by pool."""
 
     def __init__(self, groups: ScalableGroups, hourly: Mapping[str, float]) -> None:
         self._groups, self._hourly = groups, hourly
@@ -169,10 +165,9 @@ def hours(start: Any, end: Any) -> float:
 
 
 def requested(pod: bytes) -> dict[str, int]:
-    """What a pod's containers ask for together, in billionths of each resource's unit.
+    """What a v1 Pod's containers ask for together, in billionths of each resource's unit.
 
-    Args:
-        pod: a v1 Pod in protobuf. Requests of its init containers are ignored, as they are short-lived.
+    Requests of its init containers are ignored, as they are short-lived.
     """
     found: dict[str, int] = {}
     for container in message_classes()["Pod"].FromString(pod).spec.containers:
@@ -184,13 +179,8 @@ def requested(pod: bytes) -> dict[str, int]:
 def cheapest(pools: Iterable[Pool], hourly: Mapping[str, float], wanted: Mapping[str, int]) -> float | None:
     """The lowest price of an hour of a pod, in US dollars: on the group where its share costs the least.
 
-    Its share of a machine is the largest of its shares of the machine's resources.
-
-    Args:
-        hourly: what an hour of a node costs, by pool.
-
-    Returns:
-        None if no group with a price has all of it.
+    Its share of a machine is the largest of its shares of the machine's resources. None if no group with a price, which
+    is by pool, has all of it.
     """
     found = []
     for pool in pools:

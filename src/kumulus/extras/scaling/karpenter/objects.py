@@ -70,11 +70,7 @@ RULES: tuple[Rule, ...] = (
 
 
 def manifests(asked: Asked, subject: Mapping[str, str] = _SUBJECT) -> list[Manifest]:
-    """All of these objects, the CRDs first.
-
-    Args:
-        subject: its identity at the API server, as in a ClusterRoleBinding.
-    """
+    """All of these objects, the CRDs first; ``subject`` is its identity, as in a ClusterRoleBinding."""
     offered = sorted(
         {"spot" if each["spot"] else "on-demand" for one in asked["machines"] for each in one["offerings"]}
     )

@@ -28,9 +28,7 @@ _UNREGISTERED = "karpenter.sh/unregistered"
 def lost(claims: Iterable[Object], nodes: Iterable[Object]) -> list[str]:
     """The paths of claims whose node will never come, and of nodes that no claim refers to.
 
-    Args:
-        claims: all NodeClaims, read while Karpenter does not run.
-        nodes: all nodes that it has created, likewise.
+    Of all NodeClaims and all nodes that it has created, read while Karpenter does not run.
     """
     known, machines = list(claims), list(nodes)
     there = {node["spec"].get("providerID") for node in machines}

@@ -15,7 +15,6 @@ SCHEDULER = Scheduler(
     plan=launch.plan,
     gang=workloads.gang,
     never=True,
-    single=workloads.single,
     gangs_are="`PodGroup` of scheduling.x-k8s.io",
     decisions=True,
     profiles=lambda config: profiles("coscheduling", config),

@@ -3,21 +3,15 @@
 Source: scheduler-plugins.sigs.k8s.io/docs/plugins/coscheduling.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
-from kumulus.extras.schedulers import registry, templates
-from kumulus.extras.schedulers.errors import SchedulerError
+from kumulus.extras.schedulers import templates
 from kumulus.extras.schedulers.templates import Manifest
 
 SCHEDULER_NAME = "coscheduling"
 _GROUP = "scheduling.x-k8s.io/pod-group"
 
 
-def gang(workloads: Sequence[Mapping[str, Any]], name: str, minimum: int, queue: str) -> list[Manifest]:
+def gang(members: list[Manifest], name: str, minimum: int, queue: str) -> list[Manifest]:
     """See :func:`kumulus.extras.schedulers.workloads.gang`."""
-    _refuse(queue)
-    members = templates.copied(workloads)
     templates.require_together(members, name, minimum)
     group = {
         "apiVersion": "scheduling.x-k8s.io/v1alpha1",
@@ -32,19 +26,3 @@ def gang(workloads: Sequence[Mapping[str, Any]], name: str, minimum: int, queue:
             templates.annotate(template, labels={_GROUP: name})
     templates.assign(members, SCHEDULER_NAME)
     return [group, *members]
-
-
-def single(workload: Mapping[str, Any], queue: str) -> list[Manifest]:
-    """See :func:`kumulus.extras.schedulers.workloads.single`."""
-    _refuse(queue)
-    (made,) = templates.copied([workload])
-    templates.assign([made], SCHEDULER_NAME)
-    return [made]
-
-
-def _refuse(queue: str) -> None:
-    if queue:
-        raise SchedulerError(
-            f"coscheduling has no queues, and a workload names queue {queue!r}\n"
-            f"  Leave the queue out, or use {registry.with_queues()}"
-        )

@@ -82,7 +82,6 @@ class FilterCounts:
     """Namespace/name; empty for a note that was requested."""
     profile: str
     passed: int
-    """How many nodes passed the filters."""
     begin: str
     """When reading of the metrics began, in klog's format; and when it was done."""
     end: str

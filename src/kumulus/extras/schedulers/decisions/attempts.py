@@ -112,13 +112,7 @@ class SchedulingAttempts:
             self._until = _NEVER
 
     def bound(self, pod: str, evaluated: int, feasible: int) -> Filtered | None:
-        """What filters did in the attempt that bound a pod; None if no extender was called.
-
-        Args:
-            pod: namespace/name.
-            evaluated: how many nodes were evaluated.
-            feasible: how many were left.
-        """
+        """What filters did in the attempt that bound a pod (``namespace/name``); None if no extender was called."""
         if pod == self._pod:
             self._settle(None)
         note = self._found.pop(pod, None)
@@ -140,11 +134,7 @@ class SchedulingAttempts:
         return Filtered(note.passed, found or {}, UNEVEN if found is None else "")
 
     def _settle(self, before: str | None) -> None:
-        """Take the notes of the attempt.
-
-        Args:
-            before: when the next attempt began; None while it is not known whether there is one.
-        """
+        """Take the notes of the attempt; the next one began at ``before``, None while none is known of."""
         self._queue.extend(self._notes())
         while self._queue:
             note = self._queue[0]
@@ -208,8 +198,7 @@ def tried_nothing(message: str) -> bool:
 def runs(message: str, filters: Sequence[str], active: Mapping[str, bool]) -> dict[str, int] | None:
     """How often each filter was run in such an attempt; None if that cannot be computed.
 
-    Args:
-        active: whether each filter was run at all, and not skipped for this pod.
+    A filter that is not ``active`` was skipped for this pod.
     """
     match = _MESSAGE.fullmatch(message)
     if match is None or not tried_nothing(message):

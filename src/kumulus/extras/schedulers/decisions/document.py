@@ -31,7 +31,6 @@ class Decision:
     """Namespace/name."""
     node: str
     evaluated: int
-    """How many nodes were evaluated."""
     feasible: int
     """How many of them no filter refused."""
     chosen: ScoredNode | None = None
@@ -76,7 +75,6 @@ class DecisionTotals:
     """The totals of a file."""
 
     bound: int = 0
-    """How many pods were bound."""
     explained: int = 0
     """For how many of them the reason is known."""
     dropped: int = 0

@@ -27,8 +27,7 @@ _PLUGINS = b'"the scheduler starts to work with those plugins" Plugins='
 def counts(metrics: bytes) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, int]]]:
     """How often each filter was run, by profile; and for how many pods its PreFilter did not skip it.
 
-    Args:
-        metrics: the text of kube-scheduler's metrics, some hundred kilobytes; only the relevant part is parsed.
+    Kube-scheduler's metrics are some hundred kilobytes of text; only the relevant part is parsed.
     """
     found: dict[bytes, dict[str, dict[str, int]]] = {b"Filter": {}, b"PreFilter": {}}
     begin = metrics.find(_METRIC)

@@ -61,8 +61,7 @@ class _Scores:
 class Decisions:
     """Takes the log's lines, and passes on each decision once it is complete.
 
-    Args:
-        attempts: knows what filters did in each attempt; if not given, that stays unknown.
+    Without ``attempts``, it is unknown what filters did in each attempt.
     """
 
     def __init__(self, take: Callable[[Decision], None], attempts: SchedulingAttempts | None = None) -> None:

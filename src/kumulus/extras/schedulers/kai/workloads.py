@@ -27,9 +27,8 @@ _SKIP = {"kai.scheduler/skip-podgrouper": "true"}
 _UNLIMITED = -1
 
 
-def gang(workloads: Sequence[Mapping[str, Any]], name: str, minimum: int, queue: str) -> list[Manifest]:
+def gang(members: list[Manifest], name: str, minimum: int, queue: str) -> list[Manifest]:
     """See :func:`kumulus.extras.schedulers.workloads.gang`: the podgrouper leaves these pods in this group."""
-    members = templates.copied(workloads)
     templates.require_together(members, name, minimum)
     spec: dict[str, Any] = {"minMember": minimum, "queue": queue or DEFAULT_QUEUE}
     if priority := templates.priority_class(members):
@@ -50,9 +49,8 @@ def bind(made: Sequence[Manifest], topology: str) -> None:
     spec["topologyConstraint"] = {"topology": spec["queue"], "requiredTopologyLevel": topology}
 
 
-def single(workload: Mapping[str, Any], queue: str) -> list[Manifest]:
+def single(made: Manifest, queue: str) -> list[Manifest]:
     """See :func:`kumulus.extras.schedulers.workloads.single`: the podgrouper makes a group for each of its pods."""
-    (made,) = templates.copied([workload])
     templates.assign([made], SCHEDULER_NAME)
     for template, _ in templates.templates(made):
         templates.annotate(template, labels={_QUEUE: queue or DEFAULT_QUEUE})

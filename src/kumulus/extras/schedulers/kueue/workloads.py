@@ -26,25 +26,24 @@ _SLICE_SIZE = "kueue.x-k8s.io/podset-slice-size"
 _ANY_NODE = {"kubernetes.io/os": "linux"}
 
 
-def gang(workloads: Sequence[Mapping[str, Any]], name: str, minimum: int, queue: str) -> list[Manifest]:
+def gang(members: list[Manifest], name: str, minimum: int, queue: str) -> list[Manifest]:
     """See ``workloads.gang``: a single Job or JobSet is a gang by itself, without a further object."""
-    if len(workloads) != 1:
+    if len(members) != 1:
         raise SchedulerError(f"gang {name!r}: kueue admits one Job or JobSet at a time\n  Write one of them per gang")
-    found = templates.size(templates.copied(workloads))
+    found = templates.size(members)
     if minimum != found:
         raise SchedulerError(
             f"gang {name!r}: kueue admits all pods of a Job or none, and {minimum} of {found} are to suffice\n"
             "  Leave the minimum out, or use volcano or coscheduling"
         )
-    return single(workloads[0], queue)
+    return single(members[0], queue)
 
 
-def single(workload: Mapping[str, Any], queue: str) -> list[Manifest]:
+def single(made: Manifest, queue: str) -> list[Manifest]:
     """See :func:`kumulus.extras.schedulers.workloads.single`.
 
     The Job is created suspended: Kueue would suspend it, but a Job created while Kueue is down would run unadmitted.
     """
-    (made,) = templates.copied([workload])
     if made.get("kind") not in _MANAGED:
         raise SchedulerError(
             f"{templates.label(made)}: kueue is set up for {' and '.join(_MANAGED)}\n  Write a Job, or use volcano"

@@ -26,12 +26,7 @@ def read(path: Path) -> tuple[str, dict[str, Any]]:
 
 
 def of_kind(path: Path, kind: str, group: str) -> dict[str, Any]:
-    """A configuration that must be a document of a certain kind.
-
-    Args:
-        kind: such as ``KubeSchedulerConfiguration``.
-        group: its API group, whatever the version.
-    """
+    """A configuration that must be of a kind, such as ``KubeSchedulerConfiguration``, in any version of its group."""
     _, document = read(path)
     if document.get("kind") != kind or not str(document.get("apiVersion", "")).startswith(f"{group}/"):
         found = f"{document.get('kind')} of {document.get('apiVersion')}" if document.get("kind") else "of no kind"

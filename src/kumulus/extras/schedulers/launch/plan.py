@@ -45,7 +45,6 @@ class LaunchRequest:
     directory: Path
     """An absolute path, the scheduler's own."""
     config: Path | None
-    """The user's, if any."""
     binary: Path | None
     """The user's program in place of the one that schedules, if any."""
     port: Callable[[], int]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kumulus.extras.schedulers import registry, templates
+from kumulus.extras.schedulers import templates
 from kumulus.extras.schedulers.descriptor import OF_THE_CLUSTER
 from kumulus.extras.schedulers.errors import SchedulerError
 from kumulus.extras.schedulers.templates import Manifest
@@ -21,14 +21,8 @@ VERSION = "scheduling.k8s.io/v1beta1"
 _COMPOSITE = "scheduling.k8s.io/v1alpha3"
 
 
-def gang(workloads: Sequence[Mapping[str, Any]], name: str, minimum: int, queue: str) -> list[Manifest]:
+def gang(members: list[Manifest], name: str, minimum: int, queue: str) -> list[Manifest]:
     """See :func:`kumulus.extras.schedulers.workloads.gang`."""
-    if queue:
-        raise SchedulerError(
-            f"native has no queues, and gang {name!r} names queue {queue!r}\n"
-            f"  Leave the queue out, or use {registry.with_queues()}"
-        )
-    members = templates.copied(workloads)
     templates.require_together(members, name, minimum)
     policy = {"schedulingPolicy": {"gang": {"minCount": minimum}}}
     if len(members) == 1 and members[0]["kind"] == "Job" and not templates.never_preempt(members):
@@ -38,15 +32,12 @@ def gang(workloads: Sequence[Mapping[str, Any]], name: str, minimum: int, queue:
     return [_grouped(members, name, policy), *members]
 
 
-def single(workload: Mapping[str, Any], queue: str) -> list[Manifest]:
+def single(made: Manifest, queue: str) -> list[Manifest]:
     """See :func:`kumulus.extras.schedulers.workloads.single`."""
-    if queue:
-        raise SchedulerError(f"{templates.label(workload)}: native has no queues\n  Leave queue {queue!r} out")
-    members = templates.copied([workload])
-    templates.assign(members, OF_THE_CLUSTER)
-    if members[0]["kind"] != "Job" or not templates.never_preempt(members):
-        return members
-    return [_grouped(members, str(members[0]["metadata"]["name"]), {"schedulingPolicy": {"basic": {}}}), *members]
+    templates.assign([made], OF_THE_CLUSTER)
+    if made["kind"] != "Job" or not templates.never_preempt([made]):
+        return [made]
+    return [_grouped([made], str(made["metadata"]["name"]), {"schedulingPolicy": {"basic": {}}}), made]
 
 
 def _grouped(members: Sequence[Manifest], name: str, policy: Mapping[str, Any]) -> Manifest:

@@ -17,9 +17,8 @@ _GROUP = "scheduling.k8s.io/group-name"
 _QUEUE = "scheduling.volcano.sh/queue-name"
 
 
-def gang(workloads: Sequence[Mapping[str, Any]], name: str, minimum: int, queue: str) -> list[Manifest]:
+def gang(members: list[Manifest], name: str, minimum: int, queue: str) -> list[Manifest]:
     """See :func:`kumulus.extras.schedulers.workloads.gang`."""
-    members = templates.copied(workloads)
     templates.require_together(members, name, minimum)
     group: Manifest = {
         "apiVersion": _API_VERSION,
@@ -46,9 +45,8 @@ def bind(made: Sequence[Manifest], topology: str) -> None:
     made[0]["spec"]["networkTopology"] = {"mode": "hard", "highestTierName": tier_name(topology)}
 
 
-def single(workload: Mapping[str, Any], queue: str) -> list[Manifest]:
+def single(made: Manifest, queue: str) -> list[Manifest]:
     """See :func:`kumulus.extras.schedulers.workloads.single`: Volcano's controller creates a PodGroup for it."""
-    (made,) = templates.copied([workload])
     templates.assign([made], SCHEDULER_NAME)
     if queue:
         for template, _ in templates.templates(made):

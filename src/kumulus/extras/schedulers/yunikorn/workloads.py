@@ -6,7 +6,7 @@ Source: yunikorn.apache.org/docs/user_guide/gang_scheduling and …/labels_and_a
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kumulus.extras.schedulers import templates
@@ -22,9 +22,8 @@ _PLACEHOLDER_TIMEOUT_SECONDS = 86400
 """Until a gang that does not fit fails: longer than any experiment, since gangs of other schedulers wait forever."""
 
 
-def gang(workloads: Sequence[Mapping[str, Any]], name: str, minimum: int, queue: str) -> list[Manifest]:
+def gang(members: list[Manifest], name: str, minimum: int, queue: str) -> list[Manifest]:
     """See :func:`kumulus.extras.schedulers.workloads.gang`: each pod template is a task group."""
-    members = templates.copied(workloads)
     found = [pair for member in members for pair in templates.templates(member)]
     groups, left = [], minimum
     for number, (template, count) in enumerate(found):
@@ -44,9 +43,8 @@ def gang(workloads: Sequence[Mapping[str, Any]], name: str, minimum: int, queue:
     return members
 
 
-def single(workload: Mapping[str, Any], queue: str) -> list[Manifest]:
+def single(made: Manifest, queue: str) -> list[Manifest]:
     """See :func:`kumulus.extras.schedulers.workloads.single`: the workload is an application of its own."""
-    (made,) = templates.copied([workload])
     for template, _ in templates.templates(made):
         _belong(template, str(made["metadata"]["name"]), queue)
     templates.assign([made], SCHEDULER_NAME)

@@ -24,8 +24,7 @@ _INTERVAL = 1.0
 async def live(found: cluster.NamedCluster) -> AsyncIterator[Live]:
     """A cluster's fleet, kept up to date for the duration of a view.
 
-    Args:
-        found: the cluster. If it is recreated, its kubeconfig changes, and the view switches to the new one.
+    If the cluster is recreated, its kubeconfig changes, and the view switches to the new one.
     """
     from kumulus.extras.watch.live.fleet import Live
 
@@ -78,8 +77,7 @@ def _content(file: Path) -> bytes:
 def places(found: cluster.NamedCluster) -> PlaceLabels:
     """The labels that say where nodes are: those that the stack's file names, and those of every preset.
 
-    Args:
-        found: the cluster; if its stack's file is missing or has mistakes, only the presets' labels are used.
+    If that file is missing or has mistakes, only the presets' labels are used.
     """
     from kumulus.extras.watch.live.node import PlaceLabels
     from kumulus.stackfile.group_topology import PRESETS

@@ -115,11 +115,7 @@ def tree(stack: str, pools: Sequence[Pool]) -> str:
 
 
 def branches(levels: Sequence[Level], nodes: range) -> tuple[Branch, ...]:
-    """The domains of the first level, with adjacent ones that are alike combined.
-
-    Args:
-        nodes: the ordinals in question; they begin with a domain of that level.
-    """
+    """The domains of the first level, with adjacent ones that are alike combined. The ``nodes`` begin with one."""
     if not levels or not nodes:
         return ()
     level, stop = levels[0], nodes.stop

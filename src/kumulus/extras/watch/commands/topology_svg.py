@@ -37,12 +37,7 @@ _LOOKS = {
 
 @dataclass(frozen=True)
 class SvgShape:
-    """Something that can be drawn.
-
-    Args:
-        width, height: in pixels.
-        at: returns its SVG elements, with the upper left corner at the given point.
-    """
+    """Something to draw, its size in pixels; ``at`` returns its SVG elements, by their upper left corner."""
 
     width: float
     height: float

@@ -28,12 +28,7 @@ Reasons = Mapping[str, Sequence[str]]
 
 
 def page(histories: Sequence[History], reasons: Sequence[Reasons] = ()) -> str:
-    """The HTML of the page.
-
-    Args:
-        histories: of one run, or of two to be shown side by side.
-        reasons: for each of them; none if they are not known.
-    """
+    """The HTML of the page of one run, or of two side by side; ``reasons`` are those of each, if known."""
     script, style = bundle(_ENTRY), _asset("style.css")
     title = " and ".join(str(each.about.get("title", "a run"))[:200] for each in histories)
     parts = {

@@ -50,11 +50,7 @@ class Planned:
 
 
 class ClusterChanges:
-    """Changes of one cluster.
-
-    Args:
-        owner: the stack: it owns the faults it injects, and those of others are left alone.
-    """
+    """Changes of one cluster for a stack: it owns the faults it injects, and those of others are left alone."""
 
     def __init__(self, live: Live, owner: Owner) -> None:
         self._live = live
@@ -108,7 +104,7 @@ class ClusterChanges:
         nodes, off = self._nodes(asked), asked["do"] == "cordon"
         pods = sum(len(self._live.fleet.on(name)) for name in nodes)
         stay = f"take no new pods; what is on them stays ({counted(pods, 'pod')})" if off else "take pods again"
-        says = f"{asked['do']} {_these(nodes)}: they {stay}"
+        says = f"{asked['do']} {counted(len(nodes), 'node')} ({listed(nodes)}): they {stay}"
 
         async def do() -> str:
             client = self._live.client
@@ -205,7 +201,3 @@ def failed(error: Exception) -> str:
 def _complain(applied: FaultsApplied) -> None:
     if left := applied.left():
         raise ChangeRefused(left)
-
-
-def _these(nodes: list[str]) -> str:
-    return f"{counted(len(nodes), 'node')} ({listed(nodes)})"

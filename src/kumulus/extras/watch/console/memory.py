@@ -32,11 +32,7 @@ class GroupReports:
         self._of: dict[Source, JobKey] = {}
 
     def pod(self, group: JobKey, job: JobKey) -> dict[Source, JobReport]:
-        """A pod of a job names a group.
-
-        Returns:
-            The reports on the group, if it now belongs to another job.
-        """
+        """A pod of a job names a group; returns the reports on the group, if it now belongs to another job."""
         known = self._jobs.get(group)
         # A group that several jobs use belongs to none of them.
         found = job if known in (None, job) else group

@@ -34,11 +34,9 @@ COLUMNS = (
 
 
 class Page:
-    """The page of one fleet.
+    """The page of one fleet; without ``changes`` it may change nothing.
 
-    Args:
-        changes: what the page may change; None if it may change nothing.
-        remedy: what to do about a cluster that does not answer, in words; empty if unknown.
+    The ``remedy`` says what to do about a cluster that does not answer; empty if unknown.
     """
 
     def __init__(self, stack: str, live: Live, changes: ClusterChanges | None = None, remedy: str = "") -> None:

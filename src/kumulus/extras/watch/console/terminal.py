@@ -62,11 +62,7 @@ async def show(stack: str, live: Live, remedy: str = "") -> None:
 
 
 class Terminal(App[None]):
-    """The screen.
-
-    Args:
-        remedy: what to do about a cluster that does not answer, in words; empty if unknown.
-    """
+    """The screen; ``remedy`` says what to do about a cluster that does not answer, empty if unknown."""
 
     TITLE = "kumulus watch"
     ENABLE_COMMAND_PALETTE = False

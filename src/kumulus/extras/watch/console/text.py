@@ -27,7 +27,9 @@ def text(stack: str, found: Summary) -> str:
         lines += [f"  and {counted(hidden, 'more reason')}"] if hidden > 0 else []
     lines.append(f"bound: {found.bound_per_second:,.1f} pods/s over the last 10 s")
     lines.append(f"cost: {cost(found.total)}")
-    lines.append(f"control plane: {' · '.join(_checks(found))}")
+    checks = found.checks.items()
+    said = (f"{name} {check.status}{f' ({check.detail})' if check.detail else ''}" for name, check in checks)
+    lines.append(f"control plane: {' · '.join(said)}")
     return "\n".join(lines)
 
 
@@ -82,18 +84,8 @@ def _of(share: CapacityShare, resource: str) -> str:
     return f"{written(resource, part)} of {written(resource, whole)}"
 
 
-def _checks(found: Summary) -> list[str]:
-    return [
-        f"{name} {check.status}{f' ({check.detail})' if check.detail else ''}" for name, check in found.checks.items()
-    ]
-
-
 def amount(resource: str, found: Amounts) -> int:
-    """How much of a resource there is: pieces, thousandths of a core, or bytes.
-
-    Args:
-        resource: one of :data:`RESOURCES`.
-    """
+    """How much there is of one of :data:`RESOURCES`: pieces, thousandths of a core, or bytes."""
     return {"GPUs": found.gpus, "CPU": found.cpu, "memory": found.memory, "pods": found.pods}[resource]
 
 

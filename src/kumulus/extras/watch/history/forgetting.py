@@ -16,12 +16,7 @@ _TABLES = {
 
 
 def since(history: History, begin: int) -> History:
-    """A history that begins later, with the state at that time and only those table rows that are still referred to.
-
-    Args:
-        history: the longer one; it is not changed.
-        begin: milliseconds.
-    """
+    """A history that begins later, with the state at that time and only those table rows that are still referred to."""
     made = _Shorter(history, begin)
     standing: dict[tuple[int, int], HistoryEvent] = {}
     later = []

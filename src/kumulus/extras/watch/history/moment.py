@@ -118,11 +118,7 @@ class HistoryMoment:
 
 
 def moment(history: History, at: int) -> HistoryMoment:
-    """The state at a time.
-
-    Args:
-        at: milliseconds; events of this very millisecond are included.
-    """
+    """The state at a time in milliseconds, events of that very millisecond included."""
     found = _Replay(history)
     for event in history:
         if event.at > at:

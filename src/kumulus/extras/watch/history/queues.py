@@ -18,11 +18,7 @@ _Queue = tuple[str, str]
 
 
 class Queues:
-    """Records the queues of a cluster.
-
-    Args:
-        now: milliseconds since the beginning of its history.
-    """
+    """Records the queues of a cluster; ``now`` gives the milliseconds since the beginning of its history."""
 
     def __init__(self, recorder: Recorder, now: Callable[[], int]) -> None:
         self._recorder, self._now = recorder, now

@@ -79,11 +79,7 @@ class _Table:
 
 
 class Recorder:
-    """Records a history; all times are milliseconds from its beginning and never decrease.
-
-    Args:
-        about: what it describes, see :class:`History`.
-    """
+    """Records a :class:`History`; all times are milliseconds from its beginning and never decrease."""
 
     def __init__(self, about: dict[str, Any] | None = None) -> None:
         self._admitting = Admitting()

@@ -140,11 +140,7 @@ ANYWHERE = AdmissionRule()
 
 
 def nature_of(message: Any) -> Nature:
-    """The properties of a node that decide which pods may go to it.
-
-    Args:
-        message: ``Node`` of :mod:`kumulus.kube.messages`.
-    """
+    """The properties of a ``Node`` of :mod:`kumulus.kube.messages` that decide which pods may go to it."""
     name, spec = message.metadata.name, message.spec
     labels = sorted((key, value) for key, value in message.metadata.labels.items() if (key, value) != (HOSTNAME, name))
     taints = [NodeTaint(each.key, each.value, each.effect) for each in spec.taints]
@@ -155,12 +151,7 @@ def nature_of(message: Any) -> Nature:
 
 
 def rule_of(spec: Any, asked: Iterable[tuple[str, int]]) -> AdmissionRule:
-    """Where a pod may go.
-
-    Args:
-        spec: ``PodSpec`` of :mod:`kumulus.kube.messages`.
-        asked: what it requests of each resource, in thousandths.
-    """
+    """Where a pod with such a ``PodSpec`` may go that requests as much, in thousandths."""
     selector = tuple(sorted((key, (value,)) for key, value in spec.nodeSelector.items()))
     chosen = tuple(Requirement(key, "In", values) for key, values in selector)
     tolerations = tuple(Toleration(each.key, each.operator, each.value, each.effect) for each in spec.tolerations)

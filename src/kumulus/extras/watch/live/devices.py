@@ -45,22 +45,14 @@ class Claim:
 
 
 def published_from(message: Any) -> PublishedSlice:
-    """Read a ResourceSlice.
-
-    Args:
-        message: ``ResourceSlice`` of :mod:`kumulus.kube.messages`.
-    """
+    """Read a ``ResourceSlice`` of :mod:`kumulus.kube.messages`."""
     spec = message.spec
     gpus = {gpu_of(device.name) for device in spec.devices} if _are_gpus(spec.driver) else set()
     return PublishedSlice(spec.nodeName, DevicePool(spec.driver, spec.pool.name), len(gpus))
 
 
 def claim_from(message: Any) -> Claim:
-    """Read a ResourceClaim.
-
-    Args:
-        message: ``ResourceClaim`` of :mod:`kumulus.kube.messages`.
-    """
+    """Read a ``ResourceClaim`` of :mod:`kumulus.kube.messages`."""
     # What kube-scheduler makes for a pod that requests an extended resource: it is counted by that request.
     made = message.metadata.annotations.get("resource.kubernetes.io/extended-resource-claim")
     results = () if made else message.status.allocation.devices.results

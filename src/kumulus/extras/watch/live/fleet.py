@@ -90,9 +90,8 @@ class Live:
     def follow_also(self, collections: Mapping[str, Take], cleared: Callable[[], None]) -> None:
         """Follow more than nodes and pods from now on; a collection that the server does not have may appear later.
 
-        Args:
-            collections: what gets the events of each, with objects in their JSON form, by path.
-            cleared: called when all of it is gone because another cluster is followed.
+        By path, each collection has what gets its events, with objects in their JSON form. When another cluster is
+        followed, all of it is gone, and ``cleared`` is called.
         """
         self._also, self._cleared = dict(collections), cleared
         others = self._others()
@@ -230,9 +229,7 @@ def _both(one: Take, other: Take, event: WatchEvent[Any]) -> None:
 async def follow_when_there(client: Client, path: str, take: Take) -> None:
     """Follow a collection until cancelled; if the server does not have it, it may appear later.
 
-    Args:
-        path: of the collection, with a query if only part of it is wanted.
-        take: gets the events, with objects in their JSON form.
+    The path may have a query; ``take`` gets the events, with objects in their JSON form.
     """
     path, _, query = path.partition("?")
     while True:

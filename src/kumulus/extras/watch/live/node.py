@@ -91,11 +91,7 @@ NOWHERE = PlaceLabels((), ())
 
 
 def node_from(message: Any, places: PlaceLabels, prices: Prices | None = None) -> ClusterNode:
-    """Read a node.
-
-    Args:
-        message: ``ClusterNode`` of :mod:`kumulus.kube.messages`.
-    """
+    """Read a ``ClusterNode`` of :mod:`kumulus.kube.messages`."""
     metadata, spec, status = message.metadata, message.spec, message.status
     labels = metadata.labels
     group = labels.get(GROUP_LABEL) or labels.get(INSTANCE_TYPE_LABEL, "")

@@ -85,11 +85,7 @@ class ClusterPod:
 
 
 def pod_from(message: Any) -> ClusterPod:
-    """Read a pod.
-
-    Args:
-        message: ``ClusterPod`` of :mod:`kumulus.kube.messages`.
-    """
+    """Read a ``ClusterPod`` of :mod:`kumulus.kube.messages`."""
     metadata, spec, status = message.metadata, message.spec, message.status
     phase = status.phase or "Pending"
     owners = metadata.ownerReferences
@@ -116,11 +112,7 @@ def pod_from(message: Any) -> ClusterPod:
 
 
 def requests_of(spec: Any) -> Amounts:
-    """What the scheduler counts for a pod.
-
-    Args:
-        spec: ``PodSpec`` of :mod:`kumulus.kube.messages`.
-    """
+    """What the scheduler counts for a pod with such a ``PodSpec`` of :mod:`kumulus.kube.messages`."""
     return _asked(spec)[0]
 
 
@@ -202,8 +194,7 @@ def explain(reason: str, message: str) -> tuple[str, ...]:
 def job_of(name: str, labels: Mapping[str, str], owners: Sequence[tuple[str, str]], group: str = "") -> str:
     """``Kind/name`` of the top-level owner of a pod: a Deployment, not its ReplicaSet; a JobSet, not its Job.
 
-    Args:
-        group: the PodGroup that it names; empty if none.
+    Or of the PodGroup ``group`` that it names, if any.
     """
     if job_set := labels.get(_JOB_SET):
         return f"JobSet/{job_set}"

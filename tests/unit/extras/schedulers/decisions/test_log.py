@@ -114,7 +114,3 @@ def test_a_binding_of_unknown_scores_counts_as_not_explained() -> None:
     _, log = taken(bound("n/a", "x", 4, 3), bound("n/b", "x", 4, 1))
 
     assert (log.totals().bound, log.totals().explained) == (2, 1)
-
-
-def test_other_lines_are_not_taken() -> None:
-    assert not Decisions(lambda _: None).line(b'I1123 03:50:00.1 1 server.go:1] "Serving" address="x"\n')

@@ -2,10 +2,8 @@
 
 import base64
 import hashlib
-import http.client
 import json
 import re
-from contextlib import closing
 from html.parser import HTMLParser
 from importlib import resources
 from pathlib import Path
@@ -19,6 +17,7 @@ from kumulus.extras.watch.history.document import Sort, save
 from kumulus.extras.watch.history.recorder import Facts, JobKey, Recorder
 from tests.support.fleets import node, pod
 from tests.support.histories import drawn
+from tests.support.pages import answered
 
 HOSTILE = "</script><script>document.title='taken'</script><!--<img src=x onerror=alert(1)>\u2028\u202e"
 
@@ -137,10 +136,7 @@ async def test_it_is_served_to_who_has_its_token_and_may_not_be_framed() -> None
     server = shown([drawn(1)])
 
     def ask(address: str, path: str) -> tuple[int, str, str | None]:
-        place = urlsplit(address)
-        with closing(http.client.HTTPConnection(str(place.hostname), place.port, timeout=10)) as connection:
-            connection.request("GET", path)
-            answer = connection.getresponse()
+        with answered(address, path) as answer:
             return answer.status, answer.read().decode(), answer.headers["Content-Security-Policy"]
 
     async with server.served() as address:

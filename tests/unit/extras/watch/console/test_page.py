@@ -18,7 +18,7 @@ from kumulus.extras.watch.console.serving import PortInUse
 from kumulus.extras.watch.live.model import Fleet
 from kumulus.kube import Unreachable
 from tests.support.fleets import node, pod
-from tests.support.pages import ServedFleet
+from tests.support.pages import ServedFleet, answered
 from tests.unit.toolchain.sample import ROOT
 
 
@@ -35,18 +35,12 @@ def served() -> Iterator[ServedFleet]:
 
 
 def ask(served: ServedFleet, path: str, **headers: str) -> tuple[int, str, http.client.HTTPMessage]:
-    place = urlsplit(served.address)
-    with closing(http.client.HTTPConnection(str(place.hostname), place.port, timeout=10)) as connection:
-        connection.request("GET", path, headers=headers)
-        answer = connection.getresponse()
+    with answered(served.address, path, headers=headers) as answer:
         return answer.status, answer.read().decode(), answer.headers
 
 
 def events(served: ServedFleet) -> Iterator[tuple[str, Any]]:
-    place = urlsplit(served.address)
-    with closing(http.client.HTTPConnection(str(place.hostname), place.port, timeout=20)) as connection:
-        connection.request("GET", f"{place.path}events")
-        answer = connection.getresponse()
+    with answered(served.address, f"{urlsplit(served.address).path}events") as answer:
         name = ""
         for line in answer:
             key, _, value = line.decode().strip().partition(": ")
@@ -66,10 +60,8 @@ def test_without_the_token_everything_is_forbidden(served: ServedFleet, path: st
 
 
 def test_a_question_about_the_server_itself_is_forbidden_too(served: ServedFleet) -> None:
-    place = urlsplit(served.address)
-    with closing(http.client.HTTPConnection(str(place.hostname), place.port, timeout=10)) as connection:
-        connection.request("OPTIONS", "*")
-        assert connection.getresponse().status == 403
+    with answered(served.address, "*", "OPTIONS") as answer:
+        assert answer.status == 403
 
 
 def test_every_page_has_a_token_of_its_own() -> None:
