@@ -57,6 +57,11 @@ class Plane:
     def identity(self) -> str:
         return self.observed.identity
 
+    @property
+    def place(self) -> Properties:
+        """What resources are told of their cluster."""
+        return {"kubeconfig": self.observed.kubeconfig, "clusterIdentity": self.identity, "clusterName": "test"}
+
     async def read(self) -> Observed | None:
         return await self.runtime.read(RecordedControlPlane.of(self.wanted, self.observed), Said())
 
@@ -153,6 +158,10 @@ class Pools:
     resource: NodePool
     made: dict[str, Properties] = field(default_factory=dict)
 
+    @classmethod
+    def on(cls, plane: Plane, connections: Connections) -> Pools:
+        return cls(plane, NodePool(connections, CpuYield().cleared, Storages().of))
+
     def name(self) -> str:
         return f"p{uuid.uuid4().hex[:6]}-z"
 
@@ -160,9 +169,7 @@ class Pools:
         """Checked inputs of a pool; its template has a label, an annotation, a taint and GPUs unless set otherwise."""
         name = name or self.name()
         properties = {
-            "kubeconfig": self.plane.observed.kubeconfig,
-            "clusterIdentity": self.plane.identity,
-            "clusterName": "test",
+            **self.plane.place,
             "name": name,
             "replicas": replicas,
             "annotations": {"example.com/note": "first"},
@@ -218,7 +225,7 @@ def operation(said: Said | None = None, **options: Any) -> Operation:
 @pytest.fixture
 async def pools(plane: Plane) -> AsyncIterator[Pools]:
     connections = Connections()
-    found = Pools(plane, NodePool(connections, CpuYield().cleared, Storages().of))
+    found = Pools.on(plane, connections)
     yield found
     for inputs in found.made.values():
         await found.delete(inputs)
@@ -236,9 +243,7 @@ class Faults:
     def inputs(self, name: str, nodes: dict[str, str], kind: str = "", **node: Any) -> Properties:
         effects = {**(fault_kinds()[kind].node.to_plain() if kind else {}), **node}
         properties = {
-            "kubeconfig": self.plane.observed.kubeconfig,
-            "clusterIdentity": self.plane.identity,
-            "clusterName": "test",
+            **self.plane.place,
             "name": name,
             "kind": kind,
             "nodes": nodes,
