@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 import threading
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -27,11 +30,13 @@ from kumulus.runtimes.kwok.runtime import KwokRuntime
 from kumulus.runtimes.kwok.storage import Storages
 from tests.support import processes, versions
 from tests.support.api import Api, Object, Refused
+from tests.support.project import ROOT
 from tests.support.said import Said
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+KUMULUS = [sys.executable, str(ROOT / "kumulus")]
 NODES = "/api/v1/nodes"
 PODS = "/api/v1/namespaces/default/pods"
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
@@ -61,6 +66,16 @@ class Plane:
     def place(self) -> Properties:
         """What resources are told of their cluster."""
         return {"kubeconfig": self.observed.kubeconfig, "clusterIdentity": self.identity, "clusterName": "test"}
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Variables of commands for which this control plane is the stack of its name."""
+        return {**os.environ, "KUMULUS_HOME": self.wanted.home}
+
+    def kumulus(self, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
+        """Run a command of ours."""
+        options: dict[str, Any] = {"env": self.environment, "cwd": ROOT, "stdin": subprocess.DEVNULL, **more}
+        return subprocess.run([*KUMULUS, *words], capture_output=True, text=True, check=False, **options)
 
     async def read(self) -> Observed | None:
         return await self.runtime.read(RecordedControlPlane.of(self.wanted, self.observed), Said())
