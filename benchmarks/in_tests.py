@@ -10,7 +10,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import psutil
 
@@ -28,6 +27,7 @@ from kumulus.runtimes.kind import commands
 from kumulus.testing import AsyncCluster, Cluster, Pool
 from kumulus.testing.reset import Reset
 from tests.support.docker import trouble
+from tests.support.kinds import crd
 
 _NODES, _MORE, _PODS, _KINDS = 30, 130, 200, 3
 _RUNS, _LEASES = 5, 10
@@ -219,7 +219,7 @@ def _memory_gb(folder: str, pid: int) -> float:
 async def _used(cluster: AsyncCluster) -> None:
     """Do what a test does that is hard to undo."""
     await cluster.resize(_MORE)
-    await cluster.apply([_kind(f"Thing{index}") for index in range(_KINDS)])
+    await cluster.apply([crd(f"thing{index}s.example.com", scope="Namespaced") for index in range(_KINDS)])
     labels = {"app": "web"}
     pod = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "none"}]}}
     spec = {"replicas": _PODS, "selector": {"matchLabels": labels}, "template": pod}
@@ -229,19 +229,6 @@ async def _used(cluster: AsyncCluster) -> None:
         return sum(each.phase == "Running" for each in await cluster.pods()) == _PODS
 
     await cluster.wait(running, timeout=120)
-
-
-def _kind(name: str) -> dict[str, Any]:
-    plural = f"{name.lower()}s"
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
-    names = {"plural": plural, "singular": name.lower(), "kind": name}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.example.com"},
-        "spec": {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]},
-    }
 
 
 async def _of_kwokctl() -> float:

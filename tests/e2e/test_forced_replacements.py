@@ -125,14 +125,13 @@ RAW = """
 import pulumi
 
 config = pulumi.Config("raw")
-first = config.get("deleteBeforeReplace") == "true" or None
 parent = pulumi.ComponentResource("raw:index:Parent", "parent") if config.get("parent") else None
 renamed = lambda name: f"{name}{config.get('suffix') or ''}"
 
 
 class Raw(pulumi.CustomResource):
     def __init__(self, kind, called, outputs, /, *, within=None, aliased="", **properties):
-        opts = pulumi.ResourceOptions(delete_before_replace=first, replace_on_changes=["labels"], parent=within)
+        opts = pulumi.ResourceOptions(replace_on_changes=["labels"], parent=within)
         opts.aliases = [pulumi.Alias(name=aliased, parent=pulumi.ROOT_STACK_RESOURCE)] if config.get("alias") else None
         super().__init__(f"kumulus:index:{kind}", called, {**dict.fromkeys(outputs), **properties}, opts)
 
@@ -157,13 +156,11 @@ Raw("Namespace", renamed("namespace"), [], within=parent, aliased="namespace", *
 """
 
 
-@pytest.fixture(scope="module")
-def raw(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+@pytest.fixture
+def raw(project: Project) -> Project:
     """A program that declares the plugin's resources without the components."""
-    project = Project(tmp_path_factory.mktemp("raw"))
     (project.directory / "__main__.py").write_text(RAW)
-    yield project
-    project.close()
+    return project
 
 
 def raw_seen(project: Project) -> dict[str, Any]:
@@ -178,11 +175,8 @@ def raw_seen(project: Project) -> dict[str, Any]:
     }
 
 
-# Unset, the new one comes first, as with false.
-@pytest.mark.parametrize("delete_before_replace", ["", "true"])
-def test_a_program_without_our_components_is_safe_whichever_goes_first(
-    raw: Project, delete_before_replace: str
-) -> None:
+# The new one comes first; tests/unit/provider/test_replacements.py has both orders for each kind of resource.
+def test_a_program_without_our_components_is_safe(raw: Project) -> None:
     def up(*arguments: str, **config: str) -> dict[str, Any]:
         known.update(config)
         raw.write_config({f"raw:{key}": value for key, value in known.items()}, stack="dev")
@@ -199,7 +193,7 @@ def test_a_program_without_our_components_is_safe_whichever_goes_first(
         found = [each["urn"] for each in raw.state()["resources"]]
         return [part for urn in found if urn.endswith(names) for part in ("--replace", urn)]
 
-    known: dict[str, str] = {"deleteBeforeReplace": delete_before_replace}
+    known: dict[str, str] = {}
     made = up(team="a")
     assert (len(made["nodes"]), made["teams"], made["odd"]) == (3, {"a"}, 1)
     assert up(*urns("::pool", "::fault", "::namespace")) == made

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 import threading
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -27,11 +30,13 @@ from kumulus.runtimes.kwok.runtime import KwokRuntime
 from kumulus.runtimes.kwok.storage import Storages
 from tests.support import processes, versions
 from tests.support.api import Api, Object, Refused
+from tests.support.project import ROOT
 from tests.support.said import Said
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+KUMULUS = [sys.executable, str(ROOT / "kumulus")]
 NODES = "/api/v1/nodes"
 PODS = "/api/v1/namespaces/default/pods"
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
@@ -56,6 +61,21 @@ class Plane:
     @property
     def identity(self) -> str:
         return self.observed.identity
+
+    @property
+    def place(self) -> Properties:
+        """What resources are told of their cluster."""
+        return {"kubeconfig": self.observed.kubeconfig, "clusterIdentity": self.identity, "clusterName": "test"}
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Variables of commands for which this control plane is the stack of its name."""
+        return {**os.environ, "KUMULUS_HOME": self.wanted.home}
+
+    def kumulus(self, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
+        """Run a command of ours."""
+        options: dict[str, Any] = {"env": self.environment, "cwd": ROOT, "stdin": subprocess.DEVNULL, **more}
+        return subprocess.run([*KUMULUS, *words], capture_output=True, text=True, check=False, **options)
 
     async def read(self) -> Observed | None:
         return await self.runtime.read(RecordedControlPlane.of(self.wanted, self.observed), Said())
@@ -153,6 +173,10 @@ class Pools:
     resource: NodePool
     made: dict[str, Properties] = field(default_factory=dict)
 
+    @classmethod
+    def on(cls, plane: Plane, connections: Connections) -> Pools:
+        return cls(plane, NodePool(connections, CpuYield().cleared, Storages().of))
+
     def name(self) -> str:
         return f"p{uuid.uuid4().hex[:6]}-z"
 
@@ -160,9 +184,7 @@ class Pools:
         """Checked inputs of a pool; its template has a label, an annotation, a taint and GPUs unless set otherwise."""
         name = name or self.name()
         properties = {
-            "kubeconfig": self.plane.observed.kubeconfig,
-            "clusterIdentity": self.plane.identity,
-            "clusterName": "test",
+            **self.plane.place,
             "name": name,
             "replicas": replicas,
             "annotations": {"example.com/note": "first"},
@@ -218,7 +240,7 @@ def operation(said: Said | None = None, **options: Any) -> Operation:
 @pytest.fixture
 async def pools(plane: Plane) -> AsyncIterator[Pools]:
     connections = Connections()
-    found = Pools(plane, NodePool(connections, CpuYield().cleared, Storages().of))
+    found = Pools.on(plane, connections)
     yield found
     for inputs in found.made.values():
         await found.delete(inputs)
@@ -236,9 +258,7 @@ class Faults:
     def inputs(self, name: str, nodes: dict[str, str], kind: str = "", **node: Any) -> Properties:
         effects = {**(fault_kinds()[kind].node.to_plain() if kind else {}), **node}
         properties = {
-            "kubeconfig": self.plane.observed.kubeconfig,
-            "clusterIdentity": self.plane.identity,
-            "clusterName": "test",
+            **self.plane.place,
             "name": name,
             "kind": kind,
             "nodes": nodes,

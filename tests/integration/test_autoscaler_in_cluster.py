@@ -45,9 +45,7 @@ def inputs(plane: Plane, owner: str) -> dict[str, Any]:
     asked = load({"cluster": {"autoscaler": section}}, "dev", Path()).handed["autoscaler"]
     assert asked is not None
     return {
-        "kubeconfig": plane.observed.kubeconfig,
-        "clusterIdentity": plane.identity,
-        "clusterName": "test",
+        **plane.place,
         "stackId": owner,
         "autoscaler": {**asked, "image": "karpenter:x", "stages": False},
     }

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -40,8 +41,7 @@ def asked(plane: Plane, resource: ChartCrds, *fields: str, cluster: str = "test"
     """Inputs as the check of a chart gives them whose two CRDs have some fields."""
     chart = Chart(Path("/nowhere"), "-".join(fields), {name: yaml.safe_dump(crd(name, *fields)) for name in NAMES})
     inputs: Properties = {
-        "kubeconfig": plane.observed.kubeconfig,
-        "clusterIdentity": plane.identity,
+        **plane.place,
         "clusterName": cluster,
         "name": addon,
         "chart": "oci://e.x/queue",
@@ -66,7 +66,7 @@ def _made(crd: Object) -> Object:
 async def test_another_crd_of_that_name_is_refused_in_the_preview_and_left_as_it_is(
     bare: Plane, resource: ChartCrds
 ) -> None:
-    theirs = {"labels": {"app.kubernetes.io/version": "9.9.9"}}
+    theirs: dict[str, Any] = {"labels": {"app.kubernetes.io/version": "9.9.9"}}
     helm = {"meta.helm.sh/release-name": "prom", "meta.helm.sh/release-namespace": "monitoring"}
     bare.api.create(CRDS, crd(NAMES[0], "size", "colour", **theirs))
     bare.api.create(CRDS, crd(NAMES[1], "size", "colour", annotations=helm))

@@ -2,9 +2,6 @@
 
 import asyncio
 import json
-import os
-import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -29,7 +26,6 @@ from kumulus.runtimes.place import cluster_owner
 from tests.integration.conftest import NODES, PODS, Plane, Pools, job, pod, wanted
 from tests.support import processes
 from tests.support.api import Api, Object
-from tests.support.project import ROOT
 from tests.support.said import Said
 
 pytestmark = pytest.mark.integration
@@ -223,7 +219,7 @@ async def test_pods_that_a_quota_refuses_are_told_with_the_job_that_lacks_them(
         await until(lambda: dict(live.refused) == {said: 2}, "two pods are refused")
         now = summary(live)
         assert (now.refused, dict(now.reasons)[said], now.to_plain()["notCreated"]) == (2, 2, 2)
-        printed = kumulus(plane, "watch", "-s", plane.wanted.name).stdout
+        printed = plane.kumulus("watch", "-s", plane.wanted.name).stdout
         assert ", 2 not created\n" in printed
         assert f"  {2:>6} × {said}\n" in printed
         plane.api.delete(f"{jobs}/train?propagationPolicy=Background")
@@ -277,26 +273,14 @@ def make_node(observed: Observed, name: str) -> None:
     api.close()
 
 
-def kumulus(plane: Plane, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The command, whose stacks are the tests' clusters."""
-    return subprocess.run(
-        [sys.executable, ROOT / "kumulus", *arguments],
-        env={**os.environ, "KUMULUS_HOME": plane.wanted.home},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-
-
 async def test_the_command_prints_one_summary_where_there_is_no_terminal(plane: Plane, pools: Pools) -> None:
     await pools.create(pools.inputs(3, labels={"nvidia.com/gpu.product": "TEST-GPU"}))
-    result = kumulus(plane, "watch", "-s", plane.wanted.name)
+    result = plane.kumulus("watch", "-s", plane.wanted.name)
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout.startswith("test at ")
     assert "\nTEST-GPU " in result.stdout
     assert "control plane: kube-apiserver ok · etcd ok · kube-scheduler ok" in result.stdout
-    found = json.loads(kumulus(plane, "watch", "-s", plane.wanted.name, "--json").stdout)
+    found = json.loads(plane.kumulus("watch", "-s", plane.wanted.name, "--json").stdout)
     assert (found["stack"], found["byProduct"]["TEST-GPU"]["nodes"]) == ("test", 3)
     assert found["byProduct"]["TEST-GPU"]["allocatable"]["gpus"] == 24
 

@@ -43,8 +43,7 @@ async def resource() -> AsyncIterator[Definitions]:
 
 
 async def created(resource: Definitions, plane: Plane) -> Properties:
-    place = {"kubeconfig": plane.observed.kubeconfig, "clusterIdentity": plane.identity, "clusterName": "test"}
-    return (await resource.create(operation(Said()), {**place, "group": KWOK}))[1]
+    return (await resource.create(operation(Said()), {**plane.place, "group": KWOK}))[1]
 
 
 async def test_what_helm_made_since_goes_and_what_was_there_stays(bare: Plane, resource: Definitions) -> None:

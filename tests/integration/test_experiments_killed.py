@@ -1,7 +1,6 @@
 """A run of an experiment that is killed: the next command, whichever it is, puts the cluster back as it was."""
 
 import json
-import os
 import signal
 import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -17,7 +16,7 @@ from kumulus.extras.journal import book
 from kumulus.extras.journal.book import Journal
 from kumulus.extras.schedulers import children
 from kumulus.host import processes as host_processes
-from tests.integration.conftest import NODES, Plane, Pools
+from tests.integration.conftest import KUMULUS, NODES, Plane, Pools
 from tests.support import processes
 from tests.support.api import Object
 from tests.support.tools import require
@@ -39,12 +38,6 @@ class Ground:
     plane: Plane
     pools: list[str]
     directory: Path
-
-    def command(self, *words: str) -> list[str]:
-        return [str(ROOT / "kumulus"), *words]
-
-    def environment(self) -> dict[str, str]:
-        return {**os.environ, "KUMULUS_HOME": self.plane.wanted.home}
 
     def experiment(self, name: str = "struck", **other: Any) -> list[str]:
         """A run that changes everything that one can: nodes, faults, the scheduler, objects in no namespace."""
@@ -77,7 +70,8 @@ class Ground:
         }
         file.write_text(yaml.safe_dump(fields))
         results = ["--results", str(self.directory / "results")]
-        return self.command("experiment", "run", str(file), "--kubeconfig", self.plane.observed.kubeconfig, *results)
+        where = ["--kubeconfig", self.plane.observed.kubeconfig, *results]
+        return ["experiment", "run", str(file), *where]
 
     def picture(self) -> dict[str, Any]:
         """What must be as it was: nodes, records, faults, namespaces, classes, the scheduler."""
@@ -106,7 +100,12 @@ class Ground:
         """A run under way; whatever the test makes of it, it is gone afterwards."""
         log = (self.directory / "log").open("a")
         with subprocess.Popen(
-            self.experiment(**other), stdout=log, stderr=log, text=True, cwd=ROOT, env=self.environment()
+            [*KUMULUS, *self.experiment(**other)],
+            stdout=log,
+            stderr=log,
+            text=True,
+            cwd=ROOT,
+            env=self.plane.environment,
         ) as process:
             try:
                 yield process
@@ -119,13 +118,12 @@ class Ground:
     def next(self, which: str) -> str:
         """Another command on the cluster; what it says."""
         if which == "fault list":
-            line = self.command("fault", "list", "-s", self.plane.wanted.name)
+            ended = self.plane.kumulus("fault", "list", "-s", self.plane.wanted.name)
         else:
             file = self.directory / "next.yaml"
             file.write_text(yaml.safe_dump({"name": "next", "workloads": [{"name": "w"}], "settle": "1s"}))
             where = ["--kubeconfig", self.plane.observed.kubeconfig, "--results", str(self.directory / "results")]
-            line = self.command("experiment", "run", str(file), *where)
-        ended = subprocess.run(line, capture_output=True, text=True, cwd=ROOT, env=self.environment(), check=False)
+            ended = self.plane.kumulus("experiment", "run", str(file), *where)
         assert ended.returncode == 0, ended.stdout + ended.stderr
         return ended.stdout + ended.stderr
 
@@ -262,9 +260,7 @@ def test_a_run_beside_one_that_lives_is_refused_and_touches_nothing_of_it(ground
     with ground.run() as process:
         ground.until(lambda: _has_begun(ground, "struck"), process)
         changed = ground.picture()
-        other = subprocess.run(
-            ground.experiment("other"), capture_output=True, text=True, cwd=ROOT, env=ground.environment(), check=False
-        )
+        other = ground.plane.kumulus(*ground.experiment("other"))
         assert other.returncode == 1
         (journal,) = ground.journals()
         who = f"run {journal.changes.run}, process {process.pid}"

@@ -7,7 +7,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,7 +22,7 @@ from kumulus.extras.journal import book
 from kumulus.model.identity import RUN_LABEL
 from kumulus.runtimes.existing import source as sources
 from kumulus.runtimes.existing.source import ContextSource, CopyPlace
-from tests.integration.conftest import NODES, Plane, Pools
+from tests.integration.conftest import KUMULUS, NODES, Plane, Pools
 from tests.support import processes
 
 pytestmark = pytest.mark.integration
@@ -48,12 +47,6 @@ class Clone:
     def quota(self) -> str:
         return f"{NAMESPACES}/{self.namespace}/resourcequotas/cpus"
 
-    def command(self, *words: str) -> list[str]:
-        return [sys.executable, str(ROOT / "kumulus"), *words]
-
-    def environment(self) -> dict[str, str]:
-        return {**os.environ, "KUMULUS_HOME": self.plane.wanted.home}
-
     def fit(self, stack: str = "") -> list[str]:
         """Asks for twelve pods; they do not fit, so that the quota is raised and nodes are added."""
         container = {"name": "main", "resources": {"requests": {"cpu": "1"}}}
@@ -62,16 +55,18 @@ class Clone:
         job = {"kind": "Job", "metadata": metadata, "spec": {"parallelism": 12, "template": {"spec": spec}}}
         file = self.directory / "wanted.yaml"
         file.write_text(yaml.safe_dump(job))
-        return self.command("fit", str(file), "-s", stack or self.plane.wanted.name)
-
-    def run(self, line: list[str]) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(line, capture_output=True, text=True, cwd=ROOT, env=self.environment(), check=False)
+        return ["fit", str(file), "-s", stack or self.plane.wanted.name]
 
     @contextmanager
     def asking(self) -> Iterator[subprocess.Popen[str]]:
         """A question under way; whatever the test makes of it, it is gone afterwards."""
         with subprocess.Popen(
-            self.fit(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT, env=self.environment()
+            [*KUMULUS, *self.fit()],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=ROOT,
+            env=self.plane.environment,
         ) as process:
             try:
                 yield process
@@ -158,10 +153,10 @@ def test_what_a_killed_question_has_left_the_next_command_puts_back(clone: Clone
     (journal,) = book.read(clone.plane.identity)[0]
     said = f"fit wanted (run {journal.changes.run}) did not come to its end; put back: "
     if following == "fault list":
-        done = clone.run(clone.command("fault", "list", "-s", clone.plane.wanted.name))
+        done = clone.plane.kumulus("fault", "list", "-s", clone.plane.wanted.name)
         assert (done.returncode, said in done.stderr) == (0, True), done.stderr
     else:
-        done = clone.run(clone.fit())
+        done = clone.plane.kumulus(*clone.fit())
         assert (done.returncode, said in done.stderr) == (1, True), done.stderr
         # As without the killed one, whose pods, nodes and quota would have changed the answer.
         assert done.stdout.startswith(f"wanted: 5 of 12 pods fit into {clone.plane.wanted.name}\n"), done.stdout
@@ -180,10 +175,10 @@ def test_an_interrupted_question_leaves_nothing(clone: Clone, moment: str, numbe
 
 
 def test_a_question_that_outlives_its_terminal_goes_on(clone: Clone) -> None:
-    line = ["nohup", *clone.fit()]
+    line = ["nohup", *KUMULUS, *clone.fit()]
     with (
         clone.held("kube-scheduler"),
-        subprocess.Popen(line, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=clone.environment()) as process,
+        subprocess.Popen(line, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=clone.plane.environment) as process,
     ):
         clone.until(lambda clone: clone.marked("/api/v1/pods"), process)
         process.send_signal(signal.SIGHUP)
@@ -204,8 +199,9 @@ def test_one_question_at_a_time_and_none_beside_an_experiment(clone: Clone) -> N
         file = clone.directory / "experiment.yaml"
         file.write_text(yaml.safe_dump({"name": "training", "workloads": [{"name": "w"}], "settle": "1s"}))
         kubeconfig = ["--kubeconfig", clone.plane.observed.kubeconfig, "--results", str(clone.directory)]
-        for line in (clone.fit(), clone.command("experiment", "run", str(file), *kubeconfig)):
-            done = clone.run(line)
+        experiment = ["experiment", "run", str(file), *kubeconfig]
+        for line in (clone.fit(), experiment):
+            done = clone.plane.kumulus(*line)
             assert (done.returncode, bool(re.match(refused, done.stderr))) == (1, True), done.stderr
         assert len(clone.marked("/api/v1/pods")) == 5, "those of the first one"
         process.send_signal(signal.SIGINT)
@@ -213,16 +209,16 @@ def test_one_question_at_a_time_and_none_beside_an_experiment(clone: Clone) -> N
     late = {"name": "late", "arrival": {"after": "5m"}}
     file.write_text(yaml.safe_dump({"name": "training", "workloads": [late], "settle": "5m"}))
     with subprocess.Popen(
-        clone.command("experiment", "run", str(file), *kubeconfig),
+        [*KUMULUS, *experiment],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         cwd=ROOT,
-        env=clone.environment(),
+        env=clone.plane.environment,
         text=True,
     ) as running:
         try:
             clone.until(lambda clone: book.read(clone.plane.identity)[0], running)
-            done = clone.run(clone.fit())
+            done = clone.plane.kumulus(*clone.fit())
             assert done.returncode == 1
             message = (
                 r"error: experiment training runs on this cluster \(run .*\); wait for it, or end it in order: kill"
@@ -242,7 +238,7 @@ def test_a_cluster_that_outlives_its_stack_is_not_asked_even_if_it_is_a_clone(cl
     sources.write(place, source, "the tests")
     try:
         before = clone.plane.api.get(clone.quota)["metadata"]["resourceVersion"]
-        done = clone.run(clone.fit("live"))
+        done = clone.plane.kumulus(*clone.fit("live"))
     finally:
         shutil.rmtree(place.directory)
     assert done.returncode == 1
@@ -255,7 +251,7 @@ def test_a_cluster_that_is_no_clone_is_not_asked(clone: Clone) -> None:
     clone.plane.api.delete(MARK)
     try:
         before = clone.plane.api.get(clone.quota)["metadata"]["resourceVersion"]
-        done = clone.run(clone.fit())
+        done = clone.plane.kumulus(*clone.fit())
         assert clone.plane.api.get(clone.quota)["metadata"]["resourceVersion"] == before
     finally:
         mark(clone.plane)

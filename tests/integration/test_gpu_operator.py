@@ -15,9 +15,6 @@ import yaml
 from kumulus.kube.namespaces import NAMESPACES
 from kumulus.model.gfd import DRA_IMAGE, DRA_PLUGIN, GPU_OPERATOR, SIMULATED_POOL_LABEL
 from kumulus.provider.connections import Connections
-from kumulus.provider.resources.node_pool import NodePool
-from kumulus.runtimes.kwok.priority import CpuYield
-from kumulus.runtimes.kwok.storage import Storages
 from tests.integration.conftest import NODES, PODS, Plane, Pools, plane_at, pod
 from tests.support import listeners, processes
 from tests.support.api import Object
@@ -46,7 +43,7 @@ def plane(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Plane]:
 @pytest.fixture
 async def pools(plane: Plane) -> AsyncIterator[Pools]:
     connections = Connections()
-    yield Pools(plane, NodePool(connections, CpuYield().cleared, Storages().of))
+    yield Pools.on(plane, connections)
     await connections.close()
 
 

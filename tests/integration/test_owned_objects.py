@@ -39,12 +39,7 @@ class Stack:
 
     def __init__(self, plane: Plane, connections: Connections, identity: str) -> None:
         self.resource = KubernetesObjectResource(connections)
-        self.place = {
-            "kubeconfig": plane.observed.kubeconfig,
-            "clusterIdentity": plane.identity,
-            "clusterName": "dev",
-            "stackId": identity,
-        }
+        self.place = {**plane.place, "clusterName": "dev", "stackId": identity}
 
     def inputs(self, of: Object) -> Properties:
         return {**self.place, "manifest": of}

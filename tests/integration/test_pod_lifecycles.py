@@ -19,10 +19,7 @@ from kumulus.model.lifecycles import Lifecycle
 from kumulus.model.nodes import node_manifest
 from kumulus.model.pools import POOL_LABEL
 from kumulus.provider.connections import Connections
-from kumulus.provider.resources.node_pool import NodePool
 from kumulus.runtimes.kwok.layout import Layout
-from kumulus.runtimes.kwok.priority import CpuYield
-from kumulus.runtimes.kwok.storage import Storages
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.model import ClusterSpec
 from tests.integration.conftest import JOBS, NODES, PODS, Plane, Pools, plane_at
@@ -507,7 +504,7 @@ def test_a_pod_waits_for_an_image_that_is_missing_until_it_has_another(living: L
 async def test_pods_that_waited_for_their_nodes_run_once_those_are_made(living: Living) -> None:
     """KWOK passes over a pod that is bound before it holds the lease of the node."""
     connections = Connections()
-    pools = Pools(living, NodePool(connections, CpuYield().cleared, Storages().of))
+    pools = Pools.on(living, connections)
     inputs = pools.inputs(10, capacity={"cpu": "1", "memory": "4Gi", "pods": "1"})
     for number in range(10):
         body = pod(f"waits-{number}", labels={"waits": "yes"})

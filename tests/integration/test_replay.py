@@ -15,9 +15,6 @@ from kumulus.extras.capture.day.importing import ImportedDay, import_day
 from kumulus.extras.lab.report.model import Of, QueueComparison, Report
 from kumulus.extras.lab.report.text import lines as text_lines
 from kumulus.provider.connections import Connections
-from kumulus.provider.resources.node_pool import NodePool
-from kumulus.runtimes.kwok.priority import CpuYield
-from kumulus.runtimes.kwok.storage import Storages
 from tests.integration.conftest import Plane, Pools, plane_at, remove_namespaces
 from tests.support import runs
 from tests.support.recorded_day import RecordedDay, audited, created, sent
@@ -60,7 +57,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
     log = directory / "audit.log"
     with plane_at(directory / "home") as plane:
         audited(plane.directory, log, plane.api)
-        pools = Pools(plane, NodePool(Connections(), CpuYield().cleared, Storages().of))
+        pools = Pools.on(plane, Connections())
         capacity = {"cpu": str(CPUS), "memory": "64Gi", "pods": "110"}
         inputs = pools.inputs(NODES, name="rack-z", labels={"lab": "day", **PRICED}, capacity=capacity)
         asyncio.run(pools.create(inputs))

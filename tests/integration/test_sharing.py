@@ -230,9 +230,7 @@ class Namespaces:
     def inputs(self, name: str, stack: str = OWNER, **more: Any) -> Properties:
         self.made.append(name)
         properties = {
-            "kubeconfig": self.plane.observed.kubeconfig,
-            "clusterIdentity": self.plane.identity,
-            "clusterName": "test",
+            **self.plane.place,
             "name": name,
             "stack": stack,
             "stackId": ONE,

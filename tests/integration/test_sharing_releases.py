@@ -34,9 +34,7 @@ class Releases:
 
     def inputs(self, name: str, stack: str) -> Properties:
         return {
-            "kubeconfig": self.plane.observed.kubeconfig,
-            "clusterIdentity": self.plane.identity,
-            "clusterName": "test",
+            **self.plane.place,
             "namespace": HOME,
             "name": name,
             **({"stackId": stack} if stack else {}),

@@ -16,11 +16,8 @@ from kumulus.kube import Client, load_kubeconfig
 from kumulus.model.identity import STACK_ID
 from kumulus.nodes.faults.new_pods import wait_until_all_are_managed
 from kumulus.provider.connections import Connections
-from kumulus.provider.resources.node_pool import NodePool
 from kumulus.runtimes.kwok.etcd_keys import EtcdKeys
 from kumulus.runtimes.kwok.layout import Layout
-from kumulus.runtimes.kwok.priority import CpuYield
-from kumulus.runtimes.kwok.storage import Storages
 from tests.integration.conftest import JOBS, NODES, PODS, Plane, Pools, job, plane_at, pod
 from tests.support.api import Api, Object
 
@@ -144,7 +141,7 @@ async def test_what_users_had_comes_into_another_stack_s_cluster_whose_own_stays
 ) -> None:
     one, other = two
     connections = Connections()
-    ours, theirs = (Pools(each, NodePool(connections, CpuYield().cleared, Storages().of)) for each in two)
+    ours, theirs = (Pools.on(each, connections) for each in two)
     inputs = ours.inputs(3, "p-z")
     await ours.create(inputs)
     await _taken(one)

@@ -23,6 +23,7 @@ from kumulus.kube import ApiError
 from kumulus.testing import AsyncCluster, Cluster, ClusterError, NotInTime, Pool
 from kumulus.toolchain import cache
 from tests.support.api import Api, Object, Refused
+from tests.support.kinds import crd
 
 pytestmark = pytest.mark.integration
 
@@ -93,17 +94,8 @@ def timeless(value: Any) -> Any:
     return [timeless(each) for each in value] if isinstance(value, list) else value
 
 
-def definition(kind: str) -> dict[str, Any]:
-    plural = f"{kind.lower()}s"
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
-    names = {"plural": plural, "singular": kind.lower(), "kind": kind}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.example.com"},
-        "spec": {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]},
-    }
+def definition(kind: str) -> Object:
+    return crd(f"{kind.lower()}s.example.com", scope="Namespaced")
 
 
 def deployment(replicas: int) -> dict[str, Any]:

@@ -109,9 +109,7 @@ async def resource() -> AsyncIterator[HyperNodes]:
 def asked(plane: Plane, resource: HyperNodes, replicas: int, **topology: Any) -> Properties:
     """Checked inputs for one pool."""
     properties = {
-        "kubeconfig": plane.observed.kubeconfig,
-        "clusterIdentity": plane.identity,
-        "clusterName": "test",
+        **plane.place,
         "pools": {"a-z": {"zone": "z", "replicas": replicas, "topology": topology or TOPOLOGY}},
     }
     checked = resource.check({}, properties, "/")

@@ -16,9 +16,6 @@ from hypothesis import strategies as st
 from kumulus.model.pools import POOL_LABEL
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Properties
-from kumulus.provider.resources.node_pool import NodePool
-from kumulus.runtimes.kwok.priority import CpuYield
-from kumulus.runtimes.kwok.storage import Storages
 from tests.integration.conftest import NODES, Plane, Pools, default_plane, operation, plane
 from tests.support.said import Said
 from tests.support.trials import Trial, note, soaking
@@ -104,7 +101,7 @@ class Stack:
 
     async def up(self, pools: dict[str, Any], cut_after: int | None) -> None:
         connections = Connections()
-        found = Pools(self.plane, NodePool(connections, CpuYield().cleared, Storages().of))
+        found = Pools.on(self.plane, connections)
         said = Said()
         task = asyncio.ensure_future(self._up(found, pools, said))
         if cut_after is not None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import yaml
 
-from tests.support import http_server
+from tests.support import http_server, kinds
 
 NAME = "sample"
 
@@ -77,17 +77,7 @@ def hook(seconds: int) -> dict[str, str]:
 
 def crd(*fields: str) -> dict[str, str]:
     """A further file: the CRD of widgets, with these string fields in their spec."""
-    properties = {field: {"type": "string"} for field in fields}
-    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": properties}}}
-    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
-    names = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
-    body = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "widgets.kumulus.test"},
-        "spec": {"group": "kumulus.test", "scope": "Namespaced", "names": names, "versions": [version]},
-    }
-    return {"crds/widgets.yaml": yaml.safe_dump(body)}
+    return {"crds/widgets.yaml": yaml.safe_dump(kinds.crd("widgets.kumulus.test", *fields, scope="Namespaced"))}
 
 
 def schema() -> dict[str, str]:

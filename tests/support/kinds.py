@@ -13,7 +13,8 @@ REMOVAL_S = 420.0
 """Seconds that the removal of a CRD may take."""
 
 
-def crd(name: str, *fields: str, **metadata: Any) -> Object:
+def crd(name: str, *fields: str, scope: str = "Cluster", **metadata: Any) -> Object:
+    """The definition of a kind, by its plural name and group, with these string fields in its spec."""
     plural, _, group = name.partition(".")
     schema = {"type": "object", "properties": {field: {"type": "string"} for field in fields}}
     version = {
@@ -28,7 +29,7 @@ def crd(name: str, *fields: str, **metadata: Any) -> Object:
         "metadata": {"name": name, **metadata},
         "spec": {
             "group": group,
-            "scope": "Cluster",
+            "scope": scope,
             "names": {"plural": plural, "singular": plural[:-1], "kind": plural[:-1].title()},
             "versions": [version],
         },
