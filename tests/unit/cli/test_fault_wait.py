@@ -15,7 +15,7 @@ from kumulus.nodes.faults import operations, records
 from kumulus.nodes.faults.records import Record
 from tests.support.object_store import MAPS, NODES, Store
 from tests.unit.cli.test_fault import parsed
-from tests.unit.nodes.test_fault_operations import POOL, fault, filled, on, refusing, shown
+from tests.unit.nodes.test_fault_operations import POOL, fault, on, refusing, shown, twelve_nodes
 from tests.unit.provider.stored import KUBECONFIG
 
 RECORD = f"{MAPS}/kumulus-fault-x"
@@ -34,7 +34,7 @@ class Place:
 
 @pytest.fixture
 async def place(tmp_path: Path) -> AsyncIterator[Place]:
-    async with filled() as (store, _):
+    async with twelve_nodes() as (store, _):
         (tmp_path / "k").write_text(KUBECONFIG.format(address=store.address))
         yield Place(store, tmp_path / "k")
 

@@ -35,7 +35,7 @@ from tests.support.apiserver import listening
 from tests.support.clocks import until
 from tests.support.object_store import NODES, storing
 from tests.unit.extras.lab.test_replaying import Cluster
-from tests.unit.nodes.test_fault_operations import filled, on, refusing, shown
+from tests.unit.nodes.test_fault_operations import on, refusing, shown, twelve_nodes
 
 FAULT = {
     "name": "xid",
@@ -55,7 +55,7 @@ async def test_a_fault_that_some_nodes_refuse_ends_the_experiment_and_is_undone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, event: dict[str, Any]
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    async with filled() as (store, client):
+    async with twelve_nodes() as (store, client):
         journal = Journal(JournaledChanges("one", "training", "uid", ""))
         timeline = Timeline(
             client, journal, [TimelineEvent.model_validate(event)], cast(Any, Unstopped()), lambda: 0.0, cast(Any, None)
@@ -73,7 +73,7 @@ async def test_a_fault_that_some_nodes_refuse_ends_the_experiment_and_is_undone(
 
 async def test_a_fault_that_every_node_takes_has_happened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    async with filled() as (store, client):
+    async with twelve_nodes() as (store, client):
         journal = Journal(JournaledChanges("one", "training", "uid", ""))
         events = [TimelineEvent.model_validate({"fault": FAULT})]
         timeline = Timeline(client, journal, events, cast(Any, Unstopped()), lambda: 0.0, cast(Any, None))
