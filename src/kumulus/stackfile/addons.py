@@ -137,12 +137,6 @@ class ReleaseOptions(Section):
     waitForJobs: bool = Field(default=False, examples=["true"])
     """Wait for Jobs to complete, too."""
 
-    def further(self) -> dict[str, Any]:
-        """The options that are set, by the file's names."""
-        return {
-            key: value for key in ReleaseOptions.model_fields if (value := getattr(self, key)) not in (False, "", 0)
-        }
-
 
 class Addon(ReleaseOptions):
     """A Helm release to install."""
