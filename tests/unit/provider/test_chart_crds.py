@@ -118,3 +118,10 @@ async def test_a_chart_that_a_preview_does_not_know_drops_no_crds(fetched: list[
     for old in (known, None):
         assert (await resource.previewed(op, unknown, old))["crds"] is UNKNOWN
     assert messages(op) == []
+
+
+@pytest.mark.usefixtures("fetched")
+async def test_a_preview_goes_on_if_the_cluster_cannot_be_asked_for_others_crds(tmp_path: Path) -> None:
+    resource = ChartCrds(Connections())
+    wanted = (await resource.examine({}, {**BASE, "kubeconfig": str(tmp_path / "none")}, "/")).inputs
+    assert await resource.previewed(operation(preview=True), wanted, None) == wanted
