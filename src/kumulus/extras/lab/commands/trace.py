@@ -127,8 +127,8 @@ def _wanted(args: argparse.Namespace) -> WantedExperiment:
     if args.resource_claims and args.policy:
         other = f"--policy {args.policy}, which counts the same GPUs by an account of its own"
         raise UserError(f"--resource-claims cannot be combined with {other}; leave one of them out")
-    given = {each.name: getattr(args, each.name) for each in dataclasses.fields(WantedExperiment)}
-    return WantedExperiment(**{**given, "window": _window(args.window)})
+    options = {each.name: getattr(args, each.name) for each in dataclasses.fields(WantedExperiment)}
+    return WantedExperiment(**{**options, "window": _window(args.window)})
 
 
 def _window(text: str | None) -> tuple[float, float] | None:

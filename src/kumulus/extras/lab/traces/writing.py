@@ -154,7 +154,7 @@ def experiment_text(file: Path, stack: Path, tasks: Path, source: str, wanted: W
         source: where the trace is from.
     """
     gangs = sums.gangs > 0
-    trace = _given(
+    trace = _without_none(
         file=_from(file, tasks),
         columns=dict(COLUMNS),
         speed=None if wanted.speed == 1 else wanted.speed,
@@ -166,14 +166,14 @@ def experiment_text(file: Path, stack: Path, tasks: Path, source: str, wanted: W
         milliGpus=wanted.milli_gpus or None,
         userQueues=wanted.user_queues or None,
     )
-    workload = _given(
+    workload = _without_none(
         name="tasks",
         kind="Pod" if wanted.stay and not gangs else "Job",
         resourceClaims=wanted.resource_claims,
         arrival={"trace": trace},
         gang=gangs or None,
     )
-    experiment = _given(
+    experiment = _without_none(
         name=dns_safe(file.stem, NAME_LENGTH) or "trace",
         about={"source": source},
         stack=stack_name(stack),
@@ -188,7 +188,7 @@ def experiment_text(file: Path, stack: Path, tasks: Path, source: str, wanted: W
     return f"{EXPERIMENT_BEGINS}\n{yaml_text(experiment)}"
 
 
-def _given(**fields: Any) -> dict[str, Any]:
+def _without_none(**fields: Any) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if value is not None}
 
 
