@@ -64,10 +64,21 @@ def write_comparison(
         checks: of limits that the change is to keep.
     """
     folder = path.resolve().parent
-    runs = [(os.path.relpath(file.resolve(), folder), report) for column in columns for file, report in column]
-    comparison = _comparison([together([report for _, report in column]) for column in columns], changes, checks)
+    near = [[(os.path.relpath(file.resolve(), folder), report) for file, report in column] for column in columns]
     with os_errors_explained(path):
-        files.write(path, page(runs, folder, comparison))
+        files.write(path, compared(near, folder, changes, checks))
+
+
+def compared(
+    columns: Sequence[Sequence[tuple[str, Report]]],
+    folder: Path,
+    changes: Sequence[MeasureChange] = (),
+    checks: Sequence[MeasureCheck] = (),
+) -> str:
+    """The page of `write_comparison`; paths are relative to its folder."""
+    runs = [each for column in columns for each in column]
+    comparison = _comparison([together([report for _, report in column]) for column in columns], changes, checks)
+    return page(runs, folder, comparison)
 
 
 def _comparison(reports: Sequence[Report], changes: Sequence[MeasureChange], checks: Sequence[MeasureCheck]) -> str:
