@@ -15,7 +15,7 @@ from kumulus.components.engine import user_error
 from kumulus.components.inputs import CheckedInputs, marked
 from kumulus.components.resources import ClusterLike, InCluster
 from kumulus.model.words import repaired
-from kumulus.stackfile.addons import Addon, ReleaseOptions, RepositoryOpts, chart_kind, chart_name
+from kumulus.stackfile.addons import Addon, ReleaseOptions, chart_kind, chart_name
 from kumulus.stackfile.load import LoadedStack
 
 
@@ -111,7 +111,14 @@ def _source(addon: CheckedInputs[Addon], base: Path) -> tuple[Any, Any]:
 def _repository_opts(repository: Any, access: Any) -> RepositoryOptsArgs | None:
     if not repository and not access:
         return None
-    return RepositoryOptsArgs(repo=repository, **{_snake(key): _of(access, key) for key in RepositoryOpts.model_fields})
+    return RepositoryOptsArgs(
+        repo=repository,
+        username=_of(access, "username"),
+        password=_of(access, "password"),
+        ca_file=_of(access, "caFile"),
+        cert_file=_of(access, "certFile"),
+        key_file=_of(access, "keyFile"),
+    )
 
 
 def _of(access: Any, key: str) -> Any:

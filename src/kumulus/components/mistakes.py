@@ -143,7 +143,7 @@ def _leave_out(mistakes: Mistakes, component: Any, resource_name: str, **argumen
 
 
 def settled(value: object, *, known: bool, origin: pulumi.Resource | None = None) -> pulumi.Output[Any]:
-    """An output of a resource that nobody waits for."""
+    """An output that has its value already, or never will have one that is known."""
     loop = asyncio.get_event_loop()
 
     def future(result: object) -> asyncio.Future[Any]:

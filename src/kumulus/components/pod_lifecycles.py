@@ -18,8 +18,13 @@ from kumulus.stackfile.usage import PodUsageSpec
 class PodLifecycles(pulumi.ComponentResource):
     """One ``Stage`` object for each step of each lifecycle, and one ``ClusterResourceUsage`` for all usages.
 
-    The cluster has the options of :func:`kumulus.stackfile.kwok_options.cluster_options`, and KWOK's kinds, from its
-    beginning or by what this depends on.
+    Args:
+        lifecycles: as in the stack file's ``podLifecycles``.
+        usages: as in its ``podUsage``.
+        cluster: the cluster component they are for, with the options of
+            :func:`kumulus.stackfile.kwok_options.cluster_options`.
+        events: whether pods get the events that a kubelet writes, as in the cluster's ``events``.
+        depends_on: what has to be there first: KWOK's kinds, where the cluster does not have them from its beginning.
     """
 
     def __init__(

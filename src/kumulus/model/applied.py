@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -29,7 +29,14 @@ class Applied:
 
     def joined(self, other: Applied) -> Applied:
         """The record of a node in transition from one to the other, which may have the keys of either."""
-        return Applied(*(getattr(self, each.name) | getattr(other, each.name) for each in fields(self)))
+        return Applied(
+            labels=self.labels | other.labels,
+            annotations=self.annotations | other.annotations,
+            taints=self.taints | other.taints,
+            resources=self.resources | other.resources,
+            conditions=self.conditions | other.conditions,
+            features=self.features or other.features,
+        )
 
 
 def applied_of(ours: OwnedFields) -> Applied:

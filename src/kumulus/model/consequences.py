@@ -62,14 +62,15 @@ def consequences(old: Pool | None, new: Pool | None, pods: int = 0, hourly: Hour
             changed = changed or moving
             fields.append(_topology(old, new))
     details = [*_devices(old, new), *_resources(old, new, named.gpu_product), *_cost(old, new, hourly), *fields]
-    parts = [f"{_sign(after - before)}{counted(abs(after - before), 'node')} ({before:,} {ARROW} {after:,})"]
-    if before == after:
-        parts = [f"{counted(changed, 'node')} changed"]
-    elif changed:
+    place = f"group {named.group or named.name}" + (f", zone {named.zone}" if named.zone else "")
+    step = after - before
+    if not (step or changed or details):
+        return Consequence(place, "", pods)
+    parts = [f"{_sign(step)}{counted(abs(step), 'node')} ({before:,} {ARROW} {after:,})"] if step else []
+    if changed or not step:
         parts.append(f"{counted(changed, 'node')} changed")
     what = ", ".join(parts) + (f": {', '.join(details)}" if details else "")
-    place = f"group {named.group or named.name}" + (f", zone {named.zone}" if named.zone else "")
-    return Consequence(place, what if before != after or changed or details else "", pods)
+    return Consequence(place, what, pods)
 
 
 def _resources(old: Pool | None, new: Pool | None, product: str) -> list[str]:
@@ -135,10 +136,14 @@ def _cost(old: Pool | None, new: Pool | None, hourly: Hourly) -> list[str]:
                 return []
             total += sign * pool.count * price
     if math.isnan(total):
-        counts = [each and (each.count, each.labels.get(INSTANCE_TYPE_LABEL)) for each in (old, new)]
-        return [] if counts[0] == counts[1] else ["price not known"]
+        same = old and new and (old.count, _machine(old)) == (new.count, _machine(new))
+        return [] if same else ["price not known"]
     total = round(total, 6)
     return [f"{_sign(total)}${abs(total):,.2f}/h"] if total else []
+
+
+def _machine(pool: Pool) -> str | None:
+    return pool.labels.get(INSTANCE_TYPE_LABEL)
 
 
 def _keys(what: str, old: Mapping[str, object], new: Mapping[str, object]) -> str:

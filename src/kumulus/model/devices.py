@@ -88,7 +88,7 @@ SLICES_KEYS = tuple(camel(each.name) for each in fields(Devices))
 def devices_from(raw: Mapping[str, Any]) -> Devices:
     """The devices from their checked plain form; numbers may be floats, as in JSON and protobuf."""
     return replace(
-        made_from(Devices, {**raw, "attributes": None}),
+        made_from(Devices, {**raw, "attributes": None, "capacity": None, "nodeAllocatableResources": None}),
         attributes={name: attribute(value) for name, value in (raw.get("attributes") or {}).items()},
         capacity=canonical_resources(raw.get("capacity")),
         node_allocatable_resources=node_resources(raw.get("nodeAllocatableResources") or {}),

@@ -115,8 +115,10 @@ def _printable(text: str) -> str:
 
 
 def _words(value: object) -> str:
-    if value is None or isinstance(value, bool):
-        return {None: "nothing", True: "true", False: "false"}[value]
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return "true" if value else "false"
     if isinstance(value, Mapping):
         return "a mapping"
     if isinstance(value, list | tuple):

@@ -119,8 +119,10 @@ def compacted(labels: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]
     A stack's state has every pool twice, and the 26 labels of a GPU would be most of it.
     """
     gpu = {name: labels[label] for name, label in _COMPACT.items() if label in labels}
-    standard = {} if gpu_problems((), gpu) else expanded(gpu)
-    if not standard or not standard.keys() <= labels.keys():
+    if gpu_problems((), gpu):
+        return dict(labels), {}
+    standard = expanded(gpu)
+    if not standard.keys() <= labels.keys():
         return dict(labels), {}
     return {key: value for key, value in labels.items() if standard.get(key) != value}, gpu
 

@@ -64,7 +64,7 @@ def named_count_problems(where: Where, raw: object, replicas: object) -> list[Pr
     """Whether there are as many named nodes as replicas; malformed values are reported elsewhere."""
     if not isinstance(raw, Sequence) or isinstance(raw, str | bytes) or replicas_problems(where, replicas):
         return []
-    if len(raw) in (0, replicas):
+    if not raw or replicas == len(raw):
         return []
     message = f"is {shown(replicas)}, and {len(raw):,} nodes are named"
     return [problem(where, message, f"write {len(raw)}, or name as many nodes")]

@@ -125,7 +125,13 @@ def collisions(pools: Iterable[str]) -> list[tuple[int, int]]:
     of pool `x-1` and never a node of `x`, whose nodes are named `x-1`, `x-2`.
     """
     first: dict[str, int] = {}
-    return [(first[pool], index) for index, pool in enumerate(pools) if first.setdefault(pool, index) != index]
+    found = []
+    for index, pool in enumerate(pools):
+        if pool in first:
+            found.append((first[pool], index))
+        else:
+            first[pool] = index
+    return found
 
 
 def suggest(key: str, known: Iterable[str], likeness: float = 0.6) -> str | None:

@@ -78,7 +78,9 @@ def clashes(one: NodeEffects, ones: NodeSet, other: NodeEffects, others: NodeSet
     """What two faults set differently, and on which of their nodes; empty if both can be active at once."""
     mine, theirs = one.claims(), other.claims()
     both = [what for what, how in mine.items() if what in theirs and (how is None or how != theirs[what])]
-    shared = common(ones, others) if both else {}
+    if not both:
+        return ""
+    shared = common(ones, others)
     if not shared:
         return ""
     named = [node_name(pool, ordinal) for pool, members in sorted(shared.items()) for ordinal in sorted(members)]

@@ -108,6 +108,7 @@ def pool_within(properties: Mapping[str, Any]) -> Pool:
 
 def pool_to_properties(pool: Pool) -> dict[str, object]:
     """The plain form of a pool, JSON-able, with the keys `POOL_KEYS`; `pool_from_properties` reads it back."""
+    # What a pool does not have has no key: its form is the same as in states written before the key existed.
     written = {key.name: key.write(getattr(pool, field)) for field, key in _KEYS}
     return {name: value for name, value in written.items() if value is not None}
 

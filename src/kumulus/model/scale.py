@@ -177,12 +177,17 @@ def cost(nodes: int, machine: MachineSize, heartbeat_factor: int | None = None) 
 
 def together(costs: Sequence[FleetFootprint]) -> FleetFootprint:
     """What several clusters on one machine cost: sums, or the maximum where each cluster has its own limit."""
-    sums = ("nodes", "creation_s", "leases_per_s", "standing_cores", "clusters")
-    most = ("heartbeat_factor", "etcd_mb", "controllers", "lease_traffic")
     return FleetFootprint(
+        nodes=sum(each.nodes for each in costs),
+        heartbeat_factor=max(each.heartbeat_factor for each in costs),
         memory_mb={name: sum(each.memory_mb[name] for each in costs) for name in costs[0].memory_mb},
-        **{name: sum(getattr(each, name) for each in costs) for name in sums},
-        **{name: max(getattr(each, name) for each in costs) for name in most},
+        etcd_mb=max(each.etcd_mb for each in costs),
+        creation_s=sum(each.creation_s for each in costs),
+        leases_per_s=sum(each.leases_per_s for each in costs),
+        standing_cores=sum(each.standing_cores for each in costs),
+        controllers=max(each.controllers for each in costs),
+        lease_traffic=max(each.lease_traffic for each in costs),
+        clusters=sum(each.clusters for each in costs),
     )
 
 

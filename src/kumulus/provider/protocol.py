@@ -6,20 +6,12 @@ waits for the plugin to start.
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import sys
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
-
-__all__ = [
-    "engine_pb2",
-    "engine_pb2_grpc",
-    "errors_pb2",
-    "plugin_pb2",
-    "provider_pb2",
-    "provider_pb2_grpc",
-    "status_pb2",
-]
 
 if TYPE_CHECKING:
     from pulumi.runtime.proto import (
@@ -32,14 +24,35 @@ if TYPE_CHECKING:
         status_pb2,
     )
 else:
-    _package = "pulumi.runtime.proto"
-    if _package not in sys.modules:
-        # The modules import each other relatively: a package of another name holds them.
-        _sdk = importlib.util.find_spec("pulumi")
-        if _sdk is None or not _sdk.submodule_search_locations:
+    _HOME = "pulumi.runtime.proto"
+
+    def _package() -> str:
+        """Return the name of a package that holds the generated modules: they import each other relatively."""
+        if _HOME in sys.modules:
+            return _HOME
+        sdk = importlib.util.find_spec("pulumi")
+        if sdk is None or not sdk.submodule_search_locations:
             raise ModuleNotFoundError("the Python package pulumi is missing; run 'make setup'")
-        _package = "kumulus.provider._pulumi_protocol"
-        sys.modules[_package] = ModuleType(_package)
-        sys.modules[_package].__path__ = [f"{place}/runtime/proto" for place in _sdk.submodule_search_locations]
-    for _name in __all__:
-        globals()[_name] = importlib.import_module(f"{_package}.{_name}")
+        package = ModuleType("kumulus.provider._pulumi_protocol")
+        package.__path__ = [str(Path(place) / "runtime" / "proto") for place in sdk.submodule_search_locations]
+        sys.modules[package.__name__] = package
+        return package.__name__
+
+    _NAME = _package()
+    engine_pb2 = importlib.import_module(f"{_NAME}.engine_pb2")
+    engine_pb2_grpc = importlib.import_module(f"{_NAME}.engine_pb2_grpc")
+    errors_pb2 = importlib.import_module(f"{_NAME}.errors_pb2")
+    plugin_pb2 = importlib.import_module(f"{_NAME}.plugin_pb2")
+    provider_pb2 = importlib.import_module(f"{_NAME}.provider_pb2")
+    provider_pb2_grpc = importlib.import_module(f"{_NAME}.provider_pb2_grpc")
+    status_pb2 = importlib.import_module(f"{_NAME}.status_pb2")
+
+__all__ = [
+    "engine_pb2",
+    "engine_pb2_grpc",
+    "errors_pb2",
+    "plugin_pb2",
+    "provider_pb2",
+    "provider_pb2_grpc",
+    "status_pb2",
+]

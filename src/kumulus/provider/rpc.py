@@ -29,6 +29,14 @@ from kumulus.provider.values import from_struct, keep_secret, to_struct
 
 Function = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 _Answer = Callable[[Any, Any, Any], Coroutine[Any, Any, Any]]
+_KINDS = {
+    "add": provider_pb2.PropertyDiff.ADD,
+    "add-replace": provider_pb2.PropertyDiff.ADD_REPLACE,
+    "delete": provider_pb2.PropertyDiff.DELETE,
+    "delete-replace": provider_pb2.PropertyDiff.DELETE_REPLACE,
+    "update": provider_pb2.PropertyDiff.UPDATE,
+    "update-replace": provider_pb2.PropertyDiff.UPDATE_REPLACE,
+}
 
 
 def _guarded(inputs: str = "") -> Callable[[_Answer], _Answer]:
@@ -232,12 +240,8 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         return empty_pb2.Empty()
 
 
-def _kind(name: str) -> provider_pb2.PropertyDiff.Kind.ValueType:
-    return provider_pb2.PropertyDiff.Kind.Value(name.upper().replace("-", "_"))
-
-
 def _diff_response(found: list[PropertyDifference], delete_before_replace: bool) -> provider_pb2.DiffResponse:
-    detailed = {d.path: provider_pb2.PropertyDiff(kind=_kind(d.kind), inputDiff=False) for d in found}
+    detailed = {d.path: provider_pb2.PropertyDiff(kind=_KINDS[d.kind], inputDiff=False) for d in found}
     replaces = [d.path for d in found if d.replaces]
     changes = provider_pb2.DiffResponse.DIFF_SOME if found else provider_pb2.DiffResponse.DIFF_NONE
     return provider_pb2.DiffResponse(

@@ -294,6 +294,16 @@ def test_a_fault_is_on_nodes_of_the_groups_declared_before() -> None:
     assert fault.parent == "pulumi:pulumi:Stack::kumulus-dev"
 
 
+def test_a_fault_chooses_from_the_groups_it_is_given() -> None:
+    def program() -> None:
+        cluster = mine()
+        KwokNodeGroup("cpu", cluster=cluster, zones={"a": 4}, capacity=CAPACITY)
+        gpu = KwokNodeGroup("gpu", cluster=cluster, zones={"a": 1}, capacity=CAPACITY)
+        Fault("down", cluster=cluster, node_groups=[gpu], kubelet="notReady")
+
+    assert run(program).only("kumulus:index:Fault").inputs["nodes"] == {"gpu-a": "0"}
+
+
 def test_two_faults_do_not_decide_the_same() -> None:
     def program() -> None:
         cluster = mine()

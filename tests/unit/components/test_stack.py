@@ -364,6 +364,15 @@ def test_a_chart_comes_from_a_repository_a_registry_or_a_path(
     assert chart_source(Addon(name="x", **written), Path("/base")) == (chart, repository)  # type: ignore[arg-type]
 
 
+def test_a_release_of_a_local_chart_names_no_repository(tmp_path: Path) -> None:
+    (tmp_path / "Chart.yaml").write_text("name: x\nversion: 1.0.0\n")
+    addon = {"name": "x", "namespace": "default", "chart": str(tmp_path)}
+    release = run(emulated(spec(clusterAddons=[addon]))).only(RELEASE)
+    assert release.inputs["chart"] == str(tmp_path)
+    assert "repositoryOpts" not in release.inputs
+    assert "version" not in release.inputs
+
+
 # --- as a library ----------------------------------------------------------------------------------------------------
 
 

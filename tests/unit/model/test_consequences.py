@@ -61,6 +61,10 @@ def test_shrinking_says_how_many_pods_would_go() -> None:
     assert told(OLD, replace(OLD, replicas=4), 1).endswith("-1.33 TiB memory; 1 running pod would go")
 
 
+def test_signs_are_real_minus_signs() -> None:
+    assert "\N{MINUS SIGN}3 nodes (5 \N{RIGHTWARDS ARROW} 2)" in consequences(OLD, replace(OLD, replicas=2)).describe()
+
+
 def test_creating_and_deleting() -> None:
     assert told(None, replace(OLD, replicas=1)) == (
         "group a100, zone use1: +1 node (0 -> 1): +8 nvidia.com/gpu, +96 cpu, +1.33 TiB memory"

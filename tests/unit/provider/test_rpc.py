@@ -295,15 +295,18 @@ async def test_a_lifetime_is_replaced_by_another_identity_the_new_one_first(plug
         ({"name": 5}, "name", "a cluster needs a name"),
         ({"name": "Team_A"}, "name", "write team-a"),
         ({"name": "x", "runtime": "docker"}, "runtime", "'docker' is not a runtime; write one of existing, kind, kwok"),
+        ({"name": "x", "runtime": ["kwok"]}, "runtime", "write one of existing, kind, kwok"),
         ({"name": "x", "kubernetesVersion": "1.35"}, "kubernetesVersion", "write it like v1.35.4"),
         ({"name": "x", "kubernetesVersion": 1.35}, "kubernetesVersion", "write it like v1.35.4"),
         ({"name": "x", "kubernetesVersion": "v9.9.9"}, "kubernetesVersion", "write one of v"),
         ({"name": "x", "nmae": "y"}, "nmae", "it takes name, runtime, kubernetesVersion, options, home"),
         ({"name": "x", "home": 5}, "home", "write the path of a directory"),
+        ({"name": "x", "home": ""}, "home", "write the path of a directory"),
         ({"name": "x", "options": "fast"}, "options", "is not a mapping"),
         ({"name": "x", "options": {"nope": 1}}, "options.nope", "write one of apiServerPort, "),
         ({"name": "x", "options": {"a-b": 1}}, 'options["a-b"]', "is not a known key"),
         ({"name": "x", "options": {"apiServerPort": 80}}, "options.apiServerPort", "from 1024 to 65,535"),
+        ({"name": "x", "options": {"apiServerPort": True}}, "options.apiServerPort", "from 1024 to 65,535"),
         ({"name": "x", "options": {"featureGates": "A=true"}}, "options.featureGates", "write a mapping"),
         ({"name": "x", "options": {"featureGates": {"A": "on"}}}, "options.featureGates.A", "true or false"),
         (
@@ -316,6 +319,10 @@ async def test_a_lifetime_is_replaced_by_another_identity_the_new_one_first(plug
             'options.runtimeConfig["api/all"]',
             "write true",
         ),
+        ({"name": "x", "options": {"runtimeConfig": ["api/all"]}}, "options.runtimeConfig", "write a mapping"),
+        ({"name": "x", "options": {"etcdQuota": "much"}}, "options.etcdQuota", 'write a quantity such as "8Gi"'),
+        ({"name": "x", "options": {"heartbeatFactor": "fast"}}, "options.heartbeatFactor", "write a whole number"),
+        ({"name": "x", "options": {"heartbeatFactor": 0}}, "options.heartbeatFactor", "write a whole number"),
         ({"name": "x", "options": {"etcdQuota": "0"}}, "options.etcdQuota", "write a quantity such as 8Gi"),
         ({"name": "x", "options": {"podUsage": "all"}}, "options.podUsage", "write one of pods, gpus"),
     ],
@@ -715,6 +722,14 @@ async def test_a_previewed_repair_names_the_drift(plugin: Plugin) -> None:
     olds = {**but(replicas=3), "drift": {"missing": "2: a-use1-3, a-use1-4"}}
     await plugin.update(POOL, olds, INPUTS, preview=True)
     assert plugin.messages()[-1] == "drift to repair: missing 2: a-use1-3, a-use1-4"
+
+
+async def test_nodes_for_a_cluster_that_is_gone_say_what_to_do(plugin: Plugin) -> None:
+    error = await fails(plugin.create(POOL, INPUTS))
+    assert error.details() == (
+        "pool a-use1: kubeconfig /nowhere/kubeconfig.yaml does not exist; "
+        "`pulumi up --refresh` brings a cluster back that is down"
+    )
 
 
 async def test_pools_of_a_silent_cluster_wait_side_by_side_and_not_one_after_the_other(

@@ -33,6 +33,11 @@ def places(folder: Path, command: str = "one", **words: Any) -> RecordedPlaces:
     return RecordedPlaces(runtimes, PluginSettings(**words), Shown(command, folder))
 
 
+def test_the_update_of_the_command_whose_preview_has_shown_it_replaces(folder: Path) -> None:
+    places(folder).require_consent(OUTPUTS, PREVIEW, REPLACED)
+    places(folder).require_consent(OUTPUTS, UPDATE, REPLACED)
+
+
 @pytest.mark.parametrize(
     ("command", "directory"), [("another", "/clusters/dev"), ("one", "/clusters/other")], ids=["command", "cluster"]
 )

@@ -55,6 +55,12 @@ def test_one_that_was_lost_with_its_state_is_imported_by_its_digits() -> None:
         asyncio.run(StackIdentityResource().read(operation(), "dev", {}, {}))
 
 
+def test_a_refresh_leaves_it_as_it_is() -> None:
+    found = asyncio.run(StackIdentityResource().read(operation(), ONE, {"stackId": ONE}, {"stackId": ONE}))
+    assert found is not None
+    assert found.outputs == {"stackId": ONE}
+
+
 def test_what_is_no_identity_is_refused() -> None:
     failures = StackIdentityResource().check({}, {"stackId": "dev"}, "/").failures
     assert [failure.path for failure in failures] == ["stackId"]

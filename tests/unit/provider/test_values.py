@@ -130,6 +130,11 @@ def test_maps_are_compared_key_by_key() -> None:
     ]
 
 
+@given(st.recursive(st.none() | st.integers() | st.text(), lambda x: st.dictionaries(st.text(), x) | st.lists(x)))
+def test_a_value_does_not_differ_from_itself(value: Any) -> None:
+    assert differences("a", value, value) == []
+
+
 def test_lists_are_descended_into_where_that_is_asked_for() -> None:
     old, new = {"n": [{"a": 1}, {"b": 1}]}, {"n": [{"a": 2}, {"b": 1}, {"c": 1}]}
 

@@ -49,18 +49,16 @@ def fault_kinds() -> Mapping[str, FaultKind]:
     document = yaml.load(FILE.read_text(), FAST_LOADER)  # noqa: S506 - a safe loader, chosen above
     cited: dict[str, str] = document["sources"]
     found = {}
-    for part in ("nodes", "pods", "offers"):
-        for name, raw in document[part].items():
-            taken = Interruption() if raw.get("takenBack") else None
-            found[name] = FaultKind(
-                name,
-                raw["summary"],
-                {source: cited[source] for source in raw["sources"]},
-                _node(raw) if part == "nodes" else NodeEffects(),
-                made_from(PodEffects, raw) if part == "pods" else None,
-                OfferEffects(raw.get("soldOut", False), interruption=taken) if part == "offers" else None,
-                tuple(raw.get("also", ())),
-            )
+    for name, raw in document["nodes"].items():
+        also = tuple(raw.get("also", ()))
+        found[name] = FaultKind(name, raw["summary"], _cited(raw, cited), _node(raw), None, also=also)
+    for name, raw in document["pods"].items():
+        pods = made_from(PodEffects, raw)
+        found[name] = FaultKind(name, raw["summary"], _cited(raw, cited), NodeEffects(), pods)
+    for name, raw in document["offers"].items():
+        taken = Interruption() if raw.get("takenBack") else None
+        offers = OfferEffects(sold_out=raw.get("soldOut", False), interruption=taken)
+        found[name] = FaultKind(name, raw["summary"], _cited(raw, cited), NodeEffects(), None, offers)
     return found
 
 
@@ -68,6 +66,10 @@ def fault_kinds() -> Mapping[str, FaultKind]:
 def names() -> Mapping[str, str]:
     """Every name that a stack file may write as `kind`, with the name of its entry."""
     return {name: kind.name for kind in fault_kinds().values() for name in (kind.name, *kind.also)}
+
+
+def _cited(raw: Mapping[str, Any], cited: Mapping[str, str]) -> dict[str, str]:
+    return {name: cited[name] for name in raw["sources"]}
 
 
 def _node(raw: Mapping[str, Any]) -> NodeEffects:

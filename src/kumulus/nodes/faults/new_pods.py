@@ -14,7 +14,6 @@ import asyncio
 import time
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import ApiError, Unreachable, objects
@@ -164,8 +163,17 @@ async def release_leases(client: Client) -> bool:
 
 
 async def resume_pods(client: Client, *, everything: bool = False) -> None:
-    """Make the new controller look at the pods that wait for a stage, or at `everything`, once it holds the leases."""
-    await objects.comes(partial(_held, client), bool, _PATIENCE, every=0.25)
+    """Make the new controller look at the pods that wait for one of its stages, once it holds the leases.
+
+    Args:
+        everything: any pod may wait, as the stack declares stages of its own.
+    """
+    give_up = time.monotonic() + _PATIENCE
+    pause = 0.05
+    # Each look lists every lease and node: a large fleet is not asked as often as a small one.
+    while not await _held(client) and time.monotonic() < give_up:
+        await asyncio.sleep(pause)
+        pause = min(1.0, pause * 2)
     await asyncio.sleep(BEHIND_S)
     waiting = [
         pod async for page in client.pages(PODS, {"fieldSelector": BOUND}) for pod in page if everything or _waits(pod)

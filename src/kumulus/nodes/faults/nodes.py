@@ -45,14 +45,15 @@ async def foreign(client: Client, steps: Sequence[NodeStep]) -> dict[str, str]:
     """
     by_name = {each.name: each for each in steps}
     pools = {each.bare.name: each.bare for each in steps}
-    found: dict[str, str] = {}
+    strange: set[str] = set()
     for selector in sorted({selector for pool in pools.values() for selector in _unmarked(pool)}):
-        for name in await objects.names(client, NODES, {"labelSelector": selector}):
-            if name in by_name:
-                try:
-                    await own_node(client, by_name[name])
-                except Foreign as error:
-                    found[name] = str(error)
+        strange.update(await objects.names(client, NODES, {"labelSelector": selector}))
+    found: dict[str, str] = {}
+    for name in sorted(strange.intersection(by_name)):
+        try:
+            await own_node(client, by_name[name])
+        except Foreign as error:
+            found[name] = str(error)
     return found
 
 

@@ -101,7 +101,7 @@ async def _refuse_without_targets(client: Client, record: Record, pools: Collect
 async def _beginning(client: Client, record: Record, before: Record | None, now: str) -> Record:
     """A fault with its start time and the machines that it reclaims; `before` is the one of its name so far."""
     since = now
-    if before and (before.node, before.offers, before.ending) == (record.node, record.offers, False):
+    if before is not None and (before.node, before.offers) == (record.node, record.offers) and not before.ending:
         # A reboot in progress does not start again because one more node joins it.
         since = before.since
     record = replace(record, since=since, ending=False)

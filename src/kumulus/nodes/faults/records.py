@@ -86,7 +86,7 @@ class Record:
         return self.owner.identity in ("", mine.identity)
 
     def over(self, now: str) -> bool:
-        """Whether it is on no node any more, as its time is up or it is being removed."""
+        """Whether its time is up, or it is being removed."""
         return self.ending or (bool(self.until) and self.until <= now)
 
     def active(self) -> ActiveFault:

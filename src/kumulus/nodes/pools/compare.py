@@ -132,8 +132,11 @@ def _leaf(path: str, have: Any, want: Any) -> list[FieldChange]:
         for key in sorted({*have, *want}):
             found += _leaf(under(path, path_text((key,))), have.get(key), want.get(key))
         return found
-    texts = (each if each is None or isinstance(each, str) else json.dumps(each)[:100] for each in (have, want))
-    return [FieldChange(path, "", *texts)]
+    return [FieldChange(path, "", _text(have), _text(want))]
+
+
+def _text(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else json.dumps(value)[:100]
 
 
 def _owners(meta: Mapping[str, Any]) -> list[str]:

@@ -78,19 +78,21 @@ async def making_room(
         relieve: makes room in etcd; returns whether there is room now.
         look: compares the pool, with the nodes that its autoscaler has left, with what there is.
     """
-
-    async def recorded() -> Pool | None:
+    try:
+        return await record()
+    except ApiError as error:
+        if not error.quota_exceeded:
+            raise
+        full = error
+    if await relieve():
         try:
             return await record()
         except ApiError as error:
             if not error.quota_exceeded:
                 raise
-            return None
-
-    if (made := await recorded()) or (await relieve() and (made := await recorded())):
-        return made
     _, seen = await look()
-    if seen.extra:
-        await remove_nodes(client, seen.extra, stop, report)
-        await relieve()
+    if not seen.extra:
+        raise full
+    await remove_nodes(client, seen.extra, stop, report)
+    await relieve()
     return await record()

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
-from itertools import count as count_up
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from kumulus.model.pools import Pool
@@ -58,7 +56,13 @@ def ordinal_of(pool: Pool, name: str) -> int | None:
 
 def free(taken: Collection[int], count: int) -> list[int]:
     """The lowest numbers that are not taken."""
-    return list(islice((ordinal for ordinal in count_up() if ordinal not in taken), max(0, count)))
+    found: list[int] = []
+    ordinal = 0
+    while len(found) < count:
+        if ordinal not in taken:
+            found.append(ordinal)
+        ordinal += 1
+    return found
 
 
 def within(pool: Pool, there: Iterable[int]) -> list[int]:
