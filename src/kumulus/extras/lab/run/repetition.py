@@ -2,8 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
+from typing import Any
 
 from kumulus.extras.journal import undo
 from kumulus.extras.journal.errors import JournalError
@@ -179,9 +180,9 @@ class Repetition:
         listener, bench = self._listener, self._bench
         namespace = "" if self._replayers else self._name
         nodes = asyncio.Event()
-        watches = [
+        watches: list[Callable[[asyncio.Event], Coroutine[Any, Any, None]]] = [
             partial(listener.pods, namespace),
-            partial(listener.slices),
+            listener.slices,
             partial(self._others, namespace, nodes),
         ]
         if isinstance(listener, Listener):
