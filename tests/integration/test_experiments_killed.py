@@ -1,8 +1,10 @@
 """A run of an experiment that is killed: the next command, whichever it is, puts the cluster back as it was."""
 
 import json
+import random
 import signal
 import subprocess
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -204,6 +206,23 @@ def test_whatever_a_killed_run_has_changed_the_next_command_puts_back(
     assert f"experiment struck (run {journal.changes.run}) did not come to its end; put back: " in said
     ground.is_as(before)
     assert not book.directory(ground.plane.identity).exists()
+
+
+def test_a_kill_at_any_moment_is_put_back(ground: Ground) -> None:
+    before, struck = ground.picture(), 0
+    # Moments that are named: the test above.
+    for number in (1, 3):
+        pause = random.Random(f"kumulus:{number}").uniform(0.0, 4.0)
+        with ground.run() as process:
+            ground.until(lambda: bool(ground.journals()), process)
+            time.sleep(pause)
+            process.send_signal(signal.SIGKILL)
+            assert process.wait() == -signal.SIGKILL
+        struck += ground.picture() != before
+        ground.next("fault list")
+        print(f"killed {pause:.2f} s after its journal was begun")
+        ground.is_as(before)
+    assert struck, "one of the kills was amid the run"
 
 
 def test_a_second_interrupt_ends_a_run_at_once_and_the_next_command_puts_back(ground: Ground) -> None:

@@ -173,6 +173,15 @@ def test_a_cluster_of_another_runtime_has_no_controllers_to_ask(tmp_path: Path) 
         pass
 
 
+def test_keys_and_kubeconfigs_are_for_their_owner_only(plane: Plane) -> None:
+    assert mode(plane.directory) == 0o700
+    ours = [path for path in files(plane.directory) if path.parent.name != "bin"]
+    secret = [path for path in ours if path.suffix == ".key" or b"PRIVATE KEY" in path.read_bytes()]
+    assert plane.directory / "pki" / "admin.key" in secret
+    for path in [*secret, plane.directory / "kubeconfig.yaml"]:
+        assert mode(path) == 0o600, path
+
+
 async def test_another_cluster_under_the_same_directory_is_not_ours(plane: Plane) -> None:
     recorded = dataclasses.replace(RecordedControlPlane.of(plane.wanted, plane.observed), identity="another")
     assert await plane.runtime.read(recorded, Said()) is None
@@ -444,6 +453,12 @@ async def test_a_repair_waits_for_its_turn_without_stopping_the_plugin(plane: Pl
     finally:
         os.close(lock)
     assert await repair == plane.observed
+
+
+async def test_repairing_what_is_well_changes_nothing(plane: Plane) -> None:
+    before = plane.processes()
+    assert await plane.repair() == plane.observed
+    assert plane.processes() == before
 
 
 async def test_changed_stages_are_applied_to_a_running_cluster(plane: Plane) -> None:

@@ -134,7 +134,7 @@ def outcome(killed: Result, again: Result) -> list[str]:
 
 def test_a_kill_at_any_moment_is_mended_by_the_next_up(rig: Rig) -> None:
     found = []
-    for number in rounds(sample=1):
+    for number in rounds(sample=2):
         for operation in OPERATIONS:
             found.append(until_struck(partial(trial, rig, operation, number)))
             note(found[-1])

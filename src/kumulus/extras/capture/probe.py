@@ -37,8 +37,14 @@ _NODES_LOOKED_AT = re.compile(r"0/(\d+) nodes")
 _PREEMPTION = re.compile(r",? ?(?:no new claims to deallocate, )?preemption: .*$", re.DOTALL)
 
 
-_PRIORITY, _ACCOUNT = ("priority", "preemptionPolicy", "priorityClassName"), ("serviceAccountName", "serviceAccount")
-_REPLACED = (*_PRIORITY, *_ACCOUNT, "schedulingGroup")
+_REPLACED = (
+    "priority",
+    "preemptionPolicy",
+    "priorityClassName",
+    "serviceAccountName",
+    "serviceAccount",
+    "schedulingGroup",
+)
 
 
 @dataclass(frozen=True)

@@ -58,9 +58,12 @@ async def mount(client: Client, directory: Path) -> None:
 
 
 async def webhooks_answer(client: Client, every: float) -> None:
-    """Wait until the API server reaches the webhooks, by a dry-run request for only that purpose; seconds apart.
+    """Wait until the API server reaches the webhooks, by dry-run requests for only that purpose.
 
     Whoever waits for this has a limit.
+
+    Args:
+        every: seconds from one request to the next.
     """
     while True:
         try:

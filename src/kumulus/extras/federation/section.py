@@ -86,8 +86,9 @@ class Federated(Joined):
     """A federation whose clusters exist in the stack file."""
 
     hub: str
-    """The hub's name in the file; and the workers', in its order."""
+    """The hub's name in the file."""
     workers: tuple[str, ...]
+    """The workers' names, in the order of the file."""
     asked: FederationSpec
 
     def handed(self, name: str, cluster: str) -> dict[str, Any]:

@@ -54,10 +54,8 @@ class ProcessPod:
         self._programs = programs
         self._volumes = Volumes(client, pod, folder / "volumes", address)
         spec = pod["spec"]
-        self._first, self.containers = (
-            [RunningContainer(each, folder / f"{each['name']}.log") for each in spec.get(kind) or []]
-            for kind in ("initContainers", "containers")
-        )
+        self._first = [self._container(each) for each in spec.get("initContainers") or []]
+        self.containers = [self._container(each) for each in spec["containers"]]
         self._all = [*self._first, *self.containers]
         self.sandbox: Sandbox | None = None
         self._status = PodStatus(address, self._first, self.containers)
@@ -65,6 +63,9 @@ class ProcessPod:
         self._news = asyncio.Event()
         self._tasks = [asyncio.create_task(each) for each in (self._life(), self._publishing())]
         self._ending: asyncio.Task[None] | None = None
+
+    def _container(self, spec: Manifest) -> RunningContainer:
+        return RunningContainer(spec, self.folder / f"{spec['name']}.log")
 
     def log_of(self, name: str) -> Path | None:
         """The file with a container's output; None if there is no such container."""

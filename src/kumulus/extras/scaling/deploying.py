@@ -140,7 +140,8 @@ async def _until_it_works(client: Client, deployment: Manifest, stop: asyncio.Ev
         current = status.get("observedGeneration", 0) >= there["metadata"]["generation"]
         if current and status.get("updatedReplicas") and status.get("readyReplicas"):
             return
-        why = next(filter(None, map(reason, await _pods(client, there))), "its pod is not ready")
+        reasons = [reason(pod) for pod in await _pods(client, there)]
+        why = next(filter(None, reasons), "its pod is not ready")
         if stop.is_set() or time.monotonic() > gives_up:
             ended = "it was not waited for" if stop.is_set() else f"it does not work after {_PATIENCE:.0f} s"
             raise ProviderError(f"{metadata['namespace']}/{metadata['name']}: {ended}: {why}")

@@ -97,7 +97,11 @@ class Scheduler:
     configuration does not decide them."""
 
     def names(self, config: Path | None) -> tuple[str, ...]:
-        """The `spec.schedulerName` values of the pods that it places; the first is for pods that choose none."""
+        """The `spec.schedulerName` values of the pods that it places; the first is for pods that choose none.
+
+        Args:
+            config: the user's configuration, if any.
+        """
         return (self.scheduler_name,) if config is None or self.profiles is None else self.profiles(config)
 
     @property

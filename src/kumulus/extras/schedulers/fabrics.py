@@ -197,7 +197,9 @@ def _tiers(fabrics: Iterable[Fabric]) -> dict[tuple[str, int], int]:
         sizes = sorted({nodes for chain in chains for _, nodes in chain})
         return {level: sizes.index(level[1]) + 1 for chain in chains for level in chain}
     tiers: dict[str, int] = {}
+    tier = 1
     while ready := order.get_ready():
-        tiers |= dict.fromkeys(ready, max(tiers.values(), default=0) + 1)
+        tiers |= dict.fromkeys(ready, tier)
         order.done(*ready)
+        tier += 1
     return {level: tiers[level[0]] for chain in chains for level in chain}

@@ -40,7 +40,13 @@ async def start(
         directory: a directory of its own for configuration and logs; created if missing, kept private.
         config: the scheduler's own configuration: a KubeSchedulerConfiguration, Volcano's scheduler.conf, Kueue's
             Configuration, YuniKorn's queues.yaml or ConfigMap. Its own address and the API server's are overridden.
+        binary: the user's own build in place of the program that schedules.
+        timeout: seconds until it has to work.
         mark: the experiment's run that it is started for and the stack whose cluster it is.
+        switches: settings that only some schedulers have.
+
+    Raises:
+        SchedulerError: it is not built, ended at once, does not work in time, or the cluster cannot be reached.
     """
     try:
         with Claims() as claims:

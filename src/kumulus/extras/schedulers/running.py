@@ -122,7 +122,14 @@ class Running:
             await self.work(client, None, timeout)
 
     async def stop(self, timeout: float = 60.0) -> None:
-        """End its processes and delete its objects in the cluster; doing so again is no error."""
+        """End its processes and delete its objects in the cluster; doing so again is no error.
+
+        Args:
+            timeout: seconds to wait for the objects to be gone.
+
+        Raises:
+            SchedulerError: the processes are gone, but some objects stay in the cluster.
+        """
         await self.end()
         async with connected(self.kubeconfig) as client:
             await objects.remove(client, self.name, timeout, self.run)

@@ -24,6 +24,7 @@ def gang(
     """Declare that the pods of the given workloads get nodes together or not at all.
 
     Args:
+        scheduler: its name in the registry.
         workloads: Pods, Jobs, JobSets or Deployments of one namespace; they are not changed.
         name: of the gang; unique in its namespace.
         minimum: how many pods suffice to begin; all of them by default.
@@ -34,6 +35,9 @@ def gang(
 
     Returns:
         The manifests to create, in this order.
+
+    Raises:
+        SchedulerError: this scheduler supports no gangs, or not this one.
     """
     declare = registry.get(scheduler).gang
     if declare is None:
@@ -68,6 +72,10 @@ def slices(scheduler: str, made: Sequence[Mapping[str, Any]], topology: str, siz
         scheduler: as for :func:`gang`.
         made: the gang, as :func:`gang` has declared it; of one Job, which is not changed.
         topology: the key of a label; all pods of a slice get nodes with the same value of it.
+        size: how many pods a slice has.
+
+    Raises:
+        SchedulerError: this scheduler knows no slices, or they cannot be of this gang.
     """
     divide = registry.get(scheduler).slices
     if divide is None:
@@ -102,9 +110,13 @@ def single(scheduler: str, workload: Mapping[str, Any], *, queue: str = "", sche
     """Assign a workload to a scheduler; its pods may run one by one.
 
     Args:
+        scheduler: its name in the registry.
         workload: as for :func:`gang`.
         queue: the queue that it waits in; the scheduler's default one by default.
         scheduler_name: as for :func:`gang`.
+
+    Raises:
+        SchedulerError: this scheduler has no queues, or does not take this kind.
     """
     known = registry.get(scheduler)
     _require_queues(scheduler, templates.label(workload), queue)
@@ -121,9 +133,14 @@ def queue(
     """Declare a queue with a quota.
 
     Args:
+        scheduler: its name in the registry.
+        name: the queue's.
         namespace: the namespace whose workloads use it.
         quota: the most that its workloads may use at once, such as `{"cpu": "64", "nvidia.com/gpu": "8"}`.
         levels: labels of nodes, from the largest places to the smallest, if its workloads have to be in one place.
+
+    Raises:
+        SchedulerError: this scheduler has no queues, or they are not objects in the cluster.
     """
     known = registry.get(scheduler)
     if known.queue is not None:

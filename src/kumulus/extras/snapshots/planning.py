@@ -101,8 +101,11 @@ def planned(snapshot: Objects, now: UserObjects, only: Collection[str] | None = 
 
 def names(paths: Iterable[str]) -> list[str]:
     """Objects in words: `team-a/web`, or `team-a` for a namespace."""
-    split = (path.split("/") for path in paths)
-    return sorted("/".join((parts[-3], parts[-1])) if len(parts) > 5 else parts[-1] for parts in split)
+    return sorted(_name(path.split("/")) for path in paths)
+
+
+def _name(parts: list[str]) -> str:
+    return "/".join((parts[-3], parts[-1])) if len(parts) > 5 else parts[-1]
 
 
 def _namespace(found: Mapping[str, Any]) -> str:

@@ -92,7 +92,7 @@ class Pairs:
             note += f", of runs that differ by {noise:.0%}".replace("%", " %")
         found = decision(apart, LEVEL / len(self.measures))
         one, two = (statistics.median(each) for each in zip(*values, strict=True))
-        middle, low, high = map(as_part, found) if factor else found
+        middle, low, high = (as_part(each) if factor else each for each in found)
         return MeasureChange(measure, one, two, factor, middle, low, high, self._verdict(measure), note)
 
 

@@ -111,6 +111,7 @@ async def _ab(loaded: LoadedExperiment, options: RunOptions, asked: _Asked, args
     async with Client(load_kubeconfig(options.kubeconfig), patience=PATIENCE) as client:
 
         async def make(each: LoadedExperiment) -> Report:
+            # Without on_report: plots would take CPU from the runs that follow.
             return await Run(client, each, options).run()
 
         found = await compared(asked.sides(loaded), asked.pairs, asked.until, make, options.say)

@@ -12,7 +12,6 @@ describes the formats and how to run a trace, with a cluster or without.
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -127,8 +126,19 @@ def _wanted(args: argparse.Namespace) -> WantedExperiment:
     if args.resource_claims and args.policy:
         other = f"--policy {args.policy}, which counts the same GPUs by an account of its own"
         raise UserError(f"--resource-claims cannot be combined with {other}; leave one of them out")
-    options = {each.name: getattr(args, each.name) for each in dataclasses.fields(WantedExperiment)}
-    return WantedExperiment(**{**options, "window": _window(args.window)})
+    return WantedExperiment(
+        policy=args.policy,
+        inflate=args.inflate,
+        stay=args.stay,
+        shuffle=args.shuffle,
+        speed=args.speed,
+        limit=args.limit,
+        window=_window(args.window),
+        milli_gpus=args.milli_gpus,
+        resource_claims=args.resource_claims,
+        keep_names=args.keep_names,
+        user_queues=args.user_queues,
+    )
 
 
 def _window(text: str | None) -> tuple[float, float] | None:

@@ -94,8 +94,7 @@ def replayed(
         if step.do == "create":
             continue
         if step.job in last:
-            last[step.job].gone |= step.do == "delete"
-            last[step.job].object["spec"] |= step.what if step.do == "change" else {}
+            _apply(last[step.job], step)
         if step.job in names or step.do in ("drain", "cordon", "uncordon"):
             job = names.get(step.job, step.job)
             spec = {key: _labelled(key, value, workload, job) for key, value in step.what.items()}
@@ -165,6 +164,13 @@ def _ends(alive: _Alive) -> float | None:
     step = alive.step
     lasts = step.ran if step.over is None else step.over
     return None if lasts is None or alive.object["kind"] not in _ENDED_BY_PODS else step.at + lasts
+
+
+def _apply(alive: _Alive, step: RecordedStep) -> None:
+    if step.do == "delete":
+        alive.gone = True
+    elif step.do == "change":
+        alive.object["spec"] |= step.what
 
 
 def _at_end(alive: _Alive) -> int:

@@ -64,9 +64,9 @@ def pods_recorded(loaded: LoadedExperiment) -> list[Pod]:
 def pod_recorded(job: TraceJob) -> Pod | None:
     """What a pod of a recorded job asks for; None where the trace does not say."""
     asked = job.asked
-    return (
-        None if asked is None else Pod(asked.name, asked.cpu, asked.memory, asked.gpus, asked.gpu_milli, asked.models)
-    )
+    if asked is None:
+        return None
+    return Pod(asked.name, asked.cpu, asked.memory, asked.gpus, asked.gpu_milli, asked.models)
 
 
 def drawn(

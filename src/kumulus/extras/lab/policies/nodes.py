@@ -32,6 +32,7 @@ class Nodes:
     memory_free: Whole
     """MiB that is free."""
     gpus: Whole
+    """How many GPUs each has."""
     gpu_free: Whole
     """Milli-GPU that is free, a row for each node, a column for each GPU; 0 where a node has no such GPU."""
     model: Whole

@@ -125,8 +125,12 @@ def _by_user(reports: Sequence[Report]) -> Iterator[list[str]]:
         ("share", "share", lambda user: user.share),
     )
     for name in sorted(hours, key=lambda name: (-hours[name], name))[:_MOST_USERS]:
-        found = [[test.details.users for test in report.results.tests if test.details.users] for report in reports]
-        yield from _rows_of(name, parts, [[each.users[name] for each in of if name in each.users] for of in found])
+        yield from _rows_of(name, parts, [_everywhere(report, name) for report in reports])
+
+
+def _everywhere(report: Report, name: str) -> list[OfUser]:
+    found = [test.details.users for test in report.results.tests]
+    return [each.users[name] for each in found if each is not None and name in each.users]
 
 
 def _rows_of(

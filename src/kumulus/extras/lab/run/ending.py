@@ -18,6 +18,11 @@ _LEAST_PATIENCE = 30.0
 _AT_ONCE = 1.0
 
 
+def nothing() -> str:
+    """Nothing else is waited for."""
+    return ""
+
+
 def unseen(records: ExperimentRecords, scheduler: SchedulerName, names: Collection[str]) -> str:
     """That no scheduler has looked at any pod, and whom the pods wait for; empty if one has, or if that is not known.
 
@@ -70,7 +75,7 @@ class Ending:
         until: Until,
         settle: float,
         expected: int,
-        waits: Callable[[], str] = str,
+        waits: Callable[[], str] = nothing,
         later: int = 0,
     ) -> None:
         self._waits = waits

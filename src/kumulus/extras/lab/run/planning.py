@@ -229,8 +229,12 @@ def _levels(pools: Sequence[Pool]) -> list[str]:
 
 async def allocatable(client: Client) -> dict[str, str]:
     """What all nodes together have for pods, by resource; without the number of pods, which is not requested."""
-    nodes = [node.status.allocatable async for page in client.listed(NODES, MessageCodec("Node")) for node in page]
-    total = _sum((resource, parse(written.string)) for each in nodes for resource, written in each.items())
+    total: dict[str, Quantity] = {}
+    # Page by page: no more than one of them is kept in memory.
+    async for page in client.listed(NODES, MessageCodec("Node")):
+        for node in page:
+            for resource, written in node.status.allocatable.items():
+                total[resource] = total.get(resource, ZERO) + parse(written.string)
     return {resource: str(amount) for resource, amount in sorted(total.items()) if resource != "pods"}
 
 

@@ -2,8 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
+from typing import Any
 
 from kumulus.extras.journal import undo
 from kumulus.extras.journal.errors import JournalError
@@ -23,7 +24,7 @@ from kumulus.extras.lab.plan.pods import PlannedJob
 from kumulus.extras.lab.plan.replayed import cordons
 from kumulus.extras.lab.plan.scheduling import queue_of
 from kumulus.extras.lab.run.bench import Bench, RepetitionOutcome
-from kumulus.extras.lab.run.ending import Ending, refused, starting, unseen
+from kumulus.extras.lab.run.ending import Ending, nothing, refused, starting, unseen
 from kumulus.extras.lab.run.federated import FederatedRepetition
 from kumulus.extras.lab.run.replaying import Replayer, Within
 from kumulus.extras.lab.run.timeline import Parties, Timeline
@@ -79,7 +80,7 @@ class Repetition:
         self._first_pods = sum(job.workers for job in plan.jobs if not job.once)
         # The outcome depends on the order of the pods, which is the order of their creation.
         self._at_once = 1 if bench.arriving is not None and bench.arriving.in_order else bench.client.connections
-        waits = federated.waits if federated else str
+        waits = federated.waits if federated else nothing
         self._ending = Ending(records, bench.experiment.until, bench.experiment.settle, plan.pods, waits, plan.later)
         outages = federated.outages if federated else None
         self._timeline = Timeline(
@@ -179,9 +180,9 @@ class Repetition:
         listener, bench = self._listener, self._bench
         namespace = "" if self._replayers else self._name
         nodes = asyncio.Event()
-        watches = [
+        watches: list[Callable[[asyncio.Event], Coroutine[Any, Any, None]]] = [
             partial(listener.pods, namespace),
-            partial(listener.slices),
+            listener.slices,
             partial(self._others, namespace, nodes),
         ]
         if isinstance(listener, Listener):

@@ -21,7 +21,6 @@ from kumulus.extras.journal.errors import JournalError
 from kumulus.extras.lab import running
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import LoadedExperiment, with_prices
-from kumulus.extras.lab.offline.measuring import MEASURES
 from kumulus.extras.lab.report import junit
 from kumulus.extras.lab.report.files import os_errors_explained
 from kumulus.extras.lab.run.bench import RunOptions
@@ -188,4 +187,8 @@ def _measure(loaded: LoadedExperiment, prices: Prices, kubeconfig: Path, store: 
     result.status, result.error = report.results.status, report.results.error
     result.runs = [dict(test.details.measures) for test in report.results.tests]
     if policy := next((test.details.policy for test in report.results.tests if test.details.policy), None):
-        result.curves = {name: getattr(policy, name) for name in MEASURES}
+        result.curves = {
+            "allocated_percent": policy.allocated_percent,
+            "fragmented_percent_of_all_gpus": policy.fragmented_percent_of_all_gpus,
+            "fragmented_percent_of_idle_gpus": policy.fragmented_percent_of_idle_gpus,
+        }

@@ -11,11 +11,20 @@ from kumulus.extras.lab.offline.placing import EmptyNode
 from kumulus.extras.lab.traces.reading import BadRow, TraceNotes
 from kumulus.model.durations import LONGEST
 
-_HEADINGS = (
-    "name", "arrival", "duration", "workers", "cpu", "memory", "gpus", "gpuMilli", "gpuModels", "priority", "user",
-    "qos",
-)  # fmt: skip
-COLUMNS: Mapping[str, str] = {"size" if each == "workers" else each: each for each in _HEADINGS}
+COLUMNS: Mapping[str, str] = {
+    "name": "name",
+    "arrival": "arrival",
+    "duration": "duration",
+    "size": "workers",
+    "cpu": "cpu",
+    "memory": "memory",
+    "gpus": "gpus",
+    "gpuMilli": "gpuMilli",
+    "gpuModels": "gpuModels",
+    "priority": "priority",
+    "user": "user",
+    "qos": "qos",
+}
 """The `columns` of an experiment that reads this file."""
 
 

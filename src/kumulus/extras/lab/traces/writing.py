@@ -154,12 +154,13 @@ def experiment_text(file: Path, stack: Path, tasks: Path, source: str, wanted: W
         source: where the trace is from.
     """
     gangs = sums.gangs > 0
+    window = wanted.window
     trace = _without_none(
         file=_from(file, tasks),
         columns=dict(COLUMNS),
         speed=None if wanted.speed == 1 else wanted.speed,
         limit=wanted.limit,
-        window=wanted.window and dict(zip(("from", "to"), map(written, wanted.window), strict=True)),
+        window={"from": written(window[0]), "to": written(window[1])} if window is not None else None,
         inflate=wanted.inflate,
         shuffle="seed" if wanted.shuffle or wanted.inflate is not None else None,
         stay=wanted.stay or None,

@@ -179,8 +179,8 @@ def requested(pod: bytes) -> dict[str, int]:
 def cheapest(pools: Iterable[Pool], hourly: Mapping[str, float], wanted: Mapping[str, int]) -> float | None:
     """The lowest price of an hour of a pod, in US dollars: on the group where its share costs the least.
 
-    Its share of a machine is the largest of its shares of the machine's resources. None if no group with a price, which
-    is by pool, has all of it.
+    Its share of a machine is the largest of its shares of the machine's resources. None if no group with a price has
+    all of it. Prices are by pool, what is wanted as of :func:`requested`.
     """
     found = []
     for pool in pools:

@@ -18,9 +18,10 @@ USER = "karpenter"
 CAPACITY_TYPE = "karpenter.sh/capacity-type"
 DELAYS = "kumulus.io/registration-delays"
 NODEPOOL_LABEL = "karpenter.sh/nodepool"
+CLAIMS = "/apis/karpenter.sh/v1/nodeclaims"
 INSTANCES = (
     "/apis/karpenter.sh/v1/nodepools",
-    "/apis/karpenter.sh/v1/nodeclaims",
+    CLAIMS,
     "/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses",
 )
 _NODE_CLASS = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "default"}

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kumulus.extras.scaling.karpenter.objects import INSTANCES, NODEPOOL_LABEL
+from kumulus.extras.scaling.karpenter.objects import CLAIMS, NODEPOOL_LABEL
 from kumulus.kube import objects
 from kumulus.kube.errors import tolerating
 from kumulus.kube.objects import NODES
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 Object = Mapping[str, Any]
-_, CLAIMS, _ = INSTANCES
 _UNREGISTERED = "karpenter.sh/unregistered"
 
 

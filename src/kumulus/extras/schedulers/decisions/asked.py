@@ -83,8 +83,9 @@ class FilterCounts:
     profile: str
     passed: int
     begin: str
-    """When reading of the metrics began, in klog's format; and when it was done."""
+    """When reading of the metrics began, in klog's format."""
     end: str
+    """When reading was done."""
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
     """How often each filter had been run, by profile; empty if the metrics could not be read."""
     prepared: dict[str, dict[str, int]] = field(default_factory=dict)

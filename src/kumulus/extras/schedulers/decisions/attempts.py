@@ -147,8 +147,12 @@ class SchedulingAttempts:
                 self._begin(note)
 
     def _asked(self, note: FilterCounts) -> None:
-        run = self._run(note) if note.counts else None
-        unknown = "" if run is not None else BETWEEN if note.counts else UNREAD
+        run, unknown = None, ""
+        if not note.counts:
+            unknown = UNREAD
+        else:
+            run = self._run(note)
+            unknown = "" if run is not None else BETWEEN
         self._found[note.pod] = _Note(note.passed, note.profile, run, unknown)
         self._begin(note)
 

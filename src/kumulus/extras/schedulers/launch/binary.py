@@ -11,7 +11,7 @@ from kumulus.toolchain.versions import normal, numbers
 
 
 def chosen(request: LaunchRequest) -> tuple[Path, str]:
-    """The program, and its version; "" for the user's own, by the request, or one on PATH of any version."""
+    """The program, and its version; empty for the user's own: the request's, or one on PATH that does not say it."""
     if request.binary is not None:
         return request.binary, ""
     scheduler = registry.get(request.name)

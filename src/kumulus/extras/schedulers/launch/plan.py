@@ -45,11 +45,13 @@ class LaunchRequest:
     directory: Path
     """An absolute path, the scheduler's own."""
     config: Path | None
+    """The user's configuration, if any."""
     binary: Path | None
     """The user's program in place of the one that schedules, if any."""
     port: Callable[[], int]
     """Gives a free port of 127.0.0.1 each time it is called."""
     switches: Switches = PLAIN
+    """Settings that only some have."""
     kubernetes: str = ""
     """The version of the cluster, such as ``v1.35.4``; empty if that does not matter."""
 
@@ -83,6 +85,7 @@ class LaunchPlan:
     version: str
     """Of that one; empty when it is the user's own."""
     scheduler_names: tuple[str, ...]
+    """The `spec.schedulerName` values of the pods that it places."""
     settings: Mapping[str, Setting]
     """What must be equal for a fair comparison with another run."""
     files: Mapping[str, str] = field(default_factory=dict)

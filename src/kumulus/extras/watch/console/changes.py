@@ -71,8 +71,13 @@ class ClusterChanges:
         Raises:
             ChangeRefused: it cannot be done.
         """
-        makers = {"cordon": self._cordon, "uncordon": self._cordon, "delete": self._delete}
-        makers |= {"inject": self._inject, "clear": self._clear}
+        makers = {
+            "cordon": self._cordon,
+            "uncordon": self._cordon,
+            "delete": self._delete,
+            "inject": self._inject,
+            "clear": self._clear,
+        }
         maker = makers.get(str(asked.get("do")))
         if maker is None:
             raise ChangeRefused(f"there is no such change; there are {', '.join(makers)}")

@@ -76,6 +76,11 @@ def test_another_page_cannot_ask(ask: Ask, headers: dict[str, str | None]) -> No
         assert ask(step, CORDON, **headers)[0] == 403
 
 
+def test_without_the_token_nobody_can_ask(ask: Ask) -> None:
+    assert ask("plan", CORDON, path="/")[0] == 403
+    assert ask("plan", CORDON, path="/wrong/")[0] == 403
+
+
 def test_it_is_said_first_what_would_be_done(ask: Ask) -> None:
     status, said = ask("plan", CORDON)
     assert status == 200
