@@ -40,9 +40,13 @@ GROUP = {"name": "mine", "instanceType": KIND, "placement": [{"availabilityZone"
 Object = dict[str, Any]
 
 
+@pytest.fixture(autouse=True, scope="module")
+def karpenter() -> None:
+    require("karpenter")
+
+
 def brought_up(project: Project, autoscaler: Object) -> Project:
     """A stack with one node that no pod of these tests tolerates, and Karpenter."""
-    require("karpenter")
     project.write_stack({"nodeGroups": [GROUP], "autoscaler": autoscaler}, stack="scaled")
     project.up()
     return project

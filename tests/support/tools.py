@@ -18,4 +18,4 @@ def missing(*names: str) -> str:
 def require(*names: str) -> None:
     """Skip the test on a machine that lacks one of these tools."""
     if lacking := missing(*names):
-        pytest.skip(lacking)
+        pytest.skip(lacking.splitlines()[0])
