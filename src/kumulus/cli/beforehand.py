@@ -106,7 +106,8 @@ def check_other_names(stack: str) -> None:
     if directory is None:
         return
     for other, cluster in backend.with_cluster(directory, current.name, but=current.stacks()).items():
-        here, gone = (current.shown(current.stack_file(each)) for each in (stack, other))
+        here = current.shown(current.stack_file(stack))
+        gone = current.shown(current.stack_file(other))
         print(
             f"note: {other} has a cluster in {current.shown(cluster)}, and no {gone} any more; {stack} gets another\n"
             f"  Where {here} is the same file, renamed: name it {gone} again, or take {other} down",

@@ -98,10 +98,15 @@ def report(findings: list[Finding]) -> str:
         lines.append(f"{row[0]:<{tool}}  {row[1]:<{version}}  {row[2]}".rstrip())
         if row[3]:
             lines.append(f"{'':<{tool}}  {'':<{version}}  ({row[3]})")
-    needed, due = ([each for each in findings if each.state == state] for state in ("missing", "due"))
-    remedies = dict.fromkeys(f"  To get it: {each.remedy}" for each in needed)
-    names = ", ".join(each.name for each in needed or due)
-    end = f"{'Missing' if needed else 'To be fetched first'}: {names}" if names else "Everything needed is there."
+    needed = [finding for finding in findings if finding.state == "missing"]
+    due = [finding.name for finding in findings if finding.state == "due"]
+    if needed:
+        end = f"Missing: {', '.join(finding.name for finding in needed)}"
+    elif due:
+        end = f"To be fetched first: {', '.join(due)}"
+    else:
+        end = "Everything needed is there."
+    remedies = dict.fromkeys(f"  To get it: {finding.remedy}" for finding in needed)
     return "\n".join([*lines, "", end, *remedies])
 
 

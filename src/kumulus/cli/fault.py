@@ -162,8 +162,20 @@ def _kinds(**_: object) -> list[str]:
 
 # Keys of a fault that options give as they are.
 _AS_NAMED = (
-    *("name", "kind", "kubelet", "devices", "downFor", "container", "exitCode", "reason", "message"),
-    *("delay", "jitter", "share", "priceFactor", "notice"),
+    "name",
+    "kind",
+    "kubelet",
+    "devices",
+    "downFor",
+    "container",
+    "exitCode",
+    "reason",
+    "message",
+    "delay",
+    "jitter",
+    "share",
+    "priceFactor",
+    "notice",
 )
 
 

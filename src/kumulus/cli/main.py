@@ -91,7 +91,8 @@ def _run(name: str, command: Command, arguments: Sequence[str], extra: Extra | N
     own = arguments[: arguments.index("--")] if "--" in arguments else arguments
     try:
         # No parser needs a package.
-        if not {"-h", "--help"} & {*own} and (command.venv or (command.parses and has_venv())):
+        asks_for_help = "-h" in own or "--help" in own
+        if not asks_for_help and (command.venv or (command.parses and has_venv())):
             enter_venv()
         module, parser = parser_of(name, command)
         parsed, further = parser.parse_known_args(arguments)

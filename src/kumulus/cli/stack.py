@@ -127,7 +127,9 @@ def create(stack: str) -> None:
 def exists(stack: str) -> bool:
     """Whether the backend knows the stack."""
     known = project.state_exists(stack)
-    return run_quietly(["stack", "tag", "ls", "-s", stack])[0] == 0 if known is None else known
+    if known is not None:
+        return known
+    return run_quietly(["stack", "tag", "ls", "-s", stack])[0] == 0
 
 
 def forget(stack: str) -> int:

@@ -80,11 +80,10 @@ def chosen(stack: str, cluster: str | None = None) -> Which:
         return only
     if cluster is None:
         # Of those of a program of the user's own, the one that is called like the stack.
-        hub = (
-            own
-            if own in {each.folder for each in found.values()}
-            else str(stack_file.read(stack).config.get("kumulus:hub") or "")
-        )
+        if own in {each.folder for each in found.values()}:
+            hub = own
+        else:
+            hub = str(stack_file.read(stack).config.get("kumulus:hub") or "")
         if hub in found:
             return found[hub]
     choices = listed(list(found), _SHOWN)

@@ -104,7 +104,11 @@ class Environment:
         self._episode: _Episode | None = None
 
     def __enter__(self) -> Self:
-        """Start the environment's own cluster."""
+        """Start the environment's own cluster.
+
+        Raises:
+            ClusterError: it does not start.
+        """
         if self._own:
             self.cluster.start()
         return self
@@ -190,7 +194,11 @@ class Environment:
 
     @property
     def drawn(self) -> Problem:
-        """The problem as the episode has it, with every name filled in: its conditions, its solution."""
+        """The problem as the episode has it, with every name filled in: its conditions, its solution.
+
+        Raises:
+            GymError: there is no episode.
+        """
         return self._there().problem
 
     def verify(self, timeout: float = 5.0) -> Verdict:

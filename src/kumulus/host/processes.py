@@ -74,16 +74,16 @@ def orphaned(directory: Path, programs: Mapping[str, Sequence[int]]) -> set[int]
 
     They work in the directory that was at that path before it was moved away, or restored from a copy.
     """
-    return _those(programs, lambda pid: not os.path.samestat(os.stat(f"/proc/{pid}/cwd"), os.stat(directory)))
+    return _pids_where(programs, lambda pid: not os.path.samestat(os.stat(f"/proc/{pid}/cwd"), os.stat(directory)))
 
 
 def suspended(programs: Mapping[str, Sequence[int]]) -> set[int]:
     """Return the pids of processes that a signal has stopped: they exist, but do nothing."""
-    return _those(programs, lambda pid: psutil.Process(pid).status() == psutil.STATUS_STOPPED)
+    return _pids_where(programs, lambda pid: psutil.Process(pid).status() == psutil.STATUS_STOPPED)
 
 
-def _those(programs: Mapping[str, Sequence[int]], condition: Callable[[int], bool]) -> set[int]:
-    """The pids of those that still run and of which something is so."""
+def _pids_where(programs: Mapping[str, Sequence[int]], condition: Callable[[int], bool]) -> set[int]:
+    """The pids for which a condition holds; a process that has ended meanwhile, or cannot be read, is left out."""
     found = set()
     for pid in chain(*programs.values()):
         with suppress(OSError, psutil.Error):

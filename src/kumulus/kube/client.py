@@ -207,6 +207,9 @@ class Client:
         """Yield the items of a list, page by page, so that a large list is never in memory as a whole.
 
         Args:
+            params: selectors, such as ``{"labelSelector": "kumulus.io/pool=a"}``.
+            limit: items per page.
+            patience: as for :meth:`request`, for each page.
             accept: another representation, such as ``PartialObjectMetadataList``.
         """
         async for items in self.listed(path, JsonCodec(accept), params, limit, patience):

@@ -35,8 +35,9 @@ class ControllerSettings:
     """What all kwok-controllers of a cluster have in common."""
 
     repository: str
-    """Of their image; so is the tag."""
+    """The repository of their image."""
     tag: str
+    """The tag of their image."""
     pull_secrets: tuple[str, ...]
     parallelism: int
     """How many stages, and how many leases, each works on at once."""
@@ -45,8 +46,9 @@ class ControllerSettings:
     pod_cidr: str
     """The range of emulated pods' addresses."""
     cpu: str
-    """Each controller's request, a quantity, like the memory."""
+    """Each controller's request, a quantity."""
     memory: str
+    """Each controller's request, a quantity."""
 
 
 @dataclass(frozen=True)

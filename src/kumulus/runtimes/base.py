@@ -67,7 +67,7 @@ class Observed:
 
 @dataclass(frozen=True)
 class RecordedControlPlane:
-    """A control plane as recorded in the stack's state, when it was asked for and found."""
+    """A control plane as recorded in the stack's state."""
 
     name: str
     owner: str
@@ -78,7 +78,7 @@ class RecordedControlPlane:
 
     @classmethod
     def of(cls, wanted: WantedControlPlane, seen: Observed) -> RecordedControlPlane:
-        """The record."""
+        """The record of a control plane that was asked for and found."""
         return cls(wanted.name, wanted.owner, seen.directory, seen.kubeconfig, seen.identity, wanted.options)
 
 

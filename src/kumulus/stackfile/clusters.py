@@ -77,7 +77,7 @@ def load_stack(
         loaded = load(values, stack, base, source=source, secrets=kept.get("cluster"))
         return Stack({"": loaded}, notices=loaded.notices)
     values |= {key: parsed(values[key]) for key in SEVERAL if key != "hub" and key in values}
-    if problems := list(_frame(values)):
+    if problems := [*_frame(values), *_hub_type(values)]:
         raise SpecError(problems, source)
     return _Reading(values, stack, base, source, kept).stack()
 
@@ -222,9 +222,6 @@ def _names(member: Member) -> list[str]:
 
 def _frame(values: Mapping[str, Any]) -> Iterator[Problem]:
     """Problems of the top-level keys."""
-    hub = values.get("hub", "x")
-    if not isinstance(hub, str) or not hub:
-        yield problem(("hub",), f"is {shown(hub)}", "write the name of one of the clusters")
     if "clusters" not in values:
         for key in SEVERAL[1:]:
             if key in values:
@@ -244,6 +241,12 @@ def _frame(values: Mapping[str, Any]) -> Iterator[Problem]:
     for key in _OWN:
         if defaults.get(key) is not None:
             yield problem(("defaults", key), "is each cluster's own", "leave it out")
+
+
+def _hub_type(values: Mapping[str, Any]) -> Iterator[Problem]:
+    hub = values.get("hub", "x")
+    if not isinstance(hub, str) or not hub:
+        yield problem(("hub",), f"is {shown(hub)}", "write the name of one of the clusters")
 
 
 def _shared(entries: list[_Entry], found: Mapping[str, LoadedStack]) -> Iterator[Problem]:

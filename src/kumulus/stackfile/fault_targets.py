@@ -214,8 +214,10 @@ def _unknown(target: Target, pools: Sequence[Pool], where: Where) -> Iterator[Pr
         if pool not in sizes and own and (similar := nearest(written, own)):
             yield problem(here, message, f"write {' or '.join(similar)}")
         elif pool not in sizes or written == pool:
-            listed = f"write POOL-NUMBER; the pools are {', '.join(sorted(sizes)) or 'none'}"
-            yield problem(here, message, f"write {near[0]}-…" if (near := nearest(pool, sizes)) else listed)
+            remedy = f"write POOL-NUMBER; the pools are {', '.join(sorted(sizes)) or 'none'}"
+            if near := nearest(pool, sizes):
+                remedy = f"write {near[0]}-…"
+            yield problem(here, message, remedy)
         elif max(ordinals) >= sizes[pool]:
             message = f"{shown(written)} is beyond the {sizes[pool]} nodes of {pool}"
             yield problem(here, message, f"write up to {sizes[pool] - 1}")

@@ -231,9 +231,10 @@ def _served(raw: Mapping[str, object], needed_by: str, why: str) -> Found:
         message = f"is off, but {why}"
         yield problem(("kwok", "featureGates", _GATE), message, "leave it out: it is on by default")
     switches = _mapping(raw, "kwok", "runtimeConfig")
-    # The API's own switch wins over those of several.
-    own = _API_SWITCHES[:1] if switches.get(_API_SWITCHES[0]) in (True, "true") else _API_SWITCHES
-    for key in own:
+    if switches.get(_API_SWITCHES[0]) in (True, "true"):
+        # The API's own switch wins over those of several.
+        return
+    for key in _API_SWITCHES:
         if switches.get(key) in (False, "false"):
             message = f"switches resource.k8s.io/v1 off, but {why}"
             yield problem(("kwok", "runtimeConfig", key), message, "leave it out")

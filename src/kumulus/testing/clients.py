@@ -1,5 +1,6 @@
 """Ready-made clients of other libraries, for the cluster's kubeconfig and never for the user's own."""
 
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -8,22 +9,22 @@ from kumulus.testing.errors import ClusterError
 
 
 class Clients:
-    """Clients of the libraries that are installed, made when they are asked for."""
+    """Clients of the libraries that are installed, each made when it is first asked for."""
 
     def __init__(self, kubeconfig: Path) -> None:
         self._kubeconfig = str(kubeconfig)
 
-    @property
+    @cached_property
     def kubernetes(self) -> Any:
         """An `ApiClient` of the package kubernetes: `CoreV1Api(cluster.clients.kubernetes)`."""
         return _library("kubernetes").config.new_client_from_config(config_file=self._kubeconfig)
 
-    @property
+    @cached_property
     def kr8s(self) -> Any:
         """The API of the package kr8s: `cluster.clients.kr8s.get("pods")`."""
         return _library("kr8s").api(kubeconfig=self._kubeconfig)
 
-    @property
+    @cached_property
     def lightkube(self) -> Any:
         """A `Client` of the package lightkube."""
         library = _library("lightkube")

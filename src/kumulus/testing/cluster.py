@@ -6,9 +6,9 @@ import asyncio
 import subprocess
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from functools import wraps
+from pathlib import Path
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from kumulus.kube import Client
 from kumulus.kube.codecs import MERGE_PATCH
@@ -17,26 +17,14 @@ from kumulus.testing.asynchronous import AsyncCluster
 from kumulus.testing.errors import NOT_UP, ClusterError
 from kumulus.testing.facts import ClusterFacts
 from kumulus.testing.loop import Loop
+from kumulus.testing.manifests import Manifests
 from kumulus.testing.plane import Plane
-from kumulus.testing.views import Node
+from kumulus.testing.points import START
+from kumulus.testing.reset import Reset
+from kumulus.testing.views import Event, Node, Pod
 from kumulus.testing.wanted import Nodes, Spec
 
 T = TypeVar("T")
-P = ParamSpec("P")
-
-
-def _waiting(
-    method: Callable[Concatenate[AsyncCluster, P], Coroutine[Any, Any, T]],
-) -> Callable[Concatenate[Cluster, P], T]:
-    """A method of clusters with an event loop, for those without one: it waits for the result."""
-
-    @wraps(method)
-    def waiting(self: Cluster, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        # By its name: a share of a cluster has others.
-        work: Coroutine[Any, Any, T] = getattr(self._of, method.__name__)(*args, **kwargs)
-        return self._run(work)
-
-    return waiting
 
 
 class Cluster(ClusterFacts):
@@ -108,14 +96,9 @@ class Cluster(ClusterFacts):
         """See :meth:`AsyncCluster.run`."""
         return self._of.run(*command)
 
-    apply = _waiting(AsyncCluster.apply)
-    nodes = _waiting(AsyncCluster.nodes)
-    pods = _waiting(AsyncCluster.pods)
-    events = _waiting(AsyncCluster.events)
-    resize = _waiting(AsyncCluster.resize)
-    experiment = _waiting(AsyncCluster.experiment)
-    mark = _waiting(AsyncCluster.mark)
-    reset = _waiting(AsyncCluster.reset)
+    def apply(self, manifests: Manifests, *, namespace: str = "") -> list[dict[str, Any]]:
+        """See :meth:`AsyncCluster.apply`."""
+        return self._run(self._of.apply(manifests, namespace=namespace))
 
     def wait(self, condition: Callable[[], T], *, timeout: float = 30.0, what: str = "") -> T:
         """See :meth:`AsyncCluster.wait`."""
@@ -126,6 +109,18 @@ class Cluster(ClusterFacts):
 
         return self._run(self._of.wait(asked, timeout=timeout, what=what or _named(condition)))
 
+    def nodes(self, selector: str = "") -> list[Node]:
+        """See :meth:`AsyncCluster.nodes`."""
+        return self._run(self._of.nodes(selector))
+
+    def pods(self, namespace: str = "", selector: str = "") -> list[Pod]:
+        """See :meth:`AsyncCluster.pods`."""
+        return self._run(self._of.pods(namespace, selector))
+
+    def events(self) -> list[Event]:
+        """See :meth:`AsyncCluster.events`."""
+        return self._run(self._of.events())
+
     @contextmanager
     def fault(self, kind: str = "", *, nodes: faults.Target = None, **fields: Any) -> Iterator[FaultHandle]:
         """See :meth:`AsyncCluster.fault`."""
@@ -135,6 +130,22 @@ class Cluster(ClusterFacts):
             yield FaultHandle(begun, self._run)
         finally:
             self._run(active.__aexit__(None, None, None))
+
+    def resize(self, nodes: int | Mapping[str, int]) -> None:
+        """See :meth:`AsyncCluster.resize`."""
+        self._run(self._of.resize(nodes))
+
+    def experiment(self, description: str | Path | Mapping[str, Any]) -> dict[str, Any]:
+        """See :meth:`AsyncCluster.experiment`."""
+        return self._run(self._of.experiment(description))
+
+    def mark(self, name: str) -> None:
+        """See :meth:`AsyncCluster.mark`."""
+        self._run(self._of.mark(name))
+
+    def reset(self, to: str = START) -> Reset:
+        """See :meth:`AsyncCluster.reset`."""
+        return self._run(self._of.reset(to))
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         if self._loop is None:

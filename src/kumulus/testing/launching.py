@@ -17,7 +17,7 @@ PRIVATE = 0o077
 
 
 def launch(layout: Layout, names: Collection[str]) -> None:
-    """Start these components, whose entries are in kwokctl's configuration."""
+    """Start these components, whose entries are in kwokctl's configuration; one that runs would run twice."""
     own = {key: value for key, value in os.environ.items() if not key.startswith("KWOK_")}
     for each in layout.settings().get("components") or []:
         if each["name"] not in names:

@@ -22,6 +22,9 @@ class Pool:
     Args:
         size: how many.
         asked: what they are like, as arguments of :class:`Cluster`.
+
+    Raises:
+        ClusterError: something of it is wrong.
     """
 
     def __init__(self, size: int, **asked: Any) -> None:

@@ -209,7 +209,7 @@ def test_what_is_no_regular_file_is_not_waited_for(tmp_path: Path) -> None:
             read_text(str(path), Path(), "clusterConfig")
 
 
-FREE_TEXT = ("annotations", "valuesObject", "chart", "labels", "runtimeConfig")
+FREE_TEXT = ("annotations", "valuesObject", "chart", "labels")
 MEANT_TO_DECEIVE = ["a\x00b", "a\u202eb", "\u2066a\u2069", "a\u200bb", "a\x1b[2Jb", "a\x7fb", "a\ud800b"]
 
 
@@ -217,6 +217,11 @@ MEANT_TO_DECEIVE = ["a\x00b", "a\u202eb", "\u2066a\u2069", "a\u200bb", "a\x1b[2J
 def test_control_and_bidirectional_characters_are_in_no_name(character: str) -> None:
     for where in places(CLUSTER):
         told(planted(CLUSTER, where, character), may_pass=any(part in FREE_TEXT for part in where))
+
+
+@pytest.mark.parametrize("character", MEANT_TO_DECEIVE)
+def test_nor_in_the_key_of_a_switch(character: str) -> None:
+    told({"kwok": {"runtimeConfig": {f"api{character}/all": True}}})
 
 
 def told(raw: dict[str, Any], may_pass: bool = False) -> None:

@@ -258,6 +258,14 @@ def test_charts_go_when_they_were_not_used_for_a_long_time(tmp_path: Path, monke
     assert {file.name for file in folder.iterdir()} == {"recent.tgz", "other.txt"}
 
 
+def test_a_second_run_needs_no_compiler_and_builds_again_only_what_is_gone(built: Sample) -> None:
+    again = built.ensure(PATH="/nonexistent")
+    assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
+    built.installed()["beta"].unlink()
+    assert "[1/1] beta" in built.ensure().stderr
+    assert says(built.installed()["beta"]) == "tool v2.0.0"
+
+
 def test_too_little_disk_space_is_said_before_anything_is_built(sample: Sample) -> None:
     sample.write(gigabytes=10**9)
     result = sample.ensure()

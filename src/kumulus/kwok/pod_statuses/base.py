@@ -8,6 +8,7 @@ import json
 from kumulus.kwok.endings import EXIT_CODE, FAILING
 from kumulus.kwok.pod_statuses.fragments import (
     ASSUMED,
+    CONTAINER,
     DECLARED,
     FAILED_CHECK,
     INIT_ALL,
@@ -89,6 +90,7 @@ initContainerStatuses:
 """,
     INIT_WAS=INIT_WAS,
     EXIT_CODE=EXIT_CODE,
+    CONTAINER=CONTAINER,
     INIT_AFTER_FAILED=INIT_AFTER_FAILED,
     INIT_FAILED_REST=INIT_FAILED_REST,
 )

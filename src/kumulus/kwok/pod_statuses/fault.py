@@ -6,7 +6,17 @@ Modelled on what a kubelet writes (docs: Pod Lifecycle; k8s.io/kubernetes pkg/ku
 import json
 import re
 
-from kumulus.kwok.pod_statuses.fragments import CONTAINER, INITIALIZED, NOT_READY, SANDBOX, conditions, filled
+from kumulus.kwok.pod_statuses.fragments import (
+    CONTAINER,
+    DECLARED,
+    INIT_ALL,
+    INITIALIZED,
+    NOT_READY,
+    PLACE,
+    SANDBOX,
+    conditions,
+    filled,
+)
 from kumulus.kwok.pod_statuses.fragments import READY as IS_READY
 from kumulus.kwok.pod_statuses.lifecycle import INIT_AFTER_FAILED, INIT_FAILED_REST, INIT_WAS
 from kumulus.model.fault_effects import PodEffects
@@ -206,6 +216,10 @@ _PARTS = {
     "BEGIN": "\n{{ $now := Now }}\n{{ $root := . }}\n",
     "DOWN": f"{CONTAINER}  ready: false\n  started: false\n",
     "ENDED": _ENDED,
+    "CONTAINER": CONTAINER,
+    "DECLARED": DECLARED,
+    "PLACE": PLACE,
+    "INIT_ALL": INIT_ALL,
     "INIT_WAS": INIT_WAS,
     "INIT_AFTER_FAILED": INIT_AFTER_FAILED,
     "INIT_FAILED_REST": INIT_FAILED_REST,

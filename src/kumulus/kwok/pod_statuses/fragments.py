@@ -12,8 +12,8 @@ from kumulus.model.lifecycles import EMULATED, EXIT_CODE_ASSUMED
 
 
 def filled(template: str, **parts: str) -> str:
-    """A template in which lines such as `<<PLACE>>` are the fragment of that name, or one of the parts."""
-    return re.sub(r"^<<(\w+)>>\n", lambda found: {**globals(), **parts}[found[1]], template, flags=re.MULTILINE)
+    """A template in which lines such as `<<PLACE>>` are the part of that name."""
+    return re.sub(r"^<<(\w+)>>\n", lambda found: parts[found[1]], template, flags=re.MULTILINE)
 
 
 NOW = "{{ $now := Now }}{{ $root := . }}"
@@ -105,7 +105,8 @@ allocatedResources: {{ toJson . }}
 
 # The pod's addresses and start time, as a kubelet writes them with the first status. An address that it has stays: a
 # second one of a family is refused.
-PLACE = filled("""
+PLACE = filled(
+    """
 {{ with NodeIPsWith .spec.nodeName }}
 hostIP: {{ index . 0 | Quote }}
 hostIPs:
@@ -125,7 +126,9 @@ podIPs:
 {{ end }}
 startTime: {{ $now | Quote }}
 <<POD_RESOURCES>>
-""")
+""",
+    POD_RESOURCES=POD_RESOURCES,
+)
 
 # The beginning of a container's status, within a range over the spec.
 CONTAINER = """\
@@ -148,18 +151,22 @@ CONTAINER = """\
 {{ end }}
 """
 
-_WAITS = filled("""\
+_WAITS = filled(
+    """\
 <<CONTAINER>>
   ready: false
   restartCount: 0
   started: false
   state: {waiting: {reason: %s}}
-""")
+""",
+    CONTAINER=CONTAINER,
+)
 WAITING = "\ncontainerStatuses:\n{{ range .spec.containers }}\n" + _WAITS + "{{ end }}\n"
 INIT_WAITING = "\ninitContainerStatuses:\n{{ range .spec.initContainers }}\n" + _WAITS + "{{ end }}\n"
 
 # Ends the running init container and starts the next one; afterwards $done tells whether there was none left.
-INIT_NEXT = filled("""
+INIT_NEXT = filled(
+    """
 initContainerStatuses:
 {{ range $index, $container := .spec.initContainers }}
 {{ $was := dict }}
@@ -187,10 +194,13 @@ initContainerStatuses:
   state: {waiting: {reason: PodInitializing}}
 {{ end }}
 {{ end }}
-""")
+""",
+    CONTAINER=CONTAINER,
+)
 
 # All init containers at once, for pods whose lifecycle has no `init`.
-INIT_ALL = filled("""
+INIT_ALL = filled(
+    """
 initContainerStatuses:
 {{ range .spec.initContainers }}
 <<CONTAINER>>
@@ -204,9 +214,12 @@ initContainerStatuses:
   state: {terminated: {exitCode: 0, reason: Completed, startedAt: {{ $now | Quote }}, finishedAt: {{ $now | Quote }}}}
 {{ end }}
 {{ end }}
-""")
+""",
+    CONTAINER=CONTAINER,
+)
 
-RUNNING = filled("""
+RUNNING = filled(
+    """
 containerStatuses:
 {{ range .spec.containers }}
 <<CONTAINER>>
@@ -216,7 +229,9 @@ containerStatuses:
   state: {running: {startedAt: {{ $now | Quote }}}}
 {{ end }}
 phase: Running
-""")
+""",
+    CONTAINER=CONTAINER,
+)
 
 # A container that has ended stays as it is; a running one ends now, as `failure` has it, which may change $end.
 # Afterwards $failed tells whether one has failed, and $again whether the pod will run again.

@@ -61,13 +61,16 @@ class KindRuntime(Runtime):
         async with exclusive(place, report), making_alone(place.name, report):
             found = await cluster.cleared(wanted)
             try:
-                return await (cluster.adopt(wanted, found) if found else cluster.make(wanted, stop))
+                if found:
+                    return await cluster.adopt(wanted, found)
+                return await cluster.make(wanted, stop)
             except OSError as error:
                 raise ProviderError(directories.os_error(error, place)) from None
 
     async def read(self, recorded: RecordedControlPlane, report: Reporter) -> Observed | None:
         cluster = _Cluster.at(KindPlace(Path(recorded.directory)), recorded.options, report)
-        place, nodes = cluster.place, await cluster.nodes()
+        place = cluster.place
+        nodes = await cluster.nodes()
         if not nodes or not same(place.note().get("owner", recorded.owner), recorded.owner):
             return None
         if not place.containers():
@@ -106,13 +109,14 @@ class KindRuntime(Runtime):
 
     async def delete(self, recorded: RecordedControlPlane, report: Reporter) -> None:
         cluster = _Cluster.at(KindPlace(Path(recorded.directory)), recorded.options, report)
-        place, nodes = cluster.place, await cluster.recorded(recorded)
+        place = cluster.place
+        nodes = await cluster.nodes_of(recorded)
         if nodes is None or (not nodes and not place.directory.exists()):
             return
         directories.require_own(place)
         async with exclusive(place, report) as waited:
             # The run that was waited for may have removed the cluster, and another stack may have made one there since.
-            nodes = await cluster.recorded(recorded) if waited else nodes
+            nodes = await cluster.nodes_of(recorded) if waited else nodes
             if nodes is None:
                 return
             left = cluster.remove(nodes)
@@ -187,7 +191,8 @@ class _Cluster:
         return self.observed(nodes, identity, "running")
 
     async def repaired(self, wanted: WantedControlPlane, identity: str) -> Observed:
-        place, nodes = self.place, await self.nodes()
+        place = self.place
+        nodes = await self.nodes()
         if not place.containers() and nodes and await self.identity_by_kind() == identity:
             directories.remove(place)
             place.begin(wanted.owner, self.engine, creating.configuration(wanted.options))
@@ -223,7 +228,7 @@ class _Cluster:
             await self.engine.restart(planes)
             await self._identity(_RESTARTED)
 
-    async def recorded(self, recorded: RecordedControlPlane) -> list[NodeContainer] | None:
+    async def nodes_of(self, recorded: RecordedControlPlane) -> list[NodeContainer] | None:
         """The containers of the recorded cluster that are there; None where its place is another owner's."""
         place = self.place
         owner = place.note().get("owner", recorded.owner)

@@ -107,13 +107,18 @@ def _etcd_stuck(layout: Layout) -> str:
 
 
 @contextmanager
-def explained(layout: Layout, *, made: bool = True) -> Iterator[None]:
+def explained(layout: Layout, *, made: bool = True, starting: bool = False) -> Iterator[None]:
     """Raise errors of ports, tools, files and the API server as a ProviderError that says why.
 
-    A cluster that is `made` has to stay where it is.
+    A cluster that is `made` has to stay where it is. While its components are `starting`, a ProviderError may be the
+    consequence of one that has ended, so it gets that one's log, too.
     """
     try:
         yield
+    except ProviderError as error:
+        if not starting:
+            raise
+        raise ProviderError(explain(layout, str(error))) from None
     except (ports.NoFreePort, toolchain.ToolchainError) as error:
         raise ProviderError(str(error)) from None
     except OSError as error:

@@ -109,7 +109,8 @@ class KwokRuntime(Runtime):
             )
         if problem := additions.port_problem(layout, wanted):
             raise ProviderError(problem)
-        with api.explained(layout, made=False), ports.Claims(avoid=layout.taken_ports()) as claims:
+        explained = api.explained(layout, made=False, starting=True)
+        with explained, ports.Claims(avoid=layout.taken_ports()) as claims:
             allotted = {key: claims.take() for key in configuration.port_keys(wanted.options)}
             documents = configuration.documents(wanted, allotted)
             layout.directory.mkdir(mode=0o700)

@@ -19,11 +19,15 @@ from kumulus.runtimes.section import RuntimeSection
 
 @of_mapping
 def _switches_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem]:
-    return [
-        problem((*where, key), f"is {shown(value)}", 'write true, false or a text in quotes, such as "true"')
-        for key, value in raw.items()
-        if not isinstance(value, bool | str)
-    ]
+    found = []
+    for key, value in raw.items():
+        if not key.isprintable():
+            message = f"has the key {shown(key)}, which does not print"
+            found.append(problem(where, message, "write a name such as api/all"))
+        if not (isinstance(value, bool) or (isinstance(value, str) and value.isprintable())):
+            remedy = 'write true, false or a text in quotes, such as "true"'
+            found.append(problem((*where, key), f"is {shown(value)}", remedy))
+    return found
 
 
 def _as_texts(raw: Mapping[str, bool | str]) -> dict[str, str]:

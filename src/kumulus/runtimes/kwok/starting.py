@@ -49,7 +49,7 @@ async def start(
     every, options = addition.every(), wanted.options
     resumed = {name: each for each in every if (name := each.resumes(options)) in dead}
     served = not {"etcd", "kube-apiserver"} & set(dead)
-    with api.explained(layout):
+    with api.explained(layout, starting=True):
         for each in every:
             each.require_space(layout, dead)
         if served:

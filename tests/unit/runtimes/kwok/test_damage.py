@@ -3,7 +3,7 @@
 import asyncio
 import os
 import stat
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from kumulus.provider.resources.cluster_place import UNSHOWN
 from kumulus.provider.resources.diffing import PropertyDifference
 from kumulus.runtimes import apiserver
 from kumulus.runtimes.base import Observed, RecordedControlPlane, WantedControlPlane
-from kumulus.runtimes.kwok import api, etcd_space, hung, kept, starting, upgrade
+from kumulus.runtimes.kwok import addition, api, etcd_space, hung, kept, starting, upgrade
 from kumulus.runtimes.kwok.layout import Layout, dump
 from kumulus.runtimes.kwok.runtime import KwokRuntime
 from kumulus.runtimes.place import owner
@@ -369,3 +369,21 @@ def test_a_repair_that_finds_another_cluster_says_so_and_does_not_take_it_over(
     with pytest.raises(ProviderError, match=r"^another cluster \(identity uid-of-b\) answers in place of dev; "):
         asyncio.run(KwokRuntime().repair(wanted(repairable), "uid", Said()))
     assert repairable.note()["owner"] == OTHER
+
+
+class _Refused(addition.Addition):
+    """An addition that cannot do its part, as the API server has ended."""
+
+    def require_space(self, layout: Layout, dead: Sequence[str]) -> None:
+        raise ProviderError("the API server does not take its kinds")
+
+
+def test_what_an_addition_fails_of_is_said_with_the_log_of_what_has_ended(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(addition, "every", lambda: [_Refused()])
+    monkeypatch.setattr(processes, "running", lambda _: {name: [1] for name in NAMES if name != "kube-apiserver"})
+    (layout.directory / "logs").mkdir()
+    (layout.directory / "logs" / "kube-apiserver.log").write_text("out of memory\n")
+    with pytest.raises(ProviderError, match=r"(?s)does not take its kinds.*out of memory"):
+        asyncio.run(starting.start(layout, wanted(layout), Said(), changed=False, dead=["kube-apiserver"]))

@@ -12,7 +12,7 @@ from aiohttp import web
 from kumulus import toolchain
 from kumulus.host import processes
 from kumulus.nodes.pools.through_storage import NotThroughStorage
-from kumulus.runtimes.kwok import etcd_space
+from kumulus.runtimes.kwok import configuration, etcd_space
 from kumulus.runtimes.kwok.layout import Layout, dump
 from kumulus.runtimes.kwok.storage import Storages
 from tests.support.apiserver import serving
@@ -145,6 +145,10 @@ def test_the_same_quota_changes_nothing(layout: Layout, ended: list[int], option
     before = layout.kwok_file.read_text()
     assert not etcd_space.change(layout, options)
     assert (layout.kwok_file.read_text(), ended) == (before, [])
+
+
+def test_neither_a_quota_nor_stages_as_objects_take_a_new_cluster() -> None:
+    assert {"etcdQuota", "stageObjects"}.isdisjoint(configuration.REPLACED_BY)
 
 
 def test_an_etcd_that_does_not_answer_is_not_taken_for_full(layout: Layout) -> None:
