@@ -65,6 +65,7 @@ class NodeContents:
     """What is in a node besides Debian."""
 
     version: str
+    """Of Kubernetes, without a leading `v`."""
     programs: Mapping[str, Path]
     """The executables of Kubernetes and ours, by name."""
     sandbox: str

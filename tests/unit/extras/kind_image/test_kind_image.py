@@ -115,7 +115,9 @@ def test_a_failed_root_filesystem_shows_the_last_words_and_the_log(path: Path, t
 
 def test_docker_s_refusal_is_shown(path: Path, tmp_path: Path) -> None:
     program(path, "docker", "echo 'no space left on device' >&2; exit 1")
-    with pytest.raises(ToolchainError, match=r"docker commit failed:\n.*\n  no space left on device\n  The whole log"):
+    with pytest.raises(
+        ToolchainError, match=r"docker commit failed:\n.*\n    no space left on device\n  The whole log"
+    ):
         docker.run(["commit", "x"], ToolLine("image"), tmp_path / "log")
 
 
