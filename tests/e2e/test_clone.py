@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import yaml
 
@@ -156,11 +157,15 @@ def test_a_clone_that_was_cut_off_is_named_and_finished_by_the_next_command(
 def test_a_clone_that_was_killed_while_its_stack_came_up_goes_on(capture_alone: Project) -> None:
     with running(capture_alone, *CLONE) as process:
         processes.await_amid(process, capture_alone.kubeconfig("clone").exists, PATIENCE_S, 0.01)
+        [up] = [each for each in psutil.Process(process.pid).children(recursive=True) if each.name() == "pulumi"]
+        # On a busy machine it would have ended before the next command asks.
+        up.suspend()
         process.kill()
         process.wait()
         capture_alone.known("clone")
         # Pulumi goes on; nobody else may work on the stack until it has ended.
         busy = capture_alone.kumulus(*CLONE)
+        up.resume()
         assert busy.stderr.startswith("error: clone is being worked on by pid ")
         process.communicate(timeout=PATIENCE_S)
     assert pods_in(capture_alone) == 0
