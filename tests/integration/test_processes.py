@@ -13,7 +13,7 @@ import pytest
 
 from kumulus import toolchain
 from tests.integration.conftest import PODS, Plane, plane_at
-from tests.support import examples, listeners
+from tests.support import examples, listeners, processes
 from tests.support.api import Object, Refused
 
 pytestmark = pytest.mark.integration
@@ -72,7 +72,14 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
         toolchain.find(EXPORTER)
         programs[f"registry.k8s.io/{EXPORTER}/{EXPORTER}"] = EXPORTER
     with plane_at(tmp_path_factory.mktemp("home"), processes=programs) as made:
+        # The API server applies a policy some moments after it has taken it.
+        processes.await_that(lambda: "nodeName" in tried(made)["spec"], 60, "pods are put on the node")
         yield made
+
+
+def tried(plane: Plane) -> Object:
+    """A pod as the API server would make it."""
+    return plane.api.create(f"{PODS}?dryRun=All", pod("tried"))
 
 
 def pod(name: str, *arguments: str, image: str = f"{IMAGE}:v1", **spec: Any) -> Object:
@@ -98,7 +105,9 @@ def kubectl(plane: Plane, *arguments: str) -> str:
 def kubelet_of(plane: Plane) -> int:
     """The node's kubelet; the first processes of its pods are started by the same link."""
     pids = plane.processes()["local-node"]
-    [found] = [pid for pid in pids if psutil.Process(pid).ppid() not in pids]
+    # Other processes of the node may end meanwhile.
+    there = [each for each in psutil.process_iter(["ppid"]) if each.pid in pids]
+    [found] = [each.pid for each in there if each.info["ppid"] not in pids]
     return found
 
 
