@@ -4,7 +4,6 @@ import asyncio
 import shutil
 import statistics
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from benchmarks.report import Row
 from benchmarks.usage import until_at_rest
 from kumulus.provider.resources.cluster import ClusterResource
 from kumulus.provider.resources.registry import resources
+from tests.support.processes import repeated
 from tests.support.project import Project
 
 _NODES = 10_000
@@ -143,22 +143,16 @@ def cluster(nodes: int) -> dict[str, Any]:
 @contextmanager
 def _plugin_memory() -> Iterator[list[float]]:
     """The plugin's resident memory in MB from time to time while the block runs, as the kernel counts it (VmHWM)."""
-    seen, ended = [0.0], threading.Event()
+    seen = [0.0]
 
     def sample() -> None:
-        while not ended.wait(0.2):
-            for process in psutil.process_iter(["cmdline"]):
-                command = process.info["cmdline"] or []
-                if command[1:4] == ["-P", "-m", "kumulus.provider.plugin"]:
-                    seen.append(_high_water_mark(process.pid))
+        for process in psutil.process_iter(["cmdline"]):
+            command = process.info["cmdline"] or []
+            if command[1:4] == ["-P", "-m", "kumulus.provider.plugin"]:
+                seen.append(_high_water_mark(process.pid))
 
-    thread = threading.Thread(target=sample, daemon=True)
-    thread.start()
-    try:
+    with repeated(sample, 0.2):
         yield seen
-    finally:
-        ended.set()
-        thread.join()
 
 
 def _high_water_mark(pid: int) -> float:

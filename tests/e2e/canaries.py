@@ -4,12 +4,13 @@ import base64
 import re
 import secrets
 import stat
-import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
+
+from tests.support.processes import repeated
 
 
 class Canaries:
@@ -70,24 +71,18 @@ def watched(canaries: Canaries, temporary: Iterable[Path]) -> Iterator[Watch]:
     Args:
         temporary: the directories with temporary files.
     """
-    seen, ended = Watch(), threading.Event()
+    seen = Watch()
 
     def look() -> None:
-        while not ended.wait(0.05):
-            for process in psutil.process_iter(["cmdline"]):
-                told = "\0".join(process.info["cmdline"] or []).encode(errors="replace")
-                seen.commands |= canaries.found_in(told)
-            for folder in temporary:
-                seen.files |= readable(canaries, folder)
-            seen.looks += 1
+        for process in psutil.process_iter(["cmdline"]):
+            words = "\0".join(process.info["cmdline"] or []).encode(errors="replace")
+            seen.commands |= canaries.found_in(words)
+        for folder in temporary:
+            seen.files |= readable(canaries, folder)
+        seen.looks += 1
 
-    thread = threading.Thread(target=look)
-    thread.start()
-    try:
+    with repeated(look, 0.05):
         yield seen
-    finally:
-        ended.set()
-        thread.join()
 
 
 def readable(canaries: Canaries, folder: Path) -> dict[str, set[str]]:

@@ -3,6 +3,7 @@
 import os
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
@@ -107,6 +108,24 @@ def await_amid(
         assert process.poll() is None, log.read_text() if log else process.communicate()
         assert time.monotonic() < give_up, log and log.read_text()
         time.sleep(pause)
+
+
+@contextmanager
+def repeated(look: Callable[[], object], pause: float) -> Iterator[None]:
+    """Do something again and again on another thread while the block runs; ``pause`` is in seconds."""
+    ended = threading.Event()
+
+    def run() -> None:
+        while not ended.wait(pause):
+            look()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def _lives(process: psutil.Process) -> bool:

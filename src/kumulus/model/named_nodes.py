@@ -5,7 +5,6 @@ A pool without them names its nodes `<name>-<ordinal>`. The provider plugin impo
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, cast
 
 from kumulus.model.checks import (
@@ -18,7 +17,7 @@ from kumulus.model.checks import (
     unknown_key_problems,
 )
 from kumulus.model.errors import Problem, Where, shown
-from kumulus.model.names import NODE_NAME_LENGTH, dns_subdomain_mistake
+from kumulus.model.names import node_name_mistake
 from kumulus.model.plain import made_from, plain
 
 TOPOLOGY_PREFIX = "topology.kumulus.io/"
@@ -78,8 +77,7 @@ def named_nodes_from(raw: object) -> tuple[NamedNode, ...]:
 @of_mapping
 def _one_problems(where: Where, node: Mapping[str, Any], ours_too: bool) -> list[Problem]:
     found = unknown_key_problems(where, node, _KEYS)
-    mistake_of = partial(dns_subdomain_mistake, longest=NODE_NAME_LENGTH)
-    found += text_problems((*where, "name"), node.get("name"), mistake_of, "write the node's name")
+    found += text_problems((*where, "name"), node.get("name"), node_name_mistake, "write the node's name")
     if node.get("labels") is not None:
         found += _label_problems((*where, "labels"), node["labels"], ours_too)
     if node.get("unschedulable") is not None:

@@ -55,6 +55,11 @@ def dns_subdomain_mistake(text: str, longest: int = SUBDOMAIN_LENGTH) -> ValueMi
     return _dns_mistake(text, longest, "lower-case letters, digits, inner dashes and dots", dots=True)
 
 
+def node_name_mistake(text: str) -> ValueMistake | None:
+    """What keeps a text from being the name of a node, which is also a label's value; None when nothing does."""
+    return dns_subdomain_mistake(text, NODE_NAME_LENGTH)
+
+
 def dns_safe(text: str, longest: int = LABEL_LENGTH, dots: bool = False) -> str:
     """The nearest DNS-1123 name: `Team_A` becomes `team-a`; empty when no letter or digit is left.
 

@@ -5,13 +5,12 @@ What the form has follows from the fields of :class:`kumulus.model.pools.Pool`; 
 
 from collections.abc import Mapping
 from dataclasses import fields
-from functools import partial
 from typing import Any, cast
 
 from kumulus.model.checks import problem, replicas_problems, text_problems, unknown_key_problems
 from kumulus.model.errors import Problem, SpecError, Where, shown
 from kumulus.model.gfd import expanded
-from kumulus.model.names import NODE_NAME_LENGTH, dns_subdomain_mistake, node_name
+from kumulus.model.names import NODE_NAME_LENGTH, node_name, node_name_mistake
 from kumulus.model.pools import (
     GROUP_LABEL,
     INSTANCE_TYPE_LABEL,
@@ -114,8 +113,7 @@ def pool_to_properties(pool: Pool) -> dict[str, object]:
 
 
 def _name_problems(name: object, replicas: object) -> list[Problem]:
-    mistake_of = partial(dns_subdomain_mistake, longest=NODE_NAME_LENGTH)
-    if wrong := text_problems(("name",), name, mistake_of, "write the pool's name"):
+    if wrong := text_problems(("name",), name, node_name_mistake, "write the pool's name"):
         return wrong
     if replicas_problems((), replicas):
         return []

@@ -21,7 +21,7 @@ from kumulus.model.devices import GATES, Parts
 from kumulus.model.durations import LONGEST, written
 from kumulus.model.errors import SpecError, shown
 from kumulus.model.gfd import GPU_PRODUCT_LABEL, GPU_RESOURCE, SHARE_RESOURCE
-from kumulus.model.names import NODE_NAME_LENGTH, dns_safe, dns_subdomain_mistake
+from kumulus.model.names import dns_safe, node_name_mistake
 from kumulus.nodes.catalog.instances import gpu_products, mig_profiles
 from kumulus.stackfile.model import ClusterSpec
 
@@ -121,7 +121,7 @@ def _names(machines: Sequence[EmptyNode]) -> dict[tuple[int, int, int, str], lis
     taken: set[str] = set()
     for machine in machines:
         name = machine.name.lower()
-        mistake = dns_subdomain_mistake(name, NODE_NAME_LENGTH)
+        mistake = node_name_mistake(name)
         if mistake or name in taken:
             why = mistake.message if mistake else "is there twice"
             raise LabError(f"the machine {shown(machine.name)}: its name {why}\n  Leave out --keep-names")
