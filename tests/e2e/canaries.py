@@ -81,7 +81,7 @@ def watched(canaries: Canaries, temporary: Iterable[Path]) -> Iterator[Watch]:
             seen.files |= readable(canaries, folder)
         seen.looks += 1
 
-    with repeated(look, 0.05):
+    with repeated(look, 0.01):
         yield seen
 
 
