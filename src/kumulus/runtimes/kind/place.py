@@ -56,8 +56,11 @@ class KindPlace(Place):
 
     def containers(self) -> dict[str, str]:
         """The ids of the containers that were made, by name; {} while they are being made, or if they are unknown."""
-        found: dict[str, str] = json.loads(self.note().get("containers", "{}"))
-        return found
+        try:
+            found = json.loads(self.note().get("containers", "{}"))
+        except ValueError:
+            return {}
+        return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
 
     def owns(self, nodes: Sequence[NodeContainer]) -> bool:
         """Whether the containers were made here, or left by a killed run that was making them.

@@ -42,7 +42,10 @@ def configure(layout: Layout, wanted: WantedControlPlane, undefined: Sequence[st
 
 def outdated(layout: Layout, wanted: WantedControlPlane) -> list[str]:
     """The components that have to be restarted, or ended, for the cluster to be as wanted."""
-    then: Mapping[str, Any] = json.loads(layout.note().get(_PARTS, "{}"))
+    try:
+        then: Mapping[str, Any] = json.loads(layout.note().get(_PARTS, "{}"))
+    except ValueError:
+        then = {}
     now = configuration.parts(wanted.options)
     # A component that is not recorded was made by a run that was interrupted.
     every = {*now, *then, "kwok-controller", metrics_server.NAME}
