@@ -1,4 +1,4 @@
-"""Run kind and container tools, with the variables they need; without a shell, so that no process outlives the call.
+"""Run kind and container tools, each with all that it starts ended if it is given up; the variables that kind needs.
 
 kind starts its nodes by `docker run --privileged`, which asks for every capability there is. An engine that lacks one
 itself, as in some containers and virtual machines, refuses. Only there, `shim/docker` is put before the real `docker`
@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _LINES_KEPT = 60
-# Seconds for the output of a killed command to end.
-_ENDING = 5.0
+# For the output of a killed command to end.
+_ENDING_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,13 @@ async def run(
 ) -> Ended:
     """Run an executable with arguments and wait for its end.
 
-    ``environment`` is all its variables, or those of this process; ``on_line`` is called with every line of its
-    standard error; ``stop`` ends it when it is set.
+    ``timeout`` is in seconds; ``environment`` is all its variables, those of this process by default; ``on_line`` is
+    called with every line of its standard error; ``stop`` ends it when it is set.
 
     Raises:
         FileNotFoundError: there is no such executable.
         CommandCancelled: ``stop`` was set.
-        CommandTimeout: it did not end in time, in seconds.
+        CommandTimeout: it did not end in time.
     """
     process = await asyncio.create_subprocess_exec(
         *arguments,
@@ -79,10 +79,10 @@ async def run(
     finally:
         if stopping:
             stopping.cancel()
-        if not reading.done():
-            _end(process)
-            await asyncio.wait({reading}, timeout=_ENDING)
-            reading.cancel()
+        # Also after an error of `on_line`.
+        _end(process)
+        await asyncio.wait({reading}, timeout=_ENDING_SECONDS)
+        reading.cancel()
 
 
 async def _output(process: asyncio.subprocess.Process, on_line: Callable[[str], None] | None) -> Ended:
@@ -103,7 +103,7 @@ async def _output(process: asyncio.subprocess.Process, on_line: Callable[[str], 
 
 
 def _end(process: asyncio.subprocess.Process) -> None:
-    """Kill the command, if it still runs, and all that it has started."""
+    """Kill the command and all that it has started, if it still runs."""
     if process.returncode is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -111,7 +111,7 @@ def _end(process: asyncio.subprocess.Process) -> None:
 
 # By number, from linux/capability.h.
 # fmt: off
-_NAMES = (
+_CAPABILITIES = (
     "CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP",
     "LINUX_IMMUTABLE", "NET_BIND_SERVICE", "NET_BROADCAST", "NET_ADMIN", "NET_RAW", "IPC_LOCK", "IPC_OWNER",
     "SYS_MODULE", "SYS_RAWIO", "SYS_CHROOT", "SYS_PTRACE", "SYS_PACCT", "SYS_ADMIN", "SYS_BOOT", "SYS_NICE",
@@ -122,9 +122,7 @@ _NAMES = (
 # fmt: on
 _DEFAULT_SOCKET = "unix:///var/run/docker.sock"
 _PROC = Path("/proc")
-_SECONDS = 2.0
-
-
+_CONNECTING_SECONDS = 2.0
 SHIM = Path(__file__).resolve().parent / "shim"
 
 
@@ -154,22 +152,19 @@ def environment(base: Mapping[str, str]) -> KindEnvironment:
     return KindEnvironment(variables, f"Docker's engine lacks {names}: kind's nodes go without (docs/clusters.md)")
 
 
-# Which capabilities Docker's engine cannot give, read from the engine's own process, not from this one.
-
-
 def withheld(environment: Mapping[str, str]) -> tuple[str, ...]:
     """The capabilities that the engine lacks and so cannot give to a privileged container, such as `SYS_RESOURCE`.
 
-    Empty where they cannot be known: for an engine on another machine, or in another pid namespace.
+    They are those of its own process. Empty where that is out of sight: on another machine, in another pid namespace.
     """
     address = environment.get("DOCKER_HOST") or _DEFAULT_SOCKET
     if not address.startswith("unix://"):
         return ()
     pid = _listener(address.removeprefix("unix://"))
-    return lacking(pid) if pid is not None else ()
+    return _lacking(pid) if pid is not None else ()
 
 
-def lacking(pid: int) -> tuple[str, ...]:
+def _lacking(pid: int) -> tuple[str, ...]:
     """The capabilities that this kernel has and a process can never have, read from its bounding set."""
     try:
         status = (_PROC / str(pid) / "status").read_text()
@@ -180,16 +175,16 @@ def lacking(pid: int) -> tuple[str, ...]:
     if bounding is None:
         return ()
     bits = int(bounding[1], 16)
-    return tuple(name for number, name in enumerate(_NAMES[: last + 1]) if not bits >> number & 1)
+    return tuple(name for number, name in enumerate(_CAPABILITIES[: last + 1]) if not bits & (1 << number))
 
 
 def _listener(path: str) -> int | None:
-    # The kernel reports the process that began to listen, or 0 if this process cannot see it.
+    """The process that began to listen at a socket; None if this one cannot see it, for which the kernel reports 0."""
     peer = getattr(socket, "SO_PEERCRED", None)
     if peer is None:
         return None
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-        connection.settimeout(_SECONDS)
+        connection.settimeout(_CONNECTING_SECONDS)
         try:
             connection.connect(os.fspath(path))
             credentials = connection.getsockopt(socket.SOL_SOCKET, peer, struct.calcsize("3i"))

@@ -1,5 +1,6 @@
-"""Running kind: which capabilities the engine lacks, and what is asked of it then."""
+"""Running kind: its end, which capabilities the engine lacks, and what is asked of it then."""
 
+import asyncio
 import os
 import socket
 import subprocess
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kumulus.runtimes.kind.commands import SHIM, environment, withheld
+from kumulus.runtimes.kind.commands import SHIM, environment, run, withheld
 
 ALL = 0x1FFFFFFFFFF
 NO_SYS_RESOURCE = ALL & ~(1 << 24)
@@ -106,3 +107,17 @@ def test_every_other_command_is_docker_s_own(
     arguments: tuple[str, ...], variables: dict[str, str], tmp_path: Path
 ) -> None:
     assert shim(variables, tmp_path, *arguments) == list(arguments)
+
+
+async def test_a_command_of_which_a_line_cannot_be_reported_is_ended() -> None:
+    pids: list[str] = []
+
+    def fail(line: str) -> None:
+        pids.append(line)
+        raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        await run("sh", "-c", "echo $$ >&2; exec sleep 60", timeout=30, on_line=fail)
+    async with asyncio.timeout(5):
+        while Path(f"/proc/{pids[0]}").exists():
+            await asyncio.sleep(0.01)
