@@ -1,6 +1,6 @@
-"""Atomic writes of files, which survive a killed process or a power loss; and locks, of which nothing is left.
+"""Atomic writes of files, which survive a killed process or a power loss; locks; the last lines of logs.
 
-Whatever Kumulus keeps for a later run is written here: a cluster's files, journals, records of runs.
+Whatever Kumulus keeps for a later run is written by these: a cluster's files, journals, records of runs.
 """
 
 import errno
@@ -39,7 +39,7 @@ def replacing(file: Path, mode: int = 0o644) -> Iterator[BinaryIO]:
     if file.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(file))
     temporary = unfinished(file)
-    with os.fdopen(_begun(temporary, mode), "wb") as opened:
+    with os.fdopen(_create_locked(temporary, mode), "wb") as opened:
         try:
             yield opened
             opened.flush()
@@ -64,7 +64,7 @@ def replacing_text(file: Path, mode: int = 0o644) -> Iterator[TextIO]:
             text.detach()
 
 
-def _begun(temporary: Path, mode: int) -> int:
+def _create_locked(temporary: Path, mode: int) -> int:
     """Create and lock an empty file; the writer that has one of that name is waited for, unless it was killed."""
     while True:
         try:
@@ -72,7 +72,7 @@ def _begun(temporary: Path, mode: int) -> int:
         except FileExistsError:
             _remove_leftover(temporary)
             continue
-        if _is_locked(temporary, opened):
+        if _gets_lock(temporary, opened):
             return opened
         os.close(opened)
 
@@ -84,18 +84,18 @@ def _remove_leftover(temporary: Path) -> None:
     except FileNotFoundError:
         return
     except OSError:
-        # No writer's: its owner may write to that.
+        # A link, or a file of another user: no writer's, as a writer could open its own.
         temporary.unlink(missing_ok=True)
         return
     try:
-        if _is_locked(temporary, opened):
+        if _gets_lock(temporary, opened):
             temporary.unlink()
     finally:
         os.close(opened)
 
 
-def _is_locked(temporary: Path, opened: int) -> bool:
-    """Wait for the lock of an open file; returns whether the file still has its name then."""
+def _gets_lock(temporary: Path, opened: int) -> bool:
+    """Wait for the lock of an open file; False if the file has lost its name meanwhile."""
     with suppress(OSError):  # Some network file systems have no locks.
         fcntl.flock(opened, fcntl.LOCK_EX)
     try:
@@ -105,7 +105,7 @@ def _is_locked(temporary: Path, opened: int) -> bool:
 
 
 def unfinished(file: Path) -> Path:
-    """Where a file's new content is while it is written: next to it, under a name that nobody else has."""
+    """Where a file's new content is while it is written: next to it, under a name that only its writers use."""
     return file.with_name(f".{file.name}.kumulus.tmp")
 
 
@@ -127,7 +127,7 @@ def sync(path: Path) -> None:
         os.close(opened)
 
 
-_BYTES = 64 * 1024
+_TAIL_BYTES = 64 * 1024
 _LONGEST_LINE = 1000
 
 
@@ -139,8 +139,9 @@ def last_lines(log: Path, most: int) -> str:
     """
     try:
         with log.open("rb") as opened:
-            opened.seek(max(0, opened.seek(0, os.SEEK_END) - _BYTES))
-            # Before what was written since a rotation, there are only zero bytes.
+            size = opened.seek(0, os.SEEK_END)
+            opened.seek(max(0, size - _TAIL_BYTES))
+            # A log that was emptied while its program had it open begins with zero bytes.
             lines = opened.read().replace(b"\0", b"").decode(errors="replace").splitlines()
     except OSError:
         return ""
@@ -158,12 +159,12 @@ async def take_lock(file: Path, waits: Callable[[], object] = lambda: None) -> t
 
     Args:
         file: the file, which is created with its directory. A holder may remove both.
-        waits: called when there is another holder to wait for.
+        waits: called once, if there is another holder to wait for.
 
     Returns:
         the descriptor to close in the end, and whether there was another holder meanwhile.
     """
-    # A third of what a command takes to start that waits for nothing, such as --help.
+    # Its import takes a third of the time in which a command without locks starts, such as --help.
     import asyncio
 
     waited = False
@@ -182,7 +183,7 @@ def _taken(file: Path) -> int:
     lock = os.open(file, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.stat(file).st_ino != os.fstat(lock).st_ino:
+        if not os.path.samestat(os.stat(file), os.fstat(lock)):
             raise FileNotFoundError("its last holder has removed the file, and another one has that name now")
     except BaseException:
         os.close(lock)

@@ -24,7 +24,7 @@ class Problem:
     """What to write instead, without a period; may be empty."""
 
     def __post_init__(self) -> None:
-        # Some quote a key of the file, whose control characters must not reach a terminal.
+        # Either may quote a key of the file, whose control characters must not reach a terminal.
         object.__setattr__(self, "message", _printable(self.message))
         object.__setattr__(self, "remedy", _printable(self.remedy))
 
@@ -71,7 +71,7 @@ def path_text(where: Sequence[str | int]) -> str:
     text = ""
     for part in where:
         if not isinstance(part, str):
-            # A key of a mapping may be anything; another problem says so.
+            # An index of a list; or a key that is no text, which another check refuses.
             text += f"[{part}]"
         elif part.isascii() and part.isidentifier():
             text += f".{part}" if text else part
@@ -82,7 +82,7 @@ def path_text(where: Sequence[str | int]) -> str:
 
 def _readable(path: str) -> str:
     """A place for messages: a very long path is shortened to its beginning and end."""
-    return path if len(path) <= _LONGEST_PLACE else f"{path[: _LONGEST_PLACE // 2]} … {path[-_LONGEST_PLACE // 2 :]}"
+    return path if len(path) <= _LONGEST_PLACE else f"{path[: _LONGEST_PLACE // 2]} … {path[-(_LONGEST_PLACE // 2) :]}"
 
 
 def under(prefix: str, path: str) -> str:

@@ -82,18 +82,18 @@ def is_counted(name: str) -> bool:
 
 def _remedy(name: str) -> str:
     """What to write instead of a name; empty for one that a quota knows."""
-    bare = name.removeprefix("requests.")
     if name in STANDARD or any(form.fullmatch(name) for form in (HUGE_PAGES, COUNT, OF_CLASS)):
-        return ""
-    if name.startswith("requests.") and "/" in bare and not label_key_mistake(bare):
         return ""
     if name.lower() in ("gpu", "gpus"):
         return f"write {_GPUS}"
     if name.lower() in _COUNTED_OTHERWISE:
         return f"write {_COUNTED_OTHERWISE[name.lower()]}"
     extended = name.removeprefix("limits.").removeprefix("requests.")
-    if "/" in extended and not extended.startswith("count/") and not label_key_mistake(extended):
-        return f"write requests.{extended}: quotas of extended resources are quotas of requests"
+    if "/" in extended and not label_key_mistake(extended):
+        if name == f"requests.{extended}":
+            return ""
+        if not extended.startswith("count/"):
+            return f"write requests.{extended}: quotas of extended resources are quotas of requests"
     near = suggest(name, STANDARD)
     return f"write {near}" if near else f"write such as pods, requests.cpu, {_GPUS} or count/jobs.batch"
 
