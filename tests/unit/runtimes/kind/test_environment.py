@@ -1,15 +1,16 @@
 """Running kind: its end, which capabilities the engine lacks, and what is asked of it then."""
 
-import asyncio
 import os
 import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from kumulus.runtimes.kind.commands import SHIM, environment, run, withheld
+from tests.support.clocks import until
 
 ALL = 0x1FFFFFFFFFF
 NO_SYS_RESOURCE = ALL & ~(1 << 24)
@@ -118,6 +119,4 @@ async def test_a_command_of_which_a_line_cannot_be_reported_is_ended() -> None:
 
     with pytest.raises(BrokenPipeError):
         await run("sh", "-c", "echo $$ >&2; exec sleep 60", timeout=30, on_line=fail)
-    async with asyncio.timeout(5):
-        while Path(f"/proc/{pids[0]}").exists():
-            await asyncio.sleep(0.01)
+    await until(lambda: not psutil.pid_exists(int(pids[0])))
