@@ -25,30 +25,29 @@ _CHUNK = 1 << 16
 _PARTIAL, _UNAUTHORIZED, _UNSATISFIABLE, _SERVER_ERROR = 206, 401, 416, 500
 _LARGEST_DOCUMENT = 4_000_000
 # Answers that the user's network may give for every file, not just this one.
-_NOT_HERE = (_UNAUTHORIZED, 403, 407, 429, 451)
+_REFUSED = (_UNAUTHORIZED, 403, 407, 429, 451)
 # With those that a server still gives after several attempts.
-_OUT = (*_NOT_HERE, *range(_SERVER_ERROR, 600))
+_HOST_OUT = (*_REFUSED, *range(_SERVER_ERROR, 600))
 
 
 @dataclass(frozen=True)
-class Timeouts:
-    """How long to wait for a server."""
+class Limits:
+    """How long to wait for a server, and how much to take from it."""
 
     connect: float = 3.0
     """Seconds to look up a host and connect to it."""
     stall: float = 20.0
-    """Seconds in which at least `least` bytes have to arrive."""
+    """Seconds without an answer, or in which fewer than `least` bytes arrive, after which it is given up."""
     least: int = 200_000
-    """That number of bytes."""
     most: int = 2_000_000_000
     """The maximum size of a file in bytes, larger than any release file."""
     attempts: int = 5
-    """How often a broken download is resumed."""
+    """How often a file is asked for at most; each attempt goes on where the last one broke off."""
     pause: float = 0.5
-    """Seconds before the first resumption, twice that before the second, and so on."""
+    """Seconds before the second attempt, twice that before the third, and so on."""
 
 
-_LIMITS = Timeouts()
+_LIMITS = Limits()
 
 
 class NotFetched(Exception):
@@ -93,13 +92,7 @@ def reachable(url: str) -> None:
         raise NotFetched(f"{host} cannot be reached ({_words(outcome[0])})", host_out=True)
 
 
-def fetch(
-    urls: tuple[str, ...],
-    to: Path,
-    algorithm: str,
-    wanted: str,
-    tick: Tick,
-) -> None:
+def fetch(urls: tuple[str, ...], to: Path, algorithm: str, wanted: str, tick: Tick) -> None:
     """Fetch a file, continuing an earlier attempt; afterwards it exists only if its checksum is right.
 
     Args:
@@ -157,7 +150,7 @@ def _document(url: str, accept: str) -> bytes:
         with _open(url, {"Accept": accept}) as answer:
             return answer.read(_LARGEST_DOCUMENT)
     except (OSError, http.client.HTTPException) as error:
-        raise _not_fetched(error, _NOT_HERE) from None
+        raise _not_fetched(error, _REFUSED) from None
 
 
 def _not_fetched(error: Exception, of_every_file: Container[int]) -> NotFetched:
@@ -168,7 +161,7 @@ def _not_fetched(error: Exception, of_every_file: Container[int]) -> NotFetched:
 
 
 def _reason(error: Exception) -> object:
-    """What urllib has wrapped; an error of TLS has a text of that name, which says less."""
+    """What urllib has wrapped; an `ssl.SSLError`, too, has a `reason`, which says less than the error."""
     return error.reason if isinstance(error, urllib.error.URLError) else error
 
 
@@ -178,15 +171,16 @@ def _complete(url: str, part: Path, tick: Tick) -> None:
             _append(url, part, tick)
             return
         except urllib.error.HTTPError as error:
-            if error.code == _UNSATISFIABLE and _size(part):
+            too_long = error.code == _UNSATISFIABLE and _size(part) > 0
+            if attempt == _LIMITS.attempts or (error.code < _SERVER_ERROR and not too_long):
+                raise _not_fetched(error, _HOST_OUT) from None
+            if too_long:
                 part.unlink()
-            elif error.code < _SERVER_ERROR or attempt == _LIMITS.attempts:
-                raise _not_fetched(error, _OUT) from None
             error.close()
         except (OSError, http.client.HTTPException) as error:
             # A server that was silent for so long will be silent next time, too.
             if isinstance(_reason(error), (TimeoutError, ssl.SSLError)) or attempt == _LIMITS.attempts:
-                raise _not_fetched(error, _OUT) from None
+                raise _not_fetched(error, _HOST_OUT) from None
         time.sleep(_LIMITS.pause * attempt)
 
 
@@ -198,9 +192,9 @@ def _append(url: str, part: Path, tick: Tick) -> None:
         length = answer.headers.get("Content-Length", "")
         total = have + int(length) if length.isdigit() else None
         with part.open("ab" if have else "wb") as file:
-            came = _copy(answer, file, have, total, tick)
-    if total is not None and have + came < total:
-        raise http.client.HTTPException(f"the answer ended after {have + came:,} of {total:,} bytes")
+            size = _copy(answer, file, have, total, tick)
+    if total is not None and size < total:
+        raise http.client.HTTPException(f"the answer ended after {size:,} of {total:,} bytes")
 
 
 def _open(url: str, headers: Mapping[str, str]) -> http.client.HTTPResponse:
@@ -212,10 +206,11 @@ def _open(url: str, headers: Mapping[str, str]) -> http.client.HTTPResponse:
         if error.code != _UNAUTHORIZED or error.url != url:
             raise
         try:
-            if not (place := registry.token_address(url, error.headers.get("WWW-Authenticate", ""))):
+            address = registry.token_address(url, error.headers.get("WWW-Authenticate", ""))
+            if not address:
                 raise
             error.close()
-            with _ask(place, {}) as answer:
+            with _ask(address, {}) as answer:
                 registry.admit(url, answer.read(_LARGEST_DOCUMENT))
         except ToolchainError as reason:
             raise NotFetched(str(reason), host_out=True) from None
@@ -229,26 +224,21 @@ def _ask(url: str, headers: Mapping[str, str]) -> http.client.HTTPResponse:
     return answer
 
 
-def _copy(
-    answer: http.client.HTTPResponse,
-    file: IO[bytes],
-    have: int,
-    total: int | None,
-    tick: Tick,
-) -> int:
-    came = counted = 0
+def _copy(answer: http.client.HTTPResponse, file: IO[bytes], have: int, total: int | None, tick: Tick) -> int:
+    """Append an answer to the part of a file that is there, and return the size that it has then."""
+    size = counted = have
     since = time.monotonic()
     while chunk := answer.read1(_CHUNK):
         file.write(chunk)
-        came += len(chunk)
-        tick(have + came, total)
-        if have + came > _LIMITS.most:
+        size += len(chunk)
+        tick(size, total)
+        if size > _LIMITS.most:
             raise NotFetched(f"it has more than {_LIMITS.most:,} bytes", host_out=False)
         if time.monotonic() - since > _LIMITS.stall:
-            if came - counted < _LIMITS.least:
-                raise TimeoutError(f"only {came - counted:,} bytes came in {_LIMITS.stall:g} s")
-            counted, since = came, time.monotonic()
-    return came
+            if size - counted < _LIMITS.least:
+                raise TimeoutError(f"only {size - counted:,} bytes came in {_LIMITS.stall:g} s")
+            counted, since = size, time.monotonic()
+    return size
 
 
 def _signed(request: urllib.request.Request) -> urllib.request.Request:

@@ -14,7 +14,7 @@ import pytest
 from kumulus.toolchain import cache, fetch, pins, releases
 from kumulus.toolchain import download as download_module
 from kumulus.toolchain.errors import ToolchainError
-from kumulus.toolchain.fetch import NotFetched, Timeouts, WrongSum
+from kumulus.toolchain.fetch import Limits, NotFetched, WrongSum
 from kumulus.toolchain.pins import CONTROL_PLANE
 from kumulus.toolchain.releases import Unpinned
 from tests.support.mirror import Answer, Mirror, program, serving, sha256, tar, zipped
@@ -258,7 +258,7 @@ def test_a_proxy_of_the_environment_is_used(sample: Sample, mirror: Mirror) -> N
 
 # --- one file ------------------------------------------------------------------------------------------------------
 
-QUICK = Timeouts(connect=5, stall=0.5, least=100_000, attempts=2, pause=0)
+QUICK = Limits(connect=5, stall=0.5, least=100_000, attempts=2, pause=0)
 
 
 def fetched(mirror: Mirror, to: Path, answer: Answer) -> None:
@@ -271,12 +271,12 @@ def fetched(mirror: Mirror, to: Path, answer: Answer) -> None:
     [
         (Answer(BETA, drip=0.05), QUICK, r"only [\d,]+ bytes came in 0.5 s"),
         (Answer(BETA, silent=60), QUICK, "timed out"),
-        (Answer(BETA), Timeouts(most=1000), "more than 1,000 bytes"),
+        (Answer(BETA), Limits(most=1000), "more than 1,000 bytes"),
     ],
     ids=["drips", "says nothing", "does not end"],
 )
 def test_a_server_of_which_there_is_no_end_is_given_up(
-    tmp_path: Path, mirror: Mirror, monkeypatch: pytest.MonkeyPatch, answer: Answer, limits: Timeouts, said: str
+    tmp_path: Path, mirror: Mirror, monkeypatch: pytest.MonkeyPatch, answer: Answer, limits: Limits, said: str
 ) -> None:
     monkeypatch.setattr(fetch, "_LIMITS", limits)
     with pytest.raises(NotFetched, match=said) as raised:
@@ -288,9 +288,18 @@ def test_a_server_of_which_there_is_no_end_is_given_up(
 def test_a_slow_server_that_goes_on_is_waited_for(
     tmp_path: Path, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fetch, "_LIMITS", Timeouts(stall=0.3, least=1))
+    monkeypatch.setattr(fetch, "_LIMITS", Limits(stall=0.3, least=1))
     fetched(mirror, tmp_path / "f", Answer(BETA, drip=0.01))
     assert (tmp_path / "f").read_bytes() == BETA
+
+
+def test_a_part_that_is_too_long_at_the_last_attempt_is_told(
+    tmp_path: Path, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetch, "_LIMITS", Limits(attempts=1))
+    (tmp_path / "f.part").write_bytes(BETA + b"more")
+    with pytest.raises(NotFetched, match="HTTP 416"):
+        fetched(mirror, tmp_path / "f", Answer(BETA))
 
 
 def test_a_sha512_does_as_well(tmp_path: Path, mirror: Mirror) -> None:
@@ -303,7 +312,7 @@ def test_a_sha512_does_as_well(tmp_path: Path, mirror: Mirror) -> None:
 
 
 def test_a_dead_host_is_told_of_within_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetch, "_LIMITS", Timeouts(connect=0.3))
+    monkeypatch.setattr(fetch, "_LIMITS", Limits(connect=0.3))
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]

@@ -11,7 +11,7 @@ import pytest
 
 from kumulus.toolchain import accepted, fetch, images, pins, registry, releases, supply
 from kumulus.toolchain.errors import ToolchainError, ToolMissing
-from kumulus.toolchain.fetch import Timeouts
+from kumulus.toolchain.fetch import Limits
 from tests.support.mirror import Answer, Mirror, program, serving, sha256, tar
 from tests.support.registry import HOST, TOKEN, elf, push
 from tests.unit.toolchain.sample import Sample
@@ -94,7 +94,7 @@ def test_a_redirect_is_followed_without_the_token(sample: Sample, mirror: Mirror
 def test_a_registry_that_only_drips_is_given_up(
     sample: Sample, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fetch, "_LIMITS", Timeouts(stall=0.5, least=100_000, attempts=1))
+    monkeypatch.setattr(fetch, "_LIMITS", Limits(stall=0.5, least=100_000, attempts=1))
     (answer,) = push(mirror, "team/alpha", "v1.2.3", [tar({"workspace/app": random.Random(1).randbytes(100_000)})])
     answer.drip = 0.05
     with pytest.raises(ToolchainError, match=r"cannot be downloaded: only [\d,]+ bytes came in 0.5 s"):
