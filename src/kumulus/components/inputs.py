@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
@@ -16,7 +16,6 @@ from kumulus.model.errors import Problem, SpecError, Where, under
 from kumulus.model.fields.validation import validated
 
 Model = TypeVar("Model", bound=BaseModel)
-_NEXT = ("", ".", "[")
 
 
 class CheckedInputs(Generic[Model]):
@@ -37,13 +36,8 @@ class CheckedInputs(Generic[Model]):
 
     def __init__(self, model: type[Model], source: str, values: Mapping[str, Any], names: Mapping[str, str]) -> None:
         self._model, self._source, self._names = model, source, names
-        self._values = {field: value for field, value in values.items() if value is not None}
-        self._later = {field: places for field, value in self._values.items() if (places := later(value))}
-        self._plain = {
-            field: without(value, self._later.get(field, {}))
-            for field, value in self._values.items()
-            if () not in self._later.get(field, {})
-        }
+        self._later = {field: places for field, value in values.items() if (places := later(value))}
+        self._plain = {field: plain for field, value in values.items() if (plain := known_part(value)) is not None}
         self.plain = self._validated(self._plain)
 
     def __getitem__(self, field: str) -> Any:
@@ -96,7 +90,7 @@ def renamed(path: str, names: Mapping[str, str]) -> str:
         if not old:
             return under(names[old], path)
         rest = path[len(old) :]
-        if path.startswith(old) and (old.endswith(".") or rest[:1] in _NEXT):
+        if path.startswith(old) and (old.endswith(".") or rest[:1] in ("", ".", "[")):
             return names[old] + rest if names[old] else rest.removeprefix(".")
     return path
 
@@ -140,15 +134,11 @@ def known_part(value: Any) -> Any:
     return None if () in places else without(value, places)
 
 
-def without(value: Any, places: Mapping[Where, Any]) -> Any:
-    """A value without the given parts, which are known later."""
+def without(value: Any, places: Collection[Where]) -> Any:
+    """A value without the parts at some paths; a path that leads past a mapping leaves the value as it is."""
     if not isinstance(value, Mapping) or not places:
         return value
-    return {
-        key: without(each, {place[1:]: None for place in places if place[0] == key})
-        for key, each in value.items()
-        if (key,) not in places
-    }
+    return {key: without(each, _below(key, places)) for key, each in value.items() if (key,) not in places}
 
 
 def _as_plain(value: Any) -> Any:
@@ -177,5 +167,5 @@ def marked(value: Any, places: Iterable[Where]) -> Any:
     return pulumi.Output.secret(value)
 
 
-def _below(part: str | int, places: tuple[Where, ...]) -> tuple[Where, ...]:
+def _below(part: str | int, places: Iterable[Where]) -> tuple[Where, ...]:
     return tuple(place[1:] for place in places if place[0] == part)
