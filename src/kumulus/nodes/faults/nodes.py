@@ -158,7 +158,7 @@ async def apply_steps(
     await devices.report(client, done)
     gone = {each.name for each in done if each.becomes == "gone"}
     if gone:
-        result.pods, left = await pods.orphan(client, gone, stop)
+        result.pods, left = await pods.remove_orphans(client, gone, stop)
         if left:
             result.problems.append(f"stopped on request, and {left:,} pods of nodes that are gone are left")
     if silenced:

@@ -57,25 +57,25 @@ async def count_affected(client: Client, nodes: NodeSet, effects: PodEffects | N
     if effects is None:
         return len(await on(client, names))
     found = await selected(client, effects)
+    # A fault of pods that names no nodes is on all of them.
     return sum(not names or pod["spec"].get("nodeName") in names for pod in found)
 
 
-async def orphan(client: Client, nodes: Collection[str], stop: asyncio.Event | None = None) -> tuple[int, int]:
+async def remove_orphans(client: Client, nodes: Collection[str], stop: asyncio.Event | None = None) -> tuple[int, int]:
     """Fail and remove the pods of nodes that are gone, as Kubernetes' pod garbage collector does a minute later.
 
     Source: k8s.io/kubernetes pkg/controller/podgc, markFailedAndDeletePodWithCondition. A Job's controller sees the
     disruption and makes another pod.
 
     Returns:
-        How many pods were removed, and how many are left since it was stopped.
+        How many pods were removed, and how many are left because it was stopped.
     """
-    now = timestamp()
     condition = {
         "type": "DisruptionTarget",
         "status": "True",
         "reason": "DeletionByPodGC",
         "message": "PodGC: node no longer exists",
-        "lastTransitionTime": now,
+        "lastTransitionTime": timestamp(),
     }
     failed = {"status": {"phase": "Failed", "conditions": [condition]}}
 
@@ -91,9 +91,8 @@ async def orphan(client: Client, nodes: Collection[str], stop: asyncio.Event | N
 
 
 async def resume(client: Client, pods: Collection[dict[str, Any]]) -> None:
-    """Have KWOK look again at pods that have not changed although what it does to them has."""
-    now = micro_timestamp()
-    change = {"metadata": {"annotations": {RESUMED: now}}}
+    """Touch pods, as KWOK looks only at what changes: they have not changed, but what it is to do to them has."""
+    change = {"metadata": {"annotations": {RESUMED: micro_timestamp()}}}
 
     async def touch(pod: dict[str, Any]) -> None:
         with tolerating(404):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from kumulus.kube import ApiError, objects
-from kumulus.kwok.stages import STAGES
+from kumulus.kwok.stages import API_VERSION
 from kumulus.model.plain import UNKNOWN
 from kumulus.model.quantity import QuantityError
 from kumulus.model.quotas import over
@@ -36,8 +36,8 @@ TOKEN = "kubernetes.io/service-account-token"
 """The type of a Secret into which the cluster writes a service account's token."""
 _MANIFEST, _DATA = "manifest", "data"
 _ADDRESS = ("apiVersion", "kind", "metadata.name", "metadata.namespace")
-_SECONDS_TO_GO = 60.0
-_TOKEN_WITHIN = 30.0
+_DELETING_SECONDS = 60.0
+_TOKEN_SECONDS = 30.0
 _REMEDY = "give yours another name, or remove that one first"
 
 
@@ -71,13 +71,12 @@ class KubernetesObjectResource(InClusterResource):
 
     def diff(self, old_outputs: Properties, inputs: Properties) -> list[PropertyDifference]:
         """See :meth:`Resource.diff`: what the server refuses to change is replaced."""
-        replacing = [f"{_MANIFEST}.{each}" for each in (*_ADDRESS, *FIXED)]
-        return [
-            replace(each, kind=cast(Kind, f"{each.kind.removesuffix('-replace')}-replace"))
-            if any(covers(path, each.path) for path in replacing)
-            else each
-            for each in super().diff(old_outputs, inputs)
-        ]
+        fixed = [f"{_MANIFEST}.{path}" for path in (*_ADDRESS, *FIXED)]
+        found = super().diff(old_outputs, inputs)
+        for index, each in enumerate(found):
+            if not each.replaces and any(covers(path, each.path) for path in fixed):
+                found[index] = replace(each, kind=cast(Kind, f"{each.kind}-replace"))
+        return found
 
     def title(self, properties: Properties) -> str:
         return str(Address.of(known(properties, _MANIFEST)))
@@ -92,10 +91,11 @@ class KubernetesObjectResource(InClusterResource):
 
     def failed(self, properties: Properties, error: Exception) -> ProviderError:
         """See :meth:`InClusterResource.failed`; a namespace that somebody has deleted is made again by a refresh."""
-        failure, namespace = super().failed(properties, error), Address.of(known(properties, _MANIFEST)).namespace
-        if not (isinstance(error, ApiError) and error.status == 404 and f'namespaces "{namespace}"' in error.message):
-            return failure
-        return ProviderError(f"{failure}; make it, or if the stack declares it, `pulumi up --refresh` does")
+        failure = super().failed(properties, error)
+        absent = f'namespaces "{Address.of(known(properties, _MANIFEST)).namespace}"'
+        if isinstance(error, ApiError) and error.status == 404 and absent in error.message:
+            return ProviderError(f"{failure}; make it, or if the stack declares it, `pulumi up --refresh` does")
+        return failure
 
     async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
         """See :meth:`InClusterResource.previewed`: refuses another owner's object here too, once there is a cluster."""
@@ -117,8 +117,8 @@ class KubernetesObjectResource(InClusterResource):
         try:
             with self.needing_cluster(inputs):
                 client = await self.client(inputs, WORK_PATIENCE)
-                path = await owned_objects.make(client, wanted, op.stop, op.timeout or _SECONDS_TO_GO)
-                await _seen(client, wanted)
+                path = await owned_objects.make(client, wanted, op.stop, op.timeout or _DELETING_SECONDS)
+                await _reread_stages(client, wanted)
                 return await self._with_token(client, path, resource_id, inputs)
         except NotOurs as error:
             raise ProviderError(f"{error}; {_REMEDY}") from None
@@ -132,13 +132,14 @@ class KubernetesObjectResource(InClusterResource):
             data.update((await objects.find(client, path) or {}).get(_DATA) or {})
             return "token" in data
 
-        if not await objects.comes(written, bool, _TOKEN_WITHIN):
-            missing = f"the cluster wrote no token into it within {_TOKEN_WITHIN:g} s; is kube-controller-manager up?"
+        if not await objects.comes(written, bool, _TOKEN_SECONDS):
+            missing = f"the cluster wrote no token into it within {_TOKEN_SECONDS:g} s; is kube-controller-manager up?"
             raise PartialFailure(f"{self.title(inputs)}: {missing}", resource_id, inputs)
         return {**inputs, _DATA: data}
 
     async def look(self, op: Operation, outputs: Properties, inputs: Properties) -> Properties | None:
         if not inputs.get("kubeconfig"):
+            # An import has nothing but an ID.
             raise ProviderError("a KubernetesObject cannot be imported: declare it under another name")
         client, wanted = await self.client(inputs, LOOK_PATIENCE), self._wanted(op, inputs, outputs)
         path = await owned_objects.path_of(client, wanted)
@@ -157,16 +158,16 @@ class KubernetesObjectResource(InClusterResource):
     async def remove(self, op: Operation, outputs: Properties) -> None:
         client = await self.client(outputs, WORK_PATIENCE)
         wanted = self._wanted(op, outputs, outputs)
-        await owned_objects.remove(client, wanted, op.stop, op.timeout or _SECONDS_TO_GO)
-        await _seen(client, wanted)
+        await owned_objects.remove(client, wanted, op.stop, op.timeout or _DELETING_SECONDS)
+        await _reread_stages(client, wanted)
 
     def _wanted(self, op: Operation, properties: Properties, old: Properties | None) -> Owned:
-        return Owned(known(properties, _MANIFEST), self.owner(op, properties, old), old is not None)
+        return Owned(known(properties, _MANIFEST), self.owner(op, properties, old), recorded=old is not None)
 
 
-async def _seen(client: Client, changed: Owned) -> None:
-    """Make sure that KWOK goes by a stage as it is now; others watch what is theirs."""
-    if STAGES.endswith(f"/{changed.manifest['apiVersion']}/stages"):
+async def _reread_stages(client: Client, changed: Owned) -> None:
+    """Make sure that KWOK goes by a stage as it is now; whoever uses another kind of object watches it."""
+    if changed.manifest["apiVersion"] == API_VERSION and changed.address.kind == "Stage":
         await stages.reread(client)
 
 
