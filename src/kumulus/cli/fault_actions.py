@@ -19,7 +19,7 @@ from kumulus.kube import ApiError, Client, Unreachable, load_kubeconfig
 from kumulus.model.checks import problem
 from kumulus.model.durations import duration_problems, seconds, timestamp
 from kumulus.model.errors import SpecError
-from kumulus.model.fault_consequences import described_fault, reclaimed
+from kumulus.model.fault_consequences import reclaimed
 from kumulus.model.identity import Owner
 from kumulus.model.node_sets import size
 from kumulus.model.words import aligned, counted
@@ -59,10 +59,7 @@ async def inject(kubeconfig: Path, args: argparse.Namespace) -> int:
                 began, applied = await operations.begin(client, record)
                 if there is not None and not there.ending:
                     print(f"{args.title}: {fault.name} was active already ({in_words(there)}): this replaces it")
-                means = described_fault(
-                    fault.kind, fault.node, fault.pods, {}, fault.nodes, {"lost": fault.lost}, None, fault.offers
-                )
-                print(f"{args.title}: {means}{reclaimed(began.machines)}")
+                print(f"{args.title}: {fault.described()}{reclaimed(began.machines)}")
                 _complain(applied)
                 if args.wait:
                     print("Ctrl-C ends it", flush=True)
@@ -71,7 +68,7 @@ async def inject(kubeconfig: Path, args: argparse.Namespace) -> int:
         except (operations.FaultRefused, stages.NoStages) as error:
             raise UserError(str(error)) from None
     if lasts:
-        _keep(kubeconfig, fault.name, until)
+        _start_keeper(kubeconfig, fault.name, until)
         print(f"ends by itself at {until}; or: {clearing}")
     else:
         print(f"active; to end it: {clearing}")
@@ -88,9 +85,9 @@ async def clear(kubeconfig: Path, args: argparse.Namespace) -> int:
         names = _clearable(known, mine, kubeconfig) if args.all else [args.name]
         for name in names:
             there = known.faults.get(name)
-            if there is None and records.map_of(name) in known.damaged:
-                raise UserError(f"the record of {name} is damaged, so what it did is not known; remove it")
             if there is None:
+                if records.map_of(name) in known.damaged:
+                    raise UserError(f"the record of {name} is damaged, so what it did is not known; remove it")
                 others = ", ".join(sorted(known.of(mine).faults)) or "none"
                 raise UserError(f"no fault {name} is active; active are: {others}")
             if there.declared and there.is_of(mine):
@@ -109,9 +106,9 @@ async def clear(kubeconfig: Path, args: argparse.Namespace) -> int:
 
 def _clearable(known: records.ClusterRecords, mine: Owner, kubeconfig: Path) -> list[str]:
     """The stack's undeclared faults; in a cluster of its own, also those that record no owner."""
-    nobodys = not mine.identity or not outlives_by_note(kubeconfig)
+    unowned_too = not mine.identity or not outlives_by_note(kubeconfig)
     ours = [each for each in known.of(mine).faults.values() if not each.declared]
-    return sorted(each.name for each in ours if each.owner.identity or nobodys)
+    return sorted(each.name for each in ours if each.owner.identity or unowned_too)
 
 
 async def show(kubeconfig: Path, args: argparse.Namespace) -> int:
@@ -182,6 +179,7 @@ def in_words(fault: Record) -> str:
 
 
 def _lasts(text: str | None) -> float:
+    """The seconds of `--for`; 0 without it."""
     if text is None:
         return 0.0
     if wrong := duration_problems(("--for",), text):
@@ -191,7 +189,7 @@ def _lasts(text: str | None) -> float:
     return length
 
 
-def _keep(kubeconfig: Path, name: str, until: str) -> None:
+def _start_keeper(kubeconfig: Path, name: str, until: str) -> None:
     """Start a process, which outlives this one, to end the fault when its time is up."""
     subprocess.Popen(
         # -P keeps the working directory off the import path.
@@ -207,7 +205,7 @@ def _keep(kubeconfig: Path, name: str, until: str) -> None:
 
 @asynccontextmanager
 async def _ended(client: Client, record: Record, clearing: str) -> AsyncIterator[None]:
-    """End a fault however the block ends in which it begins; Ctrl-C may interrupt its beginning, too."""
+    """End a fault with the block in which it begins, whatever ends that: Ctrl-C may also interrupt its beginning."""
     try:
         yield
     except (operations.FaultRefused, stages.NoStages, ApiError, Unreachable):
@@ -221,8 +219,8 @@ async def _ended(client: Client, record: Record, clearing: str) -> AsyncIterator
 
 async def _end(client: Client, record: Record, clearing: str) -> None:
     there = (await records.read(client)).faults.get(record.name)
-    # Whoever interrupts the beginning early leaves the fault that this one would have replaced.
-    if there is None or _effects(there) != _effects(record):
+    # If the beginning was interrupted early, the fault that this one would have replaced is still there.
+    if there is None or _compared(there) != _compared(record):
         return
     _, applied = await operations.end(client, record.name, owner=record.owner)
     if left := applied.left():
@@ -230,7 +228,7 @@ async def _end(client: Client, record: Record, clearing: str) -> None:
     print(f"{record.name} is over; nodes restored: {applied.changed + applied.created}")
 
 
-def _effects(record: Record) -> tuple[object, ...]:
+def _compared(record: Record) -> tuple[object, ...]:
     return record.owner.identity, record.until, record.nodes, record.node, record.pods, record.offers
 
 

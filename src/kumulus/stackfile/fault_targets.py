@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, shown
-from kumulus.model.fault_consequences import loss, offered
+from kumulus.model.fault_consequences import described_fault, loss, offered
 from kumulus.model.fault_effects import TAINT, Condition, NodeEffects, OfferEffects, PodEffects
 from kumulus.model.names import instead, nearest
 from kumulus.model.node_sets import NodeSet, clashes
@@ -43,6 +43,11 @@ class ResolvedFault:
     """What the fleet loses by it, quantities by resource."""
     offers: OfferEffects | None = None
     """What it does to an autoscaler's offerings; None for other faults."""
+
+    def described(self, running: int | None = None) -> str:
+        """One line, for when it begins; `running` is how many pods run on its nodes, None if that is not known."""
+        lost = {"lost": self.lost}
+        return described_fault(self.kind, self.node, self.pods, {}, self.nodes, lost, running, self.offers)
 
 
 def resolve(

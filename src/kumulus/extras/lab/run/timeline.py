@@ -23,7 +23,7 @@ from kumulus.kube.objects import NODES
 from kumulus.model.applied import posted_node, record_of
 from kumulus.model.durations import timestamp
 from kumulus.model.errors import SpecError
-from kumulus.model.fault_consequences import described_fault, reclaimed
+from kumulus.model.fault_consequences import reclaimed
 from kumulus.model.fault_effects import NodeEffects, OfferEffects
 from kumulus.model.identity import NOBODY, RUN_LABEL, Owner
 from kumulus.nodes.faults import operations, records, stages
@@ -167,8 +167,7 @@ class Timeline:
         if one.offers is not None:
             self._offers[one.name] = one.offers
             self._parties.priced(tuple(self._offers.values()))
-        what = described_fault(one.kind, one.node, one.pods, {}, one.nodes, {"lost": one.lost}, None, one.offers)
-        return what + reclaimed(began.machines)
+        return one.described() + reclaimed(began.machines)
 
     async def _begin(self, record: Record, known: records.ClusterRecords) -> Record:
         run = self._journal.changes.run

@@ -16,7 +16,6 @@ from kumulus.kube import ApiError, Client, Unreachable
 from kumulus.kube.bulk import for_each
 from kumulus.kube.objects import NODES
 from kumulus.model.errors import SpecError
-from kumulus.model.fault_consequences import described_fault
 from kumulus.model.identity import Owner
 from kumulus.model.words import counted, listed
 from kumulus.nodes.catalog.faults import fault_kinds
@@ -155,7 +154,7 @@ class ClusterChanges:
         if fault.name in known.faults:
             raise ChangeRefused(f"a fault {fault.name} is already active; give this one another name")
         running = sum(pod.phase == "Running" for name in nodes for pod in self._live.fleet.on(name))
-        says = described_fault(fault.kind, fault.node, fault.pods, {}, fault.nodes, {"lost": fault.lost}, running)
+        says = fault.described(running)
 
         async def do() -> str:
             record = Record(fault.name, fault.kind, fault.nodes, fault.node, fault.pods, owner=self._owner)
