@@ -21,7 +21,7 @@ _PARTS = "parts"
 
 
 def configure(layout: Layout, wanted: WantedControlPlane, undefined: Sequence[str], claims: ports.Claims) -> None:
-    """Rewrite the components' settings, and end those that run with other ones; kwokctl defines undefined kinds."""
+    """Rewrite the components' settings, and end those that run with others; kwokctl is to define undefined kinds."""
     settings = objects.with_kinds(layout.settings(), configuration.custom_resources(wanted.options), undefined)
     if configuration.usage_kind(wanted.options):
         settings = metrics_server.with_component(settings, layout, metrics_server.port(settings) or claims.take())
@@ -30,9 +30,9 @@ def configure(layout: Layout, wanted: WantedControlPlane, undefined: Sequence[st
     every = addition.every()
     for each in every:
         settings = each.configured(settings, layout, wanted.options, claims)
+    unwanted = {name for each in every for name in each.names} - configuration.parts(wanted.options).keys()
     running = processes.running(layout.directory)
-    gone = {name for each in every for name in each.names} - configuration.parts(wanted.options).keys()
-    processes.end([pid for name in {*outdated(layout, wanted), *gone} for pid in running.get(name, [])])
+    processes.end([pid for name in {*outdated(layout, wanted), *unwanted} for pid in running.get(name, [])])
     pod_logs.write(layout)
     documents = configuration.controller_documents(wanted.options, wanted.nodes, str(layout.directory))
     layout.write_documents([settings, *documents])
@@ -48,8 +48,8 @@ def outdated(layout: Layout, wanted: WantedControlPlane) -> list[str]:
         then = {}
     now = configuration.parts(wanted.options)
     # A component that is not recorded was made by a run that was interrupted.
-    every = {*now, *then, "kwok-controller", metrics_server.NAME}
-    return [name for name in every if name not in then or then[name] != now.get(name)]
+    names = {*now, *then, metrics_server.NAME}
+    return [name for name in names if name not in then or then[name] != now.get(name)]
 
 
 def note(wanted: WantedControlPlane) -> dict[str, str]:
@@ -60,9 +60,10 @@ def note(wanted: WantedControlPlane) -> dict[str, str]:
     }
 
 
-def defined(layout: Layout) -> None:
+def note_defined(layout: Layout) -> None:
     """Note that KWOK's definitions exist: kwokctl would fail to create them again."""
-    if objects.to_define(settings := layout.settings()):
+    settings = layout.settings()
+    if objects.to_define(settings):
         layout.write_settings(objects.defined(settings))
 
 

@@ -105,7 +105,7 @@ async def start_components(layout: Layout) -> None:
     completed = await _start(layout, *command)
     priority.lower(layout.directory)
     if completed:
-        additions.defined(layout)
+        additions.note_defined(layout)
 
 
 async def _start(layout: Layout, *command: str) -> bool:
@@ -157,7 +157,7 @@ async def all_running(layout: Layout, report: Reporter) -> str:
 
 async def add(layout: Layout, wanted: WantedControlPlane, claims: ports.Claims, report: Reporter) -> None:
     """Complete a control plane that kwokctl has just made."""
-    additions.defined(layout)
+    additions.note_defined(layout)
     started: list[str] = []
     if configuration.has_additions(wanted.options):
         additions.configure(layout, wanted, [], claims)
