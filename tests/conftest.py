@@ -4,6 +4,7 @@ import os
 import signal
 import tempfile
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["tests.support.second_try", "tests.support.time_limit"]
@@ -28,3 +29,10 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # A slow example only shows that the machine is busy.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _hangups() -> None:
+    """What nohup started ignores SIGHUP, and so would all that tests start; what is caught here is not passed on."""
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda *_: None)

@@ -140,14 +140,13 @@ def test_a_resize_moves_no_node_to_another_shard(shared: Shared) -> None:
     after = placed()
     assert len(after) == 9
     assert {name: after[name] for name in before} == before
-    shared.write(nodeGroups=[GROUP])
+    # What the next test looks at comes with it.
+    shared.write(nodeGroups=[GROUP], faults=[{"name": "down", "kind": "not-ready", "target": {"count": 1}}])
     shared.project.up()
     assert placed() == before
 
 
 def test_kumulus_own_stages_come_before_those_of_the_chart(shared: Shared) -> None:
-    shared.write(faults=[{"name": "down", "kind": "not-ready", "target": {"count": 1}}])
-    shared.project.up()
     pod = {
         "metadata": {"annotations": {"pod-complete.stage.kwok.x-k8s.io/delay": "3s"}},
         "spec": {

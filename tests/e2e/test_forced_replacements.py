@@ -78,8 +78,7 @@ def test_whatever_is_replaced_in_a_cluster_stays_with_all_that_is_in_it(stack: R
         assert stack.seen() == before, urn
     stack.unchanged()
     urns = [urn for urn in stack.urns() if not urn.endswith(("-control-plane", "stack-identity"))]
-    for urn in urns:
-        assert stack.project.pulumi("state", "taint", urn, "--yes").code == 0
+    assert stack.project.pulumi("state", "taint", *urns, "--yes").code == 0
     assert f"{len(urns)} replaced" in stack.project.up().text
     assert stack.seen() == before
     stack.unchanged()

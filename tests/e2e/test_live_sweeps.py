@@ -83,7 +83,7 @@ def test_each_run_has_a_cluster_of_its_own_and_a_killed_sweep_is_gone_on_with(fi
     assert components(file.parent), "the killed sweep has left a cluster"
 
     done = subprocess.run(
-        command(file, "--jobs", "1"),
+        command(file, "--jobs", "2"),
         env=environment(file),
         capture_output=True,
         text=True,

@@ -1,5 +1,10 @@
-"""Pod lifecycles in a stack: previewed, added to a running cluster, changed in place, and removed with the file."""
+"""Pod lifecycles and usage in a stack: previewed, added to a running cluster, changed in place, removed with the file.
 
+The tests go through the life of one stack in their order.
+"""
+
+import re
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -7,8 +12,8 @@ import pytest
 
 from tests.support.api import Object
 from tests.support.pods import JOBS, PODS, TOLERATE_ALL
-from tests.support.project import NODES, Project, node_group
-from tests.support.tools import require
+from tests.support.project import Project, node_group
+from tests.support.tools import missing, require
 from tests.support.usage import Series, of_gpus, of_pods, scraped, top
 
 pytestmark = pytest.mark.e2e
@@ -37,12 +42,26 @@ USES = {
 XID = {"name": "xid", "kind": "xid-63", "target": {"names": ["a100-z-1"]}}
 
 
+@dataclass
+class Stack:
+    """A stack that comes up without lifecycles and usage."""
+
+    project: Project
+    nodes: dict[str, str]
+    identity: str
+
+    def write(self, **more: Any) -> None:
+        self.project.write_stack({**CLUSTER, **more})
+
+    def same_cluster(self) -> None:
+        assert (self.project.node_uids(), self.project.identity()) == (self.nodes, self.identity)
+
+
 @pytest.fixture(scope="module")
-def project(module_project: Project) -> Project:
-    """A stack without lifecycles and usage, up; its tests leave it so."""
+def stack(module_project: Project) -> Stack:
     module_project.write_stack(CLUSTER)
     module_project.up()
-    return module_project
+    return Stack(module_project, module_project.node_uids(), module_project.identity())
 
 
 def job(name: str) -> Object:
@@ -58,39 +77,8 @@ def ran(project: Project, name: str) -> float:
     (pod,) = api.list(PODS, labelSelector=f"job-name={name}")
     end = pod["status"]["containerStatuses"][0]["state"]["terminated"]
     start, finish = (datetime.fromisoformat(end[key]) for key in ("startedAt", "finishedAt"))
+    api.delete(f"{JOBS}/{name}?propagationPolicy=Background")
     return (finish - start).total_seconds()
-
-
-def test_lifecycles_are_added_changed_and_removed_in_place(project: Project) -> None:
-    nodes, identity, before = project.node_uids(), project.identity(), project.processes()
-    # However late KWOK is: the bounds only tell one duration from the next.
-    assert ran(project, "before") < 8
-
-    project.write_stack({**CLUSTER, "podLifecycles": [TRAINING]})
-    project.up()
-    changed = {name for name, pids in project.processes().items() if pids != before[name]}
-    assert changed == {"quickstart/kwok-controller"}
-    assert (project.node_uids(), project.identity()) == (nodes, identity)
-    assert 8 <= ran(project, "eight") < 24
-    assert project.foresee("--refresh").steps == ()
-
-    project.write_stack({**CLUSTER, "podLifecycles": [{**TRAINING, "run": "14s"}]})
-    foreseen = project.preview("--diff").stdout
-    assert '"run: 8s" => "run: 14s"' in foreseen
-    assert "1 to update" in foreseen
-    after = project.processes()
-    project.up()
-    assert project.processes() == after
-    assert ran(project, "fourteen") >= 14
-
-    project.write_stack(CLUSTER)
-    project.up()
-    assert project.api().list(STAGES) == []
-    assert ran(project, "after") < 8
-    assert project.node_uids() == nodes
-    assert len(project.api().list(NODES)) == 2
-    project.api().delete(f"{JOBS}?propagationPolicy=Background")
-    project.api().until(PODS, lambda found: not found)
 
 
 def trains(node: str) -> dict[str, Any]:
@@ -113,16 +101,27 @@ def filled(project: Project, share: float) -> Series:
     )
 
 
-def test_usage_is_added_changed_and_removed_in_place(project: Project) -> None:
+def test_lifecycles_are_added_in_place(stack: Stack) -> None:
+    project, before = stack.project, stack.project.processes()
+    # However late KWOK is: the bounds only tell one duration from the next.
+    assert ran(project, "before") < 8
+
+    stack.write(podLifecycles=[TRAINING])
+    project.up()
+    changed = {name for name, pids in project.processes().items() if pids != before[name]}
+    assert changed == {"quickstart/kwok-controller"}
+    stack.same_cluster()
+    assert 8 <= ran(project, "eight") < 24
+
+
+def test_usage_is_added_in_place(stack: Stack) -> None:
     require("metrics-server")
-    nodes, identity = project.node_uids(), project.identity()
-    # On a busy machine the controller manager makes it only some seconds after the API server answers.
-    project.api().until("/api/v1/namespaces/default/serviceaccounts", lambda found: "default" in found)
+    project = stack.project
     project.api().create(PODS, trains("a100-z-0"))
 
-    project.write_stack({**CLUSTER, "podUsage": [USES], "faults": [XID]})
+    stack.write(podLifecycles=[TRAINING], podUsage=[USES], faults=[XID])
     project.up()
-    assert (project.node_uids(), project.identity()) == (nodes, identity)
+    stack.same_cluster()
     found = filled(project, 0.25)
     busy = of_gpus(found, "DCGM_FI_DEV_GPU_UTIL")
     assert [round(busy[str(gpu)]) for gpu in range(8)] == [80] * 4 + [0] * 4
@@ -131,20 +130,34 @@ def test_usage_is_added_changed_and_removed_in_place(project: Project) -> None:
     scraped(project.cluster(), "a100-z-1", lambda s: set(of_gpus(s, "DCGM_FI_DEV_XID_ERRORS").values()) == {63})
     used = top(project.kubeconfig(), "pods", "trains", variables=project.environment)["trains"]
     assert (3900 <= int(used[0].removesuffix("m")) <= 4100, used[1]) == (True, "4096Mi")
+
+
+def test_both_are_changed_in_place(stack: Stack) -> None:
+    project, before = stack.project, stack.project.processes()
     assert project.foresee("--refresh").steps == ()
-
-    before = project.processes()
-    project.write_stack({**CLUSTER, "podUsage": [{**USES, "gpuMemory": "50%"}], "faults": [XID]})
-    assert [step.op for step in project.foresee().steps] == ["update"]
+    usage = {} if missing("metrics-server") else {"podUsage": [{**USES, "gpuMemory": "50%"}], "faults": [XID]}
+    stack.write(podLifecycles=[{**TRAINING, "run": "14s"}], **usage)
+    foreseen = project.preview("--diff").stdout
+    assert '"run: 8s" => "run: 14s"' in foreseen
+    assert re.search(rf"~ {2 if usage else 1} to update\n\s+\d+ unchanged", foreseen)
     project.up()
-    filled(project, 0.5)
     assert project.processes() == before
+    if usage:
+        filled(project, 0.5)
+    assert ran(project, "fourteen") >= 14
 
-    project.write_stack(CLUSTER)
+
+def test_without_them_nothing_of_them_is_left(stack: Stack) -> None:
+    project = stack.project
+    stack.write()
     project.up()
-    assert "quickstart/metrics-server" not in project.processes()
-    assert project.api().list(USAGES) == []
-    assert project.node_uids() == nodes
-    assert project.api().get(f"{PODS}/trains")["status"]["phase"] == "Running"
+    assert project.api().list(STAGES) == []
+    assert ran(project, "after") < 8
+    stack.same_cluster()
+    assert len(stack.nodes) == 2
+    if not missing("metrics-server"):
+        assert "quickstart/metrics-server" not in project.processes()
+        assert project.api().list(USAGES) == []
+        assert project.api().get(f"{PODS}/trains")["status"]["phase"] == "Running"
     project.destroy()
     assert project.processes() == {}

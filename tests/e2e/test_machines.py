@@ -57,7 +57,6 @@ def refused(result: Result) -> None:
 
 
 def test_on_another_machine_every_command_refuses_and_touches_nothing(project: Project) -> None:
-    project.up()
     before, nodes, running = recorded(project), project.node_uids(), project.processes()
     with another_machine(project) as there:
         for command in COMMANDS:

@@ -18,7 +18,7 @@ from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.measure.over_time import CostMeter
 from kumulus.extras.lab.report.files import report_at
 from kumulus.extras.lab.report.model import Report
-from kumulus.extras.lab.run import repetition
+from kumulus.extras.lab.run import ending, repetition
 from kumulus.extras.snapshots import kwok as snapshot
 from kumulus.runtimes.kwok.layout import Layout
 from tests.integration.conftest import PODS, Plane, Pools, pod
@@ -94,13 +94,15 @@ def test_a_disk_that_fills_up_leaves_the_first_report_and_what_was_measured_is_s
 
 
 async def test_a_run_of_which_a_quota_admits_no_pod_is_an_error_with_the_quotas_words(
-    plane: Plane, pools: Pools, tmp_path: Path
+    plane: Plane, pools: Pools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # A run waits so long for pods that do not come.
+    monkeypatch.setattr(ending, "_LEAST_PATIENCE", 8.0)
     await pools.create(pools.inputs(1))
     file, quota = tmp_path / "refused.yaml", "kubectl create quota none --hard=pods=0 -n $KUMULUS_NAMESPACE"
     work = {"name": "work", "jobs": 1, "workers": 2, "arrival": {"after": "5s"}}
     timeline = [{"at": "0s", "run": {"command": quota}}]
-    file.write_text(yaml.safe_dump({"name": "refused", "workloads": [work], "timeline": timeline}))
+    file.write_text(yaml.safe_dump({"name": "refused", "workloads": [work], "timeline": timeline, "settle": "1s"}))
     report, _ = await runs.run(plane.observed.kubeconfig, file)
     assert report.results.status == "partial"
     said = str(report.results.error)

@@ -58,6 +58,6 @@ async def test_a_gang_that_never_preempts_waits_and_one_that_may_preempts(
     never, may = ({**high, "name": name, "nodeSelector": {"example.com/of": name}} for name in ("never", "may"))
     low = {**pods, "name": "low", "workers": 4, "priority": 1, "queue": queues[0]}
     workloads = [low, {**never, "preemptionPolicy": "Never"}, may]
-    file = {"scheduler": wanted, "settle": "8s", "timeout": "30s"}
+    file = {"scheduler": wanted, "settle": "8s", "timeout": "15s"}
     details, _ = await run(plane, tmp_path, workloads, scheduler, file, on_sample=look)
     assert placed == {"low": 2, "may": 2}, details.ended

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from kumulus.extras.lab.run import ending
 from kumulus.extras.schedulers import registry
 from tests.integration.test_experiments import ROOT, Lab, lab, only
 from tests.support.tools import require
@@ -41,12 +42,16 @@ async def test_volcano_preempts_pods_for_more_important_ones(lab: Lab) -> None:
     assert (measures["pods.scheduled"], measures["jobs.admitted"]) == (68, 65)
 
 
-async def test_kueue_takes_a_queues_share_back_from_one_that_has_borrowed_it(lab: Lab) -> None:
+async def test_kueue_takes_a_queues_share_back_from_one_that_has_borrowed_it(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Jobs that wait in a queue have no pods: the run ends once nothing has happened for so long.
+    monkeypatch.setattr(ending, "_LEAST_PATIENCE", 12.0)
     require(*registry.get("kueue").tools)
     file = small(lab, "kueue-queues")
     queues = (EXPERIMENTS / file["setup"][0]).read_text().replace("2000", "32")
     (lab.directory / "queues.yaml").write_text(queues)
-    report = await lab.run(**{**file, "setup": ["queues.yaml"]})
+    report = await lab.run(**{**file, "setup": ["queues.yaml"], "settle": "2s"})
     measures = only(report).details.measures
     assert measures["gpus.allocated"] == 64, only(report).details
     assert (measures["jobs.admitted"], measures["jobs.pending"]) == (9, 4)
