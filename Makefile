@@ -4,8 +4,8 @@
 STACK ?=
 # Passed on to pulumi or pytest, such as ARGS=--refresh or ARGS="-k resize".
 ARGS ?=
-# Tests wait more than they compute: two files at once, each whole and in one process, end in little more than half the time.
-SIDE_BY_SIDE ?= -n 2 --dist loadfile --no-loadscope-reorder
+# Tests wait about as much as they compute: three files at once, each whole and in one process, keep two cores busy.
+SIDE_BY_SIDE ?= -n 3 --dist loadfile --no-loadscope-reorder
 # What only some stacks need, and tests of every kind of stack.
 EVERY_STACK := --with kubectl --with pulumi-resource-kubernetes
 # Tools that not every machine has, and that tests of what is measured or of clusters elsewhere need.
