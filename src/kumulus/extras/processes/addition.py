@@ -15,7 +15,7 @@ from kumulus.extras.processes.egress import SOCKET
 from kumulus.host import files
 from kumulus.host.ports import Claims
 from kumulus.kube import objects
-from kumulus.kube.errors import tolerating
+from kumulus.kube.errors import ApiError, tolerating
 from kumulus.kube.objects import NODES
 from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes.kwok import components
@@ -32,6 +32,10 @@ _FOLDER, _SETTINGS, _SELECTOR = "local", "settings.json", "egress.json"
 _FLAG = "--egress-selector-config-file="
 _POLICY = "kumulus-processes"
 _ADMISSION = "/apis/admissionregistration.k8s.io/v1"
+# Where policies and webhooks of users seldom apply.
+_NAMESPACE = "kube-system"
+_PODS = f"/api/v1{objects.inside(_NAMESPACE)}/pods"
+_APPLIED_S = 30.0
 
 
 class Processes(Addition):
@@ -88,6 +92,7 @@ class Processes(Addition):
         if self.asked(options):
             for kind, manifest in _POLICIES.items():
                 await objects.replace(client, f"{_ADMISSION}/{kind}", manifest(options["processes"]))
+            await _require_applied(client, options["processes"])
             return
         ours = objects.labelled(MARK)
         for path in (*(f"{_ADMISSION}/{kind}" for kind in reversed(_POLICIES)), NODES):
@@ -169,6 +174,32 @@ def _binding(_: Mapping[str, str]) -> dict[str, Any]:
         "metadata": {"name": _POLICY, "labels": MARK},
         "spec": {"policyName": _POLICY},
     }
+
+
+async def _require_applied(client: Client, images: Mapping[str, str]) -> None:
+    """Wait until the API server puts pods of all these images on the node; those created before would stay pending.
+
+    Raises:
+        ProviderError: it does not in time.
+    """
+    containers = [{"name": f"image-{number}", "image": image} for number, image in enumerate(sorted(images))]
+    pod = {"metadata": {"generateName": f"{_POLICY}-"}, "spec": {"containers": containers}}
+
+    async def tried() -> Any:
+        return await client.create(f"{_PODS}?dryRun=All", pod)
+
+    def on_node(made: Any) -> bool:
+        return bool(made["spec"].get("nodeName") == NODE)
+
+    await objects.has_account(client, _NAMESPACE, _APPLIED_S)
+    try:
+        applied = await objects.comes(tried, on_node, _APPLIED_S)
+    except ApiError:
+        # The cluster's own policies and webhooks may refuse such a pod: then nothing is known, and nothing is wrong.
+        return
+    if not applied:
+        message = f"the API server does not apply its MutatingAdmissionPolicy {_POLICY} within {_APPLIED_S:g} s"
+        raise ProviderError(f"kwok.processes: {message}; run `pulumi up` again, which waits for it once more")
 
 
 _POLICIES = {"mutatingadmissionpolicies": _policy, "mutatingadmissionpolicybindings": _binding}
