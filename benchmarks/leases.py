@@ -11,13 +11,13 @@ from benchmarks.control_plane import ControlPlane, control_plane
 from benchmarks.fleet import Fleet
 from benchmarks.report import Row
 from benchmarks.usage import requests, usage
-from kumulus.model.scale import LEASE_SECONDS, default_heartbeat_factor
+from kumulus.model.scale import LEASE_S, default_heartbeat_factor
 
 _NODES = int(os.environ.get("KUMULUS_BENCH_LEASES", "10000"))
 _SHARE = 5
 _FACTOR, _BEFORE = default_heartbeat_factor(_NODES), default_heartbeat_factor(0)
 # Two rounds of the less frequent renewals.
-_WINDOW_S = 2 * _FACTOR / _SHARE * LEASE_SECONDS / 4
+_WINDOW_S = 2 * _FACTOR / _SHARE * LEASE_S / 4
 _SETTLING_S = 15.0
 
 

@@ -51,7 +51,7 @@ COLLECTIONS = (
     "/apis/scheduling.k8s.io/v1/priorityclasses",
 )
 # Two of Volcano's scheduling cycles, the slowest of all.
-CYCLES_SECONDS = 2.5
+CYCLES_S = 2.5
 
 Start = Callable[..., "asyncio.Future[Running]"]
 
@@ -122,7 +122,7 @@ async def test_a_gang_is_admitted_whole_or_not_at_all(name: str, starts: Start, 
         submit(api, gang("first", name, pool, first))
         await until_placed(api, "first", first)
         submit(api, gang("second", name, pool, second))
-        await asyncio.sleep(CYCLES_SECONDS)
+        await asyncio.sleep(CYCLES_S)
         assert placed(api, "second") == 0
         if name == "kueue":
             queue = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads"

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.integration
 RACK = "example.com/rack"
 PODS_OF_DEFAULT = "/api/v1/namespaces/default/pods"
 # Two of Volcano's scheduling cycles, and what they take.
-CYCLES_SECONDS = 5
+CYCLES_S = 5
 
 
 def pod(name: str, node: str = "") -> Object:
@@ -59,7 +59,7 @@ async def test_a_gang_waits_for_one_rack_with_room_for_all_of_it(plane: Plane, p
             api.create(PODS_OF_DEFAULT, pod(f"there-{number}", f"{name}-{number}"))
         for manifest in workloads.gang("volcano", [pod("g-0"), pod("g-1")], "g", topology="rack"):
             api.create(objects.collection(manifest), manifest)
-        await asyncio.sleep(CYCLES_SECONDS)
+        await asyncio.sleep(CYCLES_S)
         assert nodes(plane) == []
         api.delete(f"{PODS_OF_DEFAULT}/there-2")
         await asyncio.to_thread(api.until, PODS, lambda found: len(nodes(plane)) == 2, 60)

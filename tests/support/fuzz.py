@@ -23,7 +23,7 @@ from kumulus.stackfile.load import load
 from kumulus.stackfile.yamltext import read_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-MOST_SECONDS, MOST_MEMORY = 2.0, 200 << 20
+MOST_S, MOST_MEMORY = 2.0, 200 << 20
 KINDS = ("stack", "kemu", "experiment", "kubeconfig")
 _KUBECONFIG = """\
 apiVersion: v1
@@ -91,7 +91,7 @@ def main(kind: str, seed: str, seconds: float, note: Path) -> int:
         except Exception as error:
             wrong = f"{type(error).__name__}: {error}"[:300]
         took, grown = time.process_time() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-        if took > MOST_SECONDS:
+        if took > MOST_S:
             wrong = f"{took:.1f} s of CPU time"
         if grown << 10 > MOST_MEMORY:
             wrong = f"{grown >> 10} MiB"

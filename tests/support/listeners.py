@@ -22,7 +22,7 @@ from tests.support.processes import HOME_VARIABLE
 
 _PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 _HEADING = "## Every listener\n"
-_EVERY_SECONDS = 0.05
+_EVERY_S = 0.05
 # As /proc/net/tcp names them: a listener; of UDP, a socket without another end.
 _STATES = {"tcp": "0A", "tcp6": "0A", "udp": "07", "udp6": "07"}
 # The kernel lists listeners before connections, of which a busy machine has a thousand: they would take it 4 ms a look.
@@ -96,7 +96,7 @@ class Watch:
         return {each.program for each in self.found}
 
     def _run(self) -> None:
-        while not self._ended.wait(_EVERY_SECONDS):
+        while not self._ended.wait(_EVERY_S):
             self._look()
         self._look()
 

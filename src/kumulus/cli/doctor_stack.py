@@ -18,7 +18,7 @@ from kumulus.toolchain.venv import enter_venv
 if TYPE_CHECKING:
     from kumulus.stackfile.load import LoadedStack
 
-_DOCKER_SECONDS = 15
+_DOCKER_S = 15
 
 
 def examine(which: str | Path) -> list[Finding]:
@@ -136,7 +136,7 @@ def _docker() -> Finding:
         return Finding("docker", "missing", "-", "not on PATH", purpose, "", "install Docker")
     asked = [program, "version", "--format", "{{.Server.Version}}"]
     try:
-        answer = subprocess.run(asked, capture_output=True, text=True, timeout=_DOCKER_SECONDS, check=False)
+        answer = subprocess.run(asked, capture_output=True, text=True, timeout=_DOCKER_S, check=False)
     except (OSError, subprocess.TimeoutExpired):
         line = ""
     else:

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-LEASE_SECONDS = 40
+LEASE_S = 40
 """The duration of a kubelet's lease, which kubelets and KWOK renew after a quarter of that time."""
 
 HEARTBEAT_FACTORS = ((1_000, 5), (5_000, 20), (math.inf, 40))
@@ -157,7 +157,7 @@ def inotify_instances(*, kueue: bool = False) -> int:
 def cost(nodes: int, machine: MachineSize, heartbeat_factor: int | None = None) -> FleetFootprint:
     """What a fleet costs; the factor is as ``kwok.heartbeatFactor``, 1 as in a real cluster, None for the default."""
     heartbeat_factor = heartbeat_factor or default_heartbeat_factor(nodes)
-    renewals = nodes / (LEASE_SECONDS * heartbeat_factor / 4)
+    renewals = nodes / (LEASE_S * heartbeat_factor / 4)
     lines = MEMORY_OF_SMALL_MB if nodes <= SMALL_FLEET else MEMORY_MB
     memory = {name: line.at(nodes) for name, line in lines.items()}
     most = max(machine.memory_mb * API_SERVER_SHARE, _KEPT_BY_API_SERVER_MB.at(nodes))

@@ -15,7 +15,7 @@ from kumulus.kube.safe_yaml import MOST_BYTES
 from kumulus.model.errors import Problem, SpecError, shown, shown_path
 from kumulus.model.names import suggest
 
-TIMEOUT_SECONDS = 2.0
+TIMEOUT_S = 2.0
 """The limit for the whole download: name resolution, every redirect, and the last byte."""
 
 
@@ -82,11 +82,11 @@ def _fetch(url: str) -> bytes:
     # at the latest with the program.
     threading.Thread(target=_answer, args=(url, name, answers), daemon=True).start()
     try:
-        answer = answers.get(timeout=TIMEOUT_SECONDS)
+        answer = answers.get(timeout=TIMEOUT_S)
     except queue.Empty:
         answer = TimeoutError()
     if isinstance(answer, TimeoutError):
-        raise _Unreadable(f"{name} does not answer in whole within {TIMEOUT_SECONDS:g} s", _REMEDY)
+        raise _Unreadable(f"{name} does not answer in whole within {TIMEOUT_S:g} s", _REMEDY)
     if isinstance(answer, Exception):
         raise answer
     return answer
@@ -122,7 +122,7 @@ class _WebOnly(urllib.request.HTTPRedirectHandler):
 def _asked(url: str, name: str) -> bytes:
     try:
         request = urllib.request.Request(url, headers={"User-Agent": "kumulus"})  # noqa: S310 - checked by the caller
-        with urllib.request.build_opener(_WebOnly).open(request, timeout=TIMEOUT_SECONDS) as answer:
+        with urllib.request.build_opener(_WebOnly).open(request, timeout=TIMEOUT_S) as answer:
             body: bytes = answer.read(MOST_BYTES + 1)
             status: int = answer.status
     except urllib.error.HTTPError as reason:

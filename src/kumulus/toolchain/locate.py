@@ -143,7 +143,7 @@ def _objection(known: Pins, tool: Tool, on_path: Path, version: str | None) -> s
     return f"{on_path} has no {' and '.join(companions)} next to it"
 
 
-_TIMEOUT_SECONDS = 15
+_TIMEOUT_S = 15
 
 
 def version_of(executable: Path, tool: Tool) -> str | None:
@@ -164,7 +164,7 @@ def ask(executable: Path, tool: Tool) -> str | None:
     """Run an executable to get its version; None if its output has none."""
     try:
         environment = {**os.environ, "PULUMI_SKIP_UPDATE_CHECK": "true"}
-        said = answer([executable, *tool.probe_args], timeout=_TIMEOUT_SECONDS, env=environment)
+        said = answer([executable, *tool.probe_args], timeout=_TIMEOUT_S, env=environment)
     except (OSError, subprocess.TimeoutExpired):
         return None
     match = re.search(tool.probe_pattern or "", said.stdout + said.stderr)

@@ -13,11 +13,11 @@ from typing import IO, Any
 from kumulus.host.files import last_lines
 
 # A log that is silent for minutes looks like a hang, and some CI systems end it.
-_LOG_HEARTBEAT_SECONDS = 60
+_LOG_HEARTBEAT_S = 60
 # Nobody can read a terminal's line that changes more often than that.
-_REDRAW_SECONDS = 0.2
+_REDRAW_S = 0.2
 # A step that takes less than this needs no progress display.
-_QUIET_SECONDS = 2.0
+_QUIET_S = 2.0
 
 
 def say(line: str) -> None:
@@ -58,10 +58,10 @@ class ToolLine:
         """Call this about once a second or more often while the step runs; shows the given text, or the time."""
         now = time.monotonic()
         if sys.stderr.isatty():
-            if now - self.begun >= _QUIET_SECONDS and now - self.last_drawn >= _REDRAW_SECONDS:
+            if now - self.begun >= _QUIET_S and now - self.last_drawn >= _REDRAW_S:
                 self.last_drawn = now
                 self._rewrite(so_far or f"{self.seconds} s")
-        elif now - self.last_printed >= _LOG_HEARTBEAT_SECONDS:
+        elif now - self.last_printed >= _LOG_HEARTBEAT_S:
             self.last_printed = now
             say(f"{self.title} … {so_far or f'{self.seconds} s'}")
 
@@ -85,10 +85,10 @@ def answer(command: Sequence[str | Path], **options: Any) -> subprocess.Complete
 
 
 _LINES_OF_LOG = 15
-_TICK_SECONDS = 1.0
+_TICK_S = 1.0
 _PR_SET_PDEATHSIG = 1
 # How long an interrupted process gets to clean up.
-_GRACE_SECONDS = 5
+_GRACE_S = 5
 
 
 class Failed(Exception):
@@ -138,12 +138,12 @@ def run(
             preexec_fn=_end_with_parent,  # noqa: PLW1509 - there are no threads here
         )
         try:
-            while not _ends(process, _TICK_SECONDS):
+            while not _ends(process, _TICK_S):
                 step.tick()
         except BaseException:
             # Ctrl-C reaches the program as well, but a signal to this process alone does not.
             process.send_signal(signal.SIGINT)
-            if not _ends(process, _GRACE_SECONDS):
+            if not _ends(process, _GRACE_S):
                 process.kill()
                 process.wait()
             raise

@@ -277,7 +277,7 @@ async def test_a_secret_that_somebody_deleted_is_said_to_have_had_a_token_that_i
 
 
 async def test_a_secret_that_gets_no_token_is_recorded_and_told(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kubernetes_object, "_TOKEN_SECONDS", 0.1)
+    monkeypatch.setattr(kubernetes_object, "_TOKEN_S", 0.1)
     with pytest.raises(PartialFailure, match="Secret token in team: the cluster wrote no token") as raised:
         await rig.made(SECRET)
     assert raised.value.resource_id == "dev/Secret/team/token"

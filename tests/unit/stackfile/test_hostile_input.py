@@ -28,7 +28,7 @@ from tests.support import http_server
 from tests.unit.stackfile.mistakes import CLUSTER, places, planted
 
 ROOT = Path(__file__).parents[3]
-MOST_SECONDS = 2
+MOST_S = 2
 MOST_MEMORY = 200 << 20
 BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12)
@@ -95,7 +95,7 @@ def test_hostile_texts_are_told_soon_and_in_little_memory(kind: str, tmp_path: P
     for name, (said, seconds, memory) in told.items():
         assert TEXTS[name][1] in said, name
         assert 0 < len(said) < 1000, name
-        assert seconds < MOST_SECONDS, name
+        assert seconds < MOST_S, name
         assert memory < MOST_MEMORY, name
 
 
@@ -192,12 +192,12 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     ],
 )
 def test_hostile_servers_are_told_at_the_latest_after_the_deadline(server: str, what: str, words: str) -> None:
-    assert location.TIMEOUT_SECONDS == MOST_SECONDS
+    assert location.TIMEOUT_S == MOST_S
     started = time.monotonic()
     with pytest.raises(SpecError) as caught:
         read_text(f"{server}/{what}", Path(), "clusterConfig")
     # Twice the deadline is room for a busy machine; without one, the dripping servers never end.
-    assert time.monotonic() - started < 2 * MOST_SECONDS
+    assert time.monotonic() - started < 2 * MOST_S
     assert words in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
 

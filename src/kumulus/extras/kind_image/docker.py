@@ -17,7 +17,7 @@ from kumulus.toolchain.progress import ToolLine
 
 _SECONDS: float = 30
 # A busy Docker takes a while to remove gigabytes.
-_REMOVAL_SECONDS: float = 300
+_REMOVAL_S: float = 300
 
 
 def require() -> None:
@@ -57,7 +57,7 @@ def remove(kind: str, name: str) -> None:
     """Remove a "container" or an "image", if there is one of that name; one that stays is removed by the next run."""
     volumes = ["--volumes"] if kind == "container" else []
     with suppress(subprocess.TimeoutExpired):
-        _ask(kind, "rm", "--force", *volumes, name, seconds=_REMOVAL_SECONDS)
+        _ask(kind, "rm", "--force", *volumes, name, seconds=_REMOVAL_S)
 
 
 def _unanswered(trouble: str) -> ToolchainError:
@@ -90,7 +90,7 @@ def _ask(*arguments: str, seconds: float | None = None) -> subprocess.CompletedP
 
 _ENTRYPOINT = '["/usr/local/bin/entrypoint", "/sbin/init"]'
 _CTR = ("ctr", "--namespace=k8s.io")
-_START_SECONDS = 60
+_START_S = 60
 
 
 def make_image(name: str, labels: dict[str, str], root: Path, images: Path, step: ToolLine, log: Path) -> None:
@@ -131,11 +131,11 @@ def _pack(root: Path, packed: Path) -> None:
 
 
 def _await_containerd(container: str, step: ToolLine) -> None:
-    give_up = time.monotonic() + _START_SECONDS
+    give_up = time.monotonic() + _START_S
     command = ["docker", "exec", container, "ctr", "version"]
     while subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, check=False).returncode != 0:
         if time.monotonic() > give_up:
             log = subprocess.run(["docker", "logs", "--tail=5", container], capture_output=True, text=True, check=False)
-            raise ToolchainError(f"the node's containerd did not start in {_START_SECONDS} s:\n  {log.stderr.strip()}")
+            raise ToolchainError(f"the node's containerd did not start in {_START_S} s:\n  {log.stderr.strip()}")
         step.tick()
         time.sleep(0.2)

@@ -170,14 +170,14 @@ async def _answers(name: str, address: str, says: str) -> None:
             await asyncio.sleep(_ASK_EVERY)
 
 
-_PATIENCE_SECONDS = 10.0
+_PATIENCE_S = 10.0
 
 
 @asynccontextmanager
 async def connected(kubeconfig: Path) -> AsyncIterator[Client]:
     """A client, closed with the context."""
     try:
-        async with Client(load_kubeconfig(kubeconfig), patience=_PATIENCE_SECONDS) as client:
+        async with Client(load_kubeconfig(kubeconfig), patience=_PATIENCE_S) as client:
             yield client
     except (ApiError, Unreachable, KubeconfigError) as error:
         raise SchedulerError(str(error)) from None

@@ -36,8 +36,8 @@ TOKEN = "kubernetes.io/service-account-token"
 """The type of a Secret into which the cluster writes a service account's token."""
 _MANIFEST, _DATA = "manifest", "data"
 _ADDRESS = ("apiVersion", "kind", "metadata.name", "metadata.namespace")
-_DELETING_SECONDS = 60.0
-_TOKEN_SECONDS = 30.0
+_DELETING_S = 60.0
+_TOKEN_S = 30.0
 _REMEDY = "give yours another name, or remove that one first"
 
 
@@ -117,7 +117,7 @@ class KubernetesObjectResource(InClusterResource):
         try:
             with self.needing_cluster(inputs):
                 client = await self.client(inputs, WORK_PATIENCE)
-                path = await owned_objects.make(client, wanted, op.stop, op.timeout or _DELETING_SECONDS)
+                path = await owned_objects.make(client, wanted, op.stop, op.timeout or _DELETING_S)
                 await _reread_stages(client, wanted)
                 return await self._with_token(client, path, resource_id, inputs)
         except NotOurs as error:
@@ -132,8 +132,8 @@ class KubernetesObjectResource(InClusterResource):
             data.update((await objects.find(client, path) or {}).get(_DATA) or {})
             return "token" in data
 
-        if not await objects.comes(written, bool, _TOKEN_SECONDS):
-            missing = f"the cluster wrote no token into it within {_TOKEN_SECONDS:g} s; is kube-controller-manager up?"
+        if not await objects.comes(written, bool, _TOKEN_S):
+            missing = f"the cluster wrote no token into it within {_TOKEN_S:g} s; is kube-controller-manager up?"
             raise PartialFailure(f"{self.title(inputs)}: {missing}", resource_id, inputs)
         return {**inputs, _DATA: data}
 
@@ -158,7 +158,7 @@ class KubernetesObjectResource(InClusterResource):
     async def remove(self, op: Operation, outputs: Properties) -> None:
         client = await self.client(outputs, WORK_PATIENCE)
         wanted = self._wanted(op, outputs, outputs)
-        await owned_objects.remove(client, wanted, op.stop, op.timeout or _DELETING_SECONDS)
+        await owned_objects.remove(client, wanted, op.stop, op.timeout or _DELETING_S)
         await _reread_stages(client, wanted)
 
     def _wanted(self, op: Operation, properties: Properties, old: Properties | None) -> Owned:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 _LINES_KEPT = 60
 # For the output of a killed command to end.
-_ENDING_SECONDS = 5.0
+_ENDING_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ async def run(
             stopping.cancel()
         # Also after an error of `on_line`.
         _end(process)
-        await asyncio.wait({reading}, timeout=_ENDING_SECONDS)
+        await asyncio.wait({reading}, timeout=_ENDING_S)
         reading.cancel()
 
 
@@ -122,7 +122,7 @@ _CAPABILITIES = (
 # fmt: on
 _DEFAULT_SOCKET = "unix:///var/run/docker.sock"
 _PROC = Path("/proc")
-_CONNECTING_SECONDS = 2.0
+_CONNECTING_S = 2.0
 SHIM = Path(__file__).resolve().parent / "shim"
 
 
@@ -184,7 +184,7 @@ def _listener(path: str) -> int | None:
     if peer is None:
         return None
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-        connection.settimeout(_CONNECTING_SECONDS)
+        connection.settimeout(_CONNECTING_S)
         try:
             connection.connect(os.fspath(path))
             credentials = connection.getsockopt(socket.SOL_SOCKET, peer, struct.calcsize("3i"))

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kumulus.host import machine
-from kumulus.model.scale import API_SERVER_SHARE, LEASE_SECONDS, SMALL_FLEET, default_heartbeat_factor
+from kumulus.model.scale import API_SERVER_SHARE, LEASE_S, SMALL_FLEET, default_heartbeat_factor
 
 _API_SERVER = "kube-apiserver"
 # Go collects garbage each time the heap has doubled. A control plane that takes in a fleet grows all the time: letting
@@ -35,7 +35,7 @@ _RENEWALS, _RENEWALS_OF_MANY = 8, 4
 _MANY = 20_000
 # Seconds, by heartbeat factor, after which a node without a renewal counts as lost, where renewals are rarer than
 # kwokctl's: one and a half intervals. kwokctl waits for four, and would notice a silent kubelet after 1,600 s.
-_PATIENCE = 1.5 * LEASE_SECONDS / 4
+_PATIENCE = 1.5 * LEASE_S / 4
 
 
 def environment(component: str, nodes: int | None) -> dict[str, str]:

@@ -129,7 +129,7 @@ def test_a_docker_that_is_slow_to_inspect_is_said_and_one_that_is_slow_to_remove
     monkeypatch.setattr(docker, "_SECONDS", 0.5)
     with pytest.raises(ToolchainError, match=r"Docker's engine does not answer: nothing within 0.5 s\n  Start it"):
         docker.label("kumulus/node:v1", "made-from")
-    monkeypatch.setattr(docker, "_REMOVAL_SECONDS", 0.5)
+    monkeypatch.setattr(docker, "_REMOVAL_S", 0.5)
     docker.remove("image", "kumulus/node-base:unfinished")
 
 

@@ -304,7 +304,7 @@ users: [{name: u, user: {}}]
 def test_a_cluster_that_cannot_be_reached_is_told_before_anything_is_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "_PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(running, "_PATIENCE_S", 0.1)
     kubeconfig = tmp_path / "kubeconfig"
     kubeconfig.write_text(KUBECONFIG)
     with pytest.raises(SchedulerError) as raised:

@@ -86,7 +86,7 @@ def _fleets(args: argparse.Namespace) -> tuple[list[tuple[int, int | None]], str
 
 def _report(found: scale.FleetFootprint, machine: scale.MachineSize, problems: list[str], most: int) -> list[str]:
     parts = ", ".join(f"{name} {size / 1000:.2f}" for name, size in found.memory_mb.items())
-    lease = scale.LEASE_SECONDS * found.heartbeat_factor
+    lease = scale.LEASE_S * found.heartbeat_factor
     lines = [
         f"{found.nodes:,} nodes on {machine.cores} cores, {machine.memory_mb / 1000:,.1f} GB:",
         f"  memory       {found.total_memory_mb / 1000:,.2f} GB ({parts})",

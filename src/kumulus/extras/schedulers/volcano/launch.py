@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # The controllers whose kinds are among the definitions: job flows and shards are not.
 _CONTROLLERS = "+gc-controller,+job-controller,+pg-controller,+queue-controller"
-_PERIOD_SECONDS = 1
+_PERIOD_S = 1
 """Between two scheduling cycles: Volcano's own default. A pod waits at least half of it on average."""
 _TOPOLOGY = "network-topology-aware"
 _QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
@@ -44,7 +44,7 @@ def plan(request: LaunchRequest) -> LaunchPlan:
     own = {
         "volcano-scheduler": (
             f"--scheduler-conf={file}",
-            f"--schedule-period={_PERIOD_SECONDS}s",
+            f"--schedule-period={_PERIOD_S}s",
             # An invalid configuration is an error, rather than silently replaced by the default one.
             "--disable-default-scheduler-config=true",
             "--cache-dumper=false",
@@ -73,7 +73,7 @@ def plan(request: LaunchRequest) -> LaunchPlan:
         programs=programs,
         version=version,
         scheduler_names=(scheduler.scheduler_name,),
-        settings={"clientQPS": CLIENT_QPS, "clientBurst": CLIENT_BURST, "schedulePeriodSeconds": _PERIOD_SECONDS},
+        settings={"clientQPS": CLIENT_QPS, "clientBurst": CLIENT_BURST, "schedulePeriodSeconds": _PERIOD_S},
         files={file.name: _configuration(request, file.name)},
         # The scheduler would create both queues itself; created here, they carry our label. HyperNodes have to be there
         # before it starts: of a tier that it does not know yet, it places a gang anywhere.

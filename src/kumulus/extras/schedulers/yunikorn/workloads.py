@@ -18,7 +18,7 @@ DEFAULT_QUEUE = "root.default"
 _PREFIX = "yunikorn.apache.org"
 _LOOK_FOR_PODS = ("affinity", "topologySpreadConstraints")
 """The fields of a pod's spec that look for other pods, by their labels."""
-_PLACEHOLDER_TIMEOUT_SECONDS = 86400
+_PLACEHOLDER_TIMEOUT_S = 86400
 """Until a gang that does not fit fails: longer than any experiment, since gangs of other schedulers wait forever."""
 
 
@@ -30,7 +30,7 @@ def gang(members: list[Manifest], name: str, minimum: int, queue: str) -> list[M
         taken, left = min(count, left), left - min(count, left)
         groups.append(_task_group(f"{name}-{number}", taken, template))
         templates.annotate(template, annotations={f"{_PREFIX}/task-group-name": f"{name}-{number}"})
-    parameters = f"placeholderTimeoutInSeconds={_PLACEHOLDER_TIMEOUT_SECONDS} gangSchedulingStyle=Hard"
+    parameters = f"placeholderTimeoutInSeconds={_PLACEHOLDER_TIMEOUT_S} gangSchedulingStyle=Hard"
     wanted = [group for group in groups if group["minMember"]]
     for template, _ in found:
         annotations = {
