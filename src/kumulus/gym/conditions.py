@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from kumulus.kube import ApiError
 from kumulus.kube.objects import inside, root
 from kumulus.model.checks import problem
-from kumulus.model.fields import Section, found
+from kumulus.model.fields import Section, malformed
 from kumulus.testing.cluster import Api
 
 BOUNDS = ("atLeast", "atMost", "equals")
@@ -61,7 +61,7 @@ class ProblemCondition(Section):
                 problem(("onNodes",), f"is there for the kind {self.kind}", "leave it out, or write kind: Pod")
             )
         if wrong:
-            raise found(wrong)
+            raise malformed(wrong)
         return self
 
     @property

@@ -18,7 +18,7 @@ from kumulus.model import durations
 from kumulus.model.checks import problem as mistake
 from kumulus.model.errors import Problem as Mistake
 from kumulus.model.errors import SpecError, Where, shown
-from kumulus.model.fields import Section, checked, found, whole
+from kumulus.model.fields import Section, checked, malformed, whole
 from kumulus.model.fields.validation import validated
 from kumulus.model.names import nearest
 from kumulus.model.words import listed
@@ -66,7 +66,7 @@ class ProblemStep(Section):
     def _one(self) -> Self:
         if len(self.model_fields_set) != 1:
             what = f"says {' and '.join(sorted(self.model_fields_set)) or 'nothing'}"
-            raise found([mistake((), what, "write one of objects:, kubectl:, fault: and until: in each step")])
+            raise malformed([mistake((), what, "write one of objects:, kubectl:, fault: and until: in each step")])
         return self
 
 

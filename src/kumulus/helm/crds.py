@@ -41,10 +41,10 @@ class Maker:
     @property
     def name(self) -> str:
         """The field manager with which it applies them."""
-        return f"{self.stack}{self.addon}"[:128]
+        return f"{self.stack_prefix}{self.addon}"[:128]
 
     @property
-    def stack(self) -> str:
+    def stack_prefix(self) -> str:
         """The prefix of the names of all add-ons of the stack."""
         return f"{_MANAGERS}{self.cluster}-"
 
@@ -134,7 +134,8 @@ async def _removed_or_given_up(client: Client, path: str, maker: Maker) -> str:
     if crd is None:
         return ""
     made_by = _notes(crd).get(MADE_BY)
-    if made_by != owner and (made_by or not _is_unmarked(crd, owner)):
+    is_made_here = made_by == owner if made_by else _is_unmarked(crd, owner)
+    if not is_made_here:
         if owner in _appliers(crd):
             await _give_up(client, path, crd, owner)
         return ""
@@ -176,7 +177,7 @@ def _is_ours(crd: Mapping[str, Any], digest: str, maker: Maker) -> bool:
     if made_by == owner or (made_by and notes.get(DIGEST) == digest):
         return True
     if made_by:
-        return made_by.startswith(maker.stack) and not maker.is_anothers(crd)
+        return made_by.startswith(maker.stack_prefix) and not maker.is_anothers(crd)
     return _is_unmarked(crd, owner)
 
 

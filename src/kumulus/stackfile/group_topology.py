@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, ValidationErr
 
 from kumulus.model.checks import of_mapping, problem, unknown_key_problems
 from kumulus.model.errors import Problem, Where, shown
-from kumulus.model.fields import FORM, Section, checked, found, whole
+from kumulus.model.fields import FORM, Section, checked, malformed, whole
 from kumulus.model.names import LABEL_LENGTH, is_own, label_key_mistake
 from kumulus.model.nodes import HOSTNAME_LABEL
 from kumulus.model.pools import ARCH_LABEL, INSTANCE_TYPE_LABEL, OS_LABEL, REGION_LABEL, ZONE_LABEL
@@ -119,7 +119,7 @@ class GroupTopology(Section):
     def _fits(cls, data: object, handler: ModelWrapValidatorHandler[GroupTopology]) -> GroupTopology:
         made = handler(data)
         if problems := [*_needs(made), *_labels_problems(made), *_nesting_problems(made)]:
-            raise found(problems)
+            raise malformed(problems)
         return made
 
     def topology(self) -> Topology:

@@ -7,7 +7,7 @@ from pydantic import AfterValidator, ConfigDict, Field, model_validator
 from kumulus.model import lifecycles as model
 from kumulus.model.checks import problem, share_problems
 from kumulus.model.errors import Problem
-from kumulus.model.fields import FORM, DurationField, Section, checked, found, short_label, whole
+from kumulus.model.fields import FORM, DurationField, Section, checked, malformed, short_label, whole
 from kumulus.stackfile.pod_selection import PodSelector, order_problems
 
 LIFECYCLE_NAME_LENGTH = 40
@@ -121,13 +121,13 @@ class PodLifecycle(Section):
             message = "has no effect with mustRun, by which the pods do not run"
             wrong += [problem((name,), message, "leave one of them out") for name in lives]
         if wrong:
-            raise found(wrong)
+            raise malformed(wrong)
         return self
 
 
 def _ruled(lifecycles: list[PodLifecycle]) -> list[PodLifecycle]:
     if wrong := order_problems("podLifecycles", [(each.name, each.selector) for each in lifecycles]):
-        raise found(wrong)
+        raise malformed(wrong)
     return lifecycles
 
 

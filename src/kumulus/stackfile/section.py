@@ -11,7 +11,7 @@ from pydantic import model_validator
 from kumulus.host import extras
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem
-from kumulus.model.fields import Section, found
+from kumulus.model.fields import Section, malformed
 
 if TYPE_CHECKING:
     import pulumi
@@ -159,6 +159,6 @@ def _missing(extra: extras.Extra) -> type[ClusterSection]:
         @classmethod
         def _refuse(cls, data: object) -> NoReturn:
             needs = f"needs {', '.join(extra.missing)}, which the extra {extra.name} has"
-            raise found([problem((), needs, f"run: {extra.way_to_install}")])
+            raise malformed([problem((), needs, f"run: {extra.way_to_install}")])
 
     return Missing

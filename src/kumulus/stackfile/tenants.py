@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, path_text, shown
-from kumulus.model.fields import Annotations, Labels, Section, checked, found, short_label, text, whole
+from kumulus.model.fields import Annotations, Labels, Section, checked, malformed, short_label, text, whole
 from kumulus.model.names import ValueMistake
 from kumulus.model.quantity import canonical_resources
 from kumulus.model.quotas import quota_problems
@@ -52,7 +52,7 @@ class RuleSpec(Section):
         quotas = {"", "*"} & {*self.apiGroups} and {"resourcequotas", "*"} & {*self.resources}
         if quotas and _WRITING & {*self.verbs}:
             remedy = "name the resources that are meant, without resourcequotas"
-            raise found([problem((), "would let the tenant change its own quota", remedy)])
+            raise malformed([problem((), "would let the tenant change its own quota", remedy)])
         return self
 
 

@@ -10,7 +10,7 @@ from kumulus.model import durations
 from kumulus.model import lifecycles as model
 from kumulus.model.checks import mapping_problems, of_mapping, problem, unknown_key_problems
 from kumulus.model.errors import Problem, Where, shown
-from kumulus.model.fields import FORM, CheckedField, Section, checked, found, short_label
+from kumulus.model.fields import FORM, CheckedField, Section, checked, malformed, short_label
 from kumulus.model.lifecycles import Amount, Usage
 from kumulus.model.owner_kinds import OWNER_LABELS
 from kumulus.model.quantity import NANO, QuantityError, parse
@@ -149,13 +149,13 @@ class PodUsageSpec(Section):
         if not any((self.cpu, self.memory, self.gpu, self.gpuMemory)):
             wrong.append(problem((), "says nothing of what its pods use", "write cpu: 80%, or leave it out"))
         if wrong:
-            raise found(wrong)
+            raise malformed(wrong)
         return self
 
 
 def _ordered(usages: list[PodUsageSpec]) -> list[PodUsageSpec]:
     if wrong := order_problems("podUsage", [(each.name, each.selector) for each in usages]):
-        raise found(wrong)
+        raise malformed(wrong)
     return usages
 
 

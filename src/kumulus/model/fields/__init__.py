@@ -72,7 +72,7 @@ def docs_beneath(definition: ast.ClassDef) -> dict[str, str]:
     }
 
 
-def found(problems: list[Problem]) -> PydanticCustomError:
+def malformed(problems: list[Problem]) -> PydanticCustomError:
     """The error that carries problems, with paths relative to the field, through pydantic to `validation`."""
     return PydanticCustomError("problems", "malformed", {"problems": problems})
 
@@ -100,7 +100,7 @@ def checked(check: Check, convert: Callable[[Any], object] = lambda value: value
 
     def validate(value: object) -> object:
         if problems := check((), value):
-            raise found(problems)
+            raise malformed(problems)
         return convert(value)
 
     return CheckedField(validate, form=form)

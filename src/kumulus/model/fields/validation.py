@@ -9,7 +9,7 @@ from pydantic.fields import FieldInfo
 
 from kumulus.model.checks import no_text, unknown_key_remedy
 from kumulus.model.errors import Problem, SpecError, path_text, shown, under
-from kumulus.model.fields import found
+from kumulus.model.fields import malformed
 from kumulus.model.names import instead, suggest
 
 _UNKNOWN, _MISSING = "is not a known key", "is missing"
@@ -56,9 +56,9 @@ def with_rules(model: type[Model], data: Any, handler: ModelWrapValidatorHandler
     try:
         made = handler(data)
     except ValidationError as error:
-        raise found(in_file_order([*problems_of(error, model), *rules])) from None
+        raise malformed(in_file_order([*problems_of(error, model), *rules])) from None
     if rules:
-        raise found(in_file_order(rules))
+        raise malformed(in_file_order(rules))
     return made
 
 

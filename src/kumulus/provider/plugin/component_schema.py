@@ -27,25 +27,28 @@ def plainly(kind: Schema) -> Schema:
 
 
 @dataclass
-class _Reading:
-    """One model's schema, being read."""
+class _SchemaReader:
+    """Translates a model's JSON schema into the package's types."""
 
-    _found: dict[str, Any]
-    _definitions: dict[str, Schema]
-    _plain: bool
+    types: dict[str, Any]
+    """The object types that were met, by token; it adds to them."""
+    definitions: dict[str, Schema]
+    """The schemas that the model's own refers to, by name."""
+    plain: bool
+    """Whether all of a value has to be known at the start."""
 
     def object_type(self, name: str, schema: Schema) -> Schema:
         """A reference to the object type of a schema with properties."""
         # The suffix avoids a clash: a pool's own types are called Taint and Topology, too.
         token = f"kumulus:index:{name[:1].upper()}{name[1:].removesuffix('Spec')}Spec"
         # If one of the arguments of this type may be an output, the type has to allow outputs.
-        if token not in self._found or not self._plain:
+        if token not in self.types or not self.plain:
             summary, descriptions = documented(schema.get("description", ""))
             required = schema.get("required", [])
             made: Schema = {"type": "object", "description": summary, "properties": {}, "required": required}
-            self._found[token] = made
+            self.types[token] = made
             for key, each in schema["properties"].items():
-                kind = plainly(self._type(each)) if self._plain else self._type(each)
+                kind = plainly(self._type(each)) if self.plain else self._type(each)
                 description = each.get("description") or descriptions.get(key) or f"As `{key}` in a stack file."
                 made["properties"][key] = {**kind, "description": description}
         return {"$ref": f"#/types/{token}"}
@@ -53,9 +56,11 @@ class _Reading:
     def _type(self, schema: Schema, name: str = "") -> Schema:
         if "$ref" in schema:
             name = schema["$ref"].rpartition("/")[2]
-            return self._type(self._definitions[name], name)
-        # Together with properties, alternatives are only rules about which properties go together.
-        for key in () if "properties" in schema else ("anyOf", "oneOf", "allOf"):
+            return self._type(self.definitions[name], name)
+        for key in ("anyOf", "oneOf", "allOf"):
+            if "properties" in schema:
+                # Alternatives are then only rules about which properties go together.
+                break
             choices = [each for each in schema.get(key, []) if each.get("type") != "null"]
             if choices and (key == "allOf" or len(choices) == 1):
                 return self._type(choices[0], name)
@@ -90,7 +95,7 @@ def _section(model: type, plain: bool, found: dict[str, Any]) -> Schema:
         whole, definitions = schema_of(model, forms())
     else:
         whole, definitions = TypeAdapter(model).json_schema(), {}
-    return _Reading(found, definitions, plain).object_type(model.__name__, whole)
+    return _SchemaReader(found, definitions, plain).object_type(model.__name__, whole)
 
 
 _CLUSTERS = (*(each.__name__ for each in CLASSES), "EmulatedCluster")
@@ -117,6 +122,7 @@ def _component(kind: ComponentKind, sections: dict[str, Any]) -> dict[str, Any]:
             each.key: {
                 **type_of(each.type),
                 "description": _text(each.doc, names),
+                # An output is a secret if its docstring says so.
                 **({"secret": True} if "a secret" in each.doc else {}),
             }
             for each in outputs

@@ -130,9 +130,10 @@ class RecordedPlaces:
         Args:
             inputs: as declared now; their contents say whether this is a preview.
         """
-        why, directory = [each.path for each in found if each.replaces], str(outputs.get("directory"))
+        why = [each.path for each in found if each.replaces]
         if not why or not self._is_bound(outputs):
             return
+        directory = str(outputs.get("directory"))
         if "status" in why or directory in self._moving:
             # A cluster that is gone has nothing to lose, and the user has consented to a move.
             self._agreed.add(directory)
@@ -151,12 +152,14 @@ class RecordedPlaces:
         preview = is_preview(inputs.get("contents"))
         if preview:
             self._shown.note(directory)
-        unseen = bool(os.environ.get(UNSHOWN)) if preview is None else not preview and not self._shown.has(directory)
-        if self._settings.allow_replace or not unseen:
+            return
+        # Programs do not say whether this is a preview; who runs an update that had none sets the variable.
+        shown = not os.environ.get(UNSHOWN) if preview is None else self._shown.has(directory)
+        if shown or self._settings.allow_replace:
             return
         raise ProviderError(
             f"{what}, {LOST}; nothing was changed. `pulumi up` shows it "
-            "and asks; `pulumi config set kumulus:allowReplace true` is leave for it without a preview"
+            "and asks; `pulumi config set kumulus:allowReplace true` allows it without a preview"
         )
 
     async def moved_here(self, outputs: Properties, recorded: RecordedControlPlane, report: Reporter) -> bool:

@@ -47,10 +47,10 @@ from kumulus.provider.resources.pool_properties import (
     as_recorded,
     checked_pool_inputs,
     left_behind,
-    number,
     outcome,
     outputs_of,
     owned_pool,
+    recorded_count,
     replicas_before,
     report_update,
 )
@@ -156,7 +156,7 @@ class NodePool(InClusterResource):
         if not seen.present and not seen.extra and (not on_record if pool.bounds else pool.replicas):
             return None
         found = describe_drift(pool, seen) | ({} if on_record else {"record": "not as wanted"})
-        return outputs_of(as_recorded(inputs, outputs), number(pool, seen.present), found)
+        return outputs_of(as_recorded(inputs, outputs), recorded_count(pool, seen.present), found)
 
     async def remove(self, op: Operation, outputs: Properties) -> None:
         # An update that was cut off may have marked only some nodes with the stack's identity, which the inputs have.
@@ -216,7 +216,7 @@ class NodePool(InClusterResource):
             raise await attempt.failed(pool, error) from None
         if not result.complete:
             raise await attempt.unfinished(pool, seen, result)
-        return outputs_of(wanted.inputs, number(wanted.pool, pool.replicas), {})
+        return outputs_of(wanted.inputs, recorded_count(wanted.pool, pool.replicas), {})
 
     async def settle(self, op: Operation, outputs: Properties) -> None:
         """See :meth:`InClusterResource.settle`: the stack's faults whose time is up end, on all of its pools."""

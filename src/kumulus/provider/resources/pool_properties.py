@@ -93,11 +93,11 @@ def as_recorded(inputs: Properties, old_outputs: Properties) -> Properties:
 
 def left_behind(old_outputs: Properties, inputs: Properties) -> Properties:
     """The recorded devices of a pool that no longer publishes any, kept on record until their slices are gone."""
-    key = "resourceSlices"
-    return {key: old_outputs[key]} if old_outputs.get(key) and not inputs.get(key) else {}
+    devices = old_outputs.get("resourceSlices")
+    return {"resourceSlices": devices} if devices and not inputs.get("resourceSlices") else {}
 
 
-def number(pool: Pool, there: int) -> int:
+def recorded_count(pool: Pool, there: int) -> int:
     """The number of nodes to record: for a pool that an autoscaler scales, its initial number."""
     return pool.replicas if pool.bounds else there
 

@@ -12,7 +12,7 @@ from kumulus.kwok.node_metrics import Kind
 from kumulus.model.checks import of_mapping, problem, share_problems
 from kumulus.model.durations import duration_problems
 from kumulus.model.errors import Problem, Where, shown
-from kumulus.model.fields import DriverName, QuantityText, Section, checked, found, whole
+from kumulus.model.fields import DriverName, QuantityText, Section, checked, malformed, whole
 from kumulus.model.quantity import parse
 from kumulus.runtimes.section import RuntimeSection
 
@@ -132,14 +132,14 @@ class _KwokOptions(Kwok):
             if not name or set(name) & set("=, \t\n") or switch not in ("true", "false")
         ]
         if wrong:
-            raise found(wrong)
+            raise malformed(wrong)
         return value
 
     @field_validator("etcdQuota")
     @classmethod
     def _quota(cls, value: str) -> str:
         if value and parse(value).nanos <= 0:
-            raise found([problem((), f"is {shown(value)}", "write a quantity such as 8Gi")])
+            raise malformed([problem((), f"is {shown(value)}", "write a quantity such as 8Gi")])
         return value
 
 

@@ -16,7 +16,7 @@ from kumulus.extras.lab.file.workload import MOST_WORKERS
 from kumulus.model import durations
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, shown
-from kumulus.model.fields import FORM, Section, checked, found, whole
+from kumulus.model.fields import FORM, Section, checked, malformed, whole
 from kumulus.model.names import nearest
 
 BOUNDS = ("atMost", "atLeast", "equals")
@@ -154,7 +154,7 @@ class Expectation(Section):
                 remedy = " or ".join(f"{each} of baseline" for each in examples(self.measure))
                 wrong.append(problem(("within",), f"is {shown(self.within)}", f"write {remedy}"))
         if wrong:
-            raise found(wrong)
+            raise malformed(wrong)
         return self
 
     def _together(self) -> list[Problem]:

@@ -16,7 +16,7 @@ from kumulus.extras.lab.file.workload import Workload
 from kumulus.extras.scaling.section import AutoscalerPool
 from kumulus.extras.schedulers import NAMES
 from kumulus.model.checks import problem
-from kumulus.model.fields import FORM, DurationField, Section, found, whole
+from kumulus.model.fields import FORM, DurationField, Section, malformed, whole
 from kumulus.model.fields.validation import validated, with_rules
 from kumulus.model.gfd import GPU_PRODUCT_LABEL
 
@@ -46,13 +46,15 @@ class RunAutoscaler(Section):
     @model_validator(mode="after")
     def _something(self) -> Self:
         if not self.nodePools and "nodePools" in self.model_fields_set:
-            raise found([problem(("nodePools",), "is empty", "write at least one, or leave it out for the stack's")])
+            raise malformed(
+                [problem(("nodePools",), "is empty", "write at least one, or leave it out for the stack's")]
+            )
         if not self.nodePools and self.registrationDelay is None:
-            raise found([problem((), "changes nothing", "write nodePools or registrationDelay, or leave it out")])
+            raise malformed([problem((), "changes nothing", "write nodePools or registrationDelay, or leave it out")])
         names = [pool.name for pool in self.nodePools]
         for at, name in enumerate(names):
             if name in names[:at]:
-                raise found([problem(("nodePools", at, "name"), f"{name} is there twice", "write another name")])
+                raise malformed([problem(("nodePools", at, "name"), f"{name} is there twice", "write another name")])
         return self
 
 

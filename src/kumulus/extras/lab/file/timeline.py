@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Field, model_validator
 from kumulus.extras.lab.file.fields import Name, Needed, Seconds
 from kumulus.extras.lab.file.workload import MOST_WORKERS
 from kumulus.model.checks import problem
-from kumulus.model.fields import FORM, Replicas, Section, found, whole
+from kumulus.model.fields import FORM, Replicas, Section, malformed, whole
 from kumulus.stackfile.faults import FaultSpec
 
 OUTAGES = ("kill", "partition", "restore")
@@ -85,7 +85,7 @@ class TimelineEvent(Section):
         if len(present) != 1:
             what = f"says {' and '.join(present)} at once" if present else "says nothing of what happens"
             remedy = "write each as an item of its own" if present else f"write one of {', '.join(ACTIONS)}"
-            raise found([problem((), what, remedy)])
+            raise malformed([problem((), what, remedy)])
         return self
 
     @property

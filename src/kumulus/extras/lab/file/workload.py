@@ -10,7 +10,17 @@ from pydantic import ConfigDict, Field, model_validator
 from kumulus.extras.lab.file.fields import MOST_JOBS, Name, Needed, Rate, Requests, Seconds
 from kumulus.model.checks import problem, whole_problems
 from kumulus.model.errors import Problem, Where, shown
-from kumulus.model.fields import FORM, Annotations, DurationField, Labels, LabelValue, Section, checked, found, whole
+from kumulus.model.fields import (
+    FORM,
+    Annotations,
+    DurationField,
+    Labels,
+    LabelValue,
+    Section,
+    checked,
+    malformed,
+    whole,
+)
 from kumulus.model.names import instead, label_key_mistake
 from kumulus.model.topology import LEVELS
 
@@ -56,7 +66,7 @@ class Window(Section):
     @model_validator(mode="after")
     def _some_time(self) -> Self:
         if self.to <= self.from_:
-            raise found([problem(("to",), "is not after from", "write a longer duration")])
+            raise malformed([problem(("to",), "is not after from", "write a longer duration")])
         return self
 
 
@@ -108,7 +118,7 @@ class Arrival(Section):
     def _one_way(self) -> Self:
         present = [name for name in ("rate", "poisson", "trace") if getattr(self, name) is not None]
         if len(present) > 1:
-            raise found([problem((present[1],), f"cannot be combined with {present[0]}", "leave one of them out")])
+            raise malformed([problem((present[1],), f"cannot be combined with {present[0]}", "leave one of them out")])
         return self
 
 
@@ -128,7 +138,7 @@ class Replay(Section):
     @model_validator(mode="after")
     def _some_time(self) -> Self:
         if self.until is not None and self.until <= self.from_:
-            raise found([problem(("until",), "is not after from", "write a longer duration")])
+            raise malformed([problem(("until",), "is not after from", "write a longer duration")])
         return self
 
 
@@ -256,7 +266,7 @@ class Workload(Section):
             message = "has no effect with replay, which decides what comes when"
             wrong = [problem((name,), message, "leave it out") for name in described]
             if wrong:
-                raise found(wrong)
+                raise malformed(wrong)
             return self
         if self.manifest:
             wrong += [
@@ -276,7 +286,7 @@ class Workload(Section):
         if self.arrival.trace is not None and "jobs" in self.model_fields_set:
             wrong.append(problem(("jobs",), "is decided by the trace", "leave it out, or write arrival.trace.limit"))
         if wrong:
-            raise found(wrong)
+            raise malformed(wrong)
         return self
 
     def _of_gangs_and_classes(self) -> Iterator[Problem]:
