@@ -98,12 +98,10 @@ def kubectl(plane: Plane, *arguments: str) -> str:
 
 
 def kubelet_of(plane: Plane) -> int:
-    """The node's kubelet; the first processes of its pods are started by the same link."""
+    """The node's kubelet: the first of its processes, as those of pods are its children, and orphans while they end."""
     pids = plane.processes()["local-node"]
-    # Other processes of the node may end meanwhile.
-    there = [each for each in psutil.process_iter(["ppid"]) if each.pid in pids]
-    [found] = [each.pid for each in there if each.info["ppid"] not in pids]
-    return found
+    there = [each for each in psutil.process_iter(["create_time"]) if each.pid in pids]
+    return min(there, key=lambda each: float(each.info["create_time"])).pid
 
 
 def refusal(plane: Plane) -> str:
