@@ -7,7 +7,7 @@ docs/decisions/second-try.md.
 
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Collection, Generator, Sequence
 
 import pytest
 from _pytest.terminal import TerminalReporter
@@ -18,16 +18,35 @@ MOST = 5
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--second-try", action="store_true", help=f"try up to {MOST} failed tests once more, alone")
-    parser.addoption("--no-skips", action="store_true", help="a skipped test is a failure")
+    parser.addoption("--again", action="append", default=[], help="run this test, which must not be skipped now")
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """With ``--no-skips``, a test that is skipped has failed, but not one that was expected to fail."""
+    """A test that is skipped at its second try has failed, but not one that was expected to fail."""
     report = yield
-    if item.config.getoption("no_skips") and report.skipped and not hasattr(report, "wasxfail"):
+    if item.nodeid in item.config.getoption("again") and report.skipped and not hasattr(report, "wasxfail"):
         report.outcome = "failed"
     return report
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With ``--again``, leave out all other tests, but those of their file from whose stack they go on."""
+    if again := config.getoption("again"):
+        kept = with_those_before(items, again)
+        config.hook.pytest_deselected(items=[each for each in items if each not in kept])
+        items[:] = kept
+
+
+def with_those_before(items: Sequence[pytest.Item], again: Collection[str]) -> list[pytest.Item]:
+    """Some tests, and where they share `module_project`, the ones before them: these share it in their order."""
+    last = {item.path: place for place, item in enumerate(items) if item.nodeid in again}
+    return [
+        item
+        for place, item in enumerate(items)
+        if item.nodeid in again
+        or (place < last.get(item.path, 0) and "module_project" in getattr(item, "fixturenames", ()))
+    ]
 
 
 def failed(reporter: TerminalReporter) -> tuple[list[str], int]:
@@ -52,7 +71,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         return
     reporter.section(f"a second try, alone, of {len(again)}")
     # One that is skipped now shows nothing.
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-n", "0", "--no-skips", *again]
+    files = dict.fromkeys(each.partition("::")[0] for each in again)
+    wanted = [f"--again={each}" for each in again]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-n", "0", *wanted, *files]
     if subprocess.run(command, cwd=session.config.rootpath, check=False).returncode:
         return
     for kind in ("failed", "error"):

@@ -52,6 +52,32 @@ def test_wrong(number):
     assert first("never") and False
 '''
 
+IN_ORDER = """
+import pathlib
+import pytest
+
+MARK = pathlib.Path(__file__).parent / "mark"
+
+
+@pytest.fixture(scope="module")
+def module_project():
+    return []
+
+
+def test_begins(module_project):
+    module_project.append("begun")
+
+
+def test_goes_on(module_project):
+    there = MARK.exists()
+    MARK.touch()
+    assert there and module_project == ["begun"]
+
+
+def test_ends(module_project):
+    pass
+"""
+
 
 def pytest_with(plugin: str, directory: Path, tests: str, *arguments: str) -> tuple[int, list[str]]:
     """Run tests with one of our plugins."""
@@ -102,6 +128,13 @@ def test_the_tests_of_a_file_whose_fixture_failed_count_as_one(tmp_path: Path) -
     code, said = run(tmp_path, "--second-try", of_fixture=MOST + 1)
     assert code == 0
     assert f"{MOST + 2} flaky" in said[-1]
+
+
+def test_one_that_goes_on_from_others_is_tried_with_them(tmp_path: Path) -> None:
+    code, said = pytest_with("second_try", tmp_path, IN_ORDER, "--second-try")
+    assert code == 0
+    assert "2 passed, 1 flaky" in said[-1]
+    assert any("2 passed, 1 deselected" in line for line in said), "the one before it, and not the one after it"
 
 
 @pytest.mark.parametrize(("asked", "wrong"), [((), 0), (("--second-try",), MOST)])
