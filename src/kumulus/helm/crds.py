@@ -149,7 +149,8 @@ async def _removed_or_given_up(client: Client, path: str, maker: Maker) -> str:
         return f"{name} is kept: {others[0].removeprefix(_MANAGERS)} uses it too"
     if await _has_objects(client, crd):
         return f"{name} is kept: there are objects of it; kubectl delete crd {name} removes both"
-    await remove(client, path)
+    # An add-on that has applied it since then uses it: the server refuses, and it is looked at again.
+    await remove(client, path, {"preconditions": {"resourceVersion": crd["metadata"]["resourceVersion"]}})
     return ""
 
 

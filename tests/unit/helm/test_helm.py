@@ -232,7 +232,9 @@ class Cluster:
         assert path == "/apis/e.com/v1/ones"
         return {"items": [{}] * self.objects}
 
-    async def delete(self, path: str, *_: object) -> None:
+    async def delete(self, path: str, options: dict[str, Any], *_: object) -> None:
+        if options["preconditions"]["resourceVersion"] != self.metadata["resourceVersion"]:
+            raise ApiError(409, "Conflict", "", "DELETE", path)
         self.done.append(("DELETE", path.rpartition("/")[2]))
 
     async def write(self, verb: str, path: str, body: dict[str, Any], **_: object) -> None:
@@ -277,6 +279,21 @@ async def test_a_crd_goes_only_if_it_is_the_add_ons_alone(cluster: Any, says: st
     assert cluster.done == done
     given_up = done and done != GOES
     assert cluster.managers() == [name for name in before if name != OURS or not given_up]
+
+
+async def test_a_crd_that_another_add_on_applies_before_it_is_removed_stays() -> None:
+    cluster: Any = Cluster(OURS, [OURS])
+    delete = cluster.delete
+
+    async def interfered(*arguments: Any) -> None:
+        if cluster.metadata["resourceVersion"] == "1":
+            cluster.metadata["resourceVersion"] = "2"
+            cluster.metadata["managedFields"].append({"manager": OTHERS, "operation": "Apply"})
+        await delete(*arguments)
+
+    cluster.delete = interfered
+    assert await take_away(cluster, "ones.e.com", MAKER) == "ones.e.com is kept: dev-b uses it too"
+    assert cluster.done == [("PATCH", OTHERS)]
 
 
 async def test_a_crd_that_others_change_at_the_same_time_is_looked_at_again() -> None:
