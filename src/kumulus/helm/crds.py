@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube.codecs import APPLY_PATCH, MERGE_PATCH
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 
 MADE_BY = "kumulus.io/crd-made-by"
 DIGEST = "kumulus.io/crd-digest"
+ESTABLISHED_S = 15.0
+"""Seconds within which the API server accepts a CRD."""
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _MANAGERS = "kumulus-crds-"
-_ESTABLISHED_WITHIN = 15.0
 
 
 @dataclass(frozen=True)
@@ -35,12 +36,12 @@ class Maker:
     cluster: str
     """What the stack calls the cluster."""
     addon: str
-    identities: tuple[str, ...] = field(default=())
-    """The stack's: its current one first, then any that its state recorded before."""
+    identities: tuple[str, ...] = ()
+    """The stack's: its current one first, then any that its state recorded before; empty for a stack without one."""
 
     @property
     def name(self) -> str:
-        """The field manager with which it applies them."""
+        """The field manager with which it applies CRDs; as an annotation, it says who made one."""
         return f"{self.stack_prefix}{self.addon}"[:128]
 
     @property
@@ -51,12 +52,22 @@ class Maker:
     @property
     def labels(self) -> dict[str, str]:
         """The mark on a CRD. Names alone are not enough: another checkout's add-on can have the same."""
-        return {STACK_ID: self.identities[0]} if self.identities and self.identities[0] else {}
+        return {STACK_ID: self.identities[0]} if self.identities else {}
 
     def is_anothers(self, crd: Mapping[str, Any]) -> bool:
         """Whether a CRD is marked as another stack's, whatever names it carries."""
         owner = Owner.of(crd["metadata"])
         return owner is not None and owner.identity not in self.identities
+
+    def is_of_the_stack(self, crd: Mapping[str, Any], made_by: str) -> bool:
+        """Whether an add-on of this stack made a CRD, by the mark on it.
+
+        The name of the add-on decides only for a stack that has no identity: `a-b-c` may be of cluster `a` or `a-b`.
+        """
+        owner = Owner.of(crd["metadata"])
+        if owner is None and self.identities:
+            return False
+        return not self.is_anothers(crd) and made_by.startswith(self.stack_prefix)
 
 
 @dataclass(frozen=True)
@@ -78,16 +89,16 @@ async def look(client: Client, names: list[str]) -> dict[str, CrdState]:
 
 async def obstacle(client: Client, name: str, manifest: str, digest: str, maker: Maker) -> str:
     """Why a CRD cannot be created or updated: others made it, and it differs; empty if it can."""
-    there = await find(client, f"{_CRDS}/{name}")
-    owner = maker.name
-    if there is None or _is_ours(there, digest, maker) or await _is_same(client, there, manifest, owner):
+    crd = await find(client, f"{_CRDS}/{name}")
+    if crd is None or _may_write(crd, digest, maker) or await _is_same(client, crd, manifest, maker.name):
         return ""
+    overwrite = " --overwrite" if MADE_BY in _notes(crd) else ""
+    unmark = f"; kubectl label crd {name} {STACK_ID}-" if maker.is_anothers(crd) else ""
     return (
-        f"{name} is there already and another one ({_maker(there)}); it is left alone. Use a version of the chart with "
+        f"{name} is there already and another one ({_origin(crd)}); it is left alone. Use a version of the chart with "
         "the same CRDs, or write `crds: Skip` for the add-on, which then uses what is there; to hand it over to this "
-        f"stack, which upgrades and removes it from then on: kubectl annotate crd {name} {MADE_BY}={owner}"
-        + (" --overwrite" if _notes(there).get(MADE_BY) else "")
-        + (f"; kubectl label crd {name} {STACK_ID}-" if maker.is_anothers(there) else "")
+        "stack, which upgrades and removes it from then on: "
+        f"kubectl annotate crd {name} {MADE_BY}={maker.name}{overwrite}{unmark}"
     )
 
 
@@ -95,19 +106,22 @@ async def apply(client: Client, name: str, manifest: str, digest: str, maker: Ma
     """Create a CRD, or update one of ours; returns when its kind can be used.
 
     A CRD of others is not touched: call :func:`obstacle` first.
+
+    Raises:
+        TimeoutError: the API server has not accepted it within :data:`ESTABLISHED_S`.
     """
-    path, owner = f"{_CRDS}/{name}", maker.name
-    there = await find(client, path)
-    if there is not None and not _is_ours(there, digest, maker):
+    path = f"{_CRDS}/{name}"
+    crd = await find(client, path)
+    if crd is not None and not _may_write(crd, digest, maker):
         return
-    params = {"fieldManager": owner, "force": "true"}
+    params = {"fieldManager": maker.name, "force": "true"}
     await client.request("PATCH", path, params=params, body=manifest.encode(), content_type=APPLY_PATCH)
-    made_by = _notes(there).get(MADE_BY, owner) if there is not None else owner
+    made_by = maker.name if crd is None else _made_by(crd, maker)
     # The add-on that created a CRD marks it.
-    labels = maker.labels if made_by == owner else {}
+    labels = maker.labels if made_by == maker.name else {}
     change = {"metadata": {"annotations": {DIGEST: digest, MADE_BY: made_by}, "labels": labels}}
     await client.write("PATCH", path, change, content_type=MERGE_PATCH)
-    if not await established(client, path, _ESTABLISHED_WITHIN):
+    if not await established(client, path, ESTABLISHED_S):
         raise TimeoutError
 
 
@@ -123,42 +137,44 @@ async def take_away(client: Client, name: str, maker: Maker) -> str:
         kept = await _removed_or_given_up(client, path, maker)
         return True
 
-    # Another add-on that uses it may go at the same time, and then has to be seen gone.
+    # Another add-on may apply the CRD or give it up at the same time: the server then refuses, and it is read again.
     await persist(attempt, path, f"the CRD {name}")
     return kept
 
 
 async def _removed_or_given_up(client: Client, path: str, maker: Maker) -> str:
-    name, owner = path.rpartition("/")[2], maker.name
+    name, manager = path.rpartition("/")[2], maker.name
     crd = await find(client, path)
     if crd is None:
         return ""
-    made_by = _notes(crd).get(MADE_BY)
-    is_made_here = made_by == owner if made_by else _is_unmarked(crd, owner)
-    if not is_made_here:
-        if owner in _appliers(crd):
-            await _give_up(client, path, crd, owner)
+    if _made_by(crd, maker) != manager:
+        if manager in _appliers(crd):
+            await _give_up(client, path, crd, manager)
         return ""
     if maker.is_anothers(crd):
         # Another checkout's add-on of the same name, whose field manager has the same name as ours.
         return ""
-    others = [other for other in _appliers(crd) if other != owner]
+    others = [other for other in _appliers(crd) if other != manager]
     if others:
         # That add-on's stack is not known here; its next update marks the CRD.
-        await _give_up(client, path, crd, owner, {"annotations": {MADE_BY: others[0]}, "labels": {STACK_ID: None}})
+        await _give_up(client, path, crd, manager, {"annotations": {MADE_BY: others[0]}, "labels": {STACK_ID: None}})
         return f"{name} is kept: {others[0].removeprefix(_MANAGERS)} uses it too"
     if await _has_objects(client, crd):
         return f"{name} is kept: there are objects of it; kubectl delete crd {name} removes both"
-    # An add-on that has applied it since then uses it: the server refuses, and it is looked at again.
     await remove(client, path, {"preconditions": {"resourceVersion": crd["metadata"]["resourceVersion"]}})
     return ""
 
 
 async def _give_up(
-    client: Client, path: str, crd: Mapping[str, Any], owner: str, marks: Mapping[str, Any] | None = None
+    client: Client, path: str, crd: Mapping[str, Any], manager: str, marks: Mapping[str, Any] | None = None
 ) -> None:
-    """Take an add-on's field manager from a CRD, and change marks on it, unless others have changed it."""
-    applied = {"manager": owner, "operation": "Apply"}
+    """Take an add-on's field manager off a CRD, so that the add-on no longer counts as one that uses it.
+
+    Args:
+        crd: as it was read. The server refuses (409) if others have changed it since.
+        marks: annotations and labels that change with it.
+    """
+    applied = {"manager": manager, "operation": "Apply"}
     fields = [each for each in crd["metadata"]["managedFields"] if not applied.items() <= each.items()]
     metadata = {**(marks or {}), "resourceVersion": crd["metadata"]["resourceVersion"], "managedFields": fields}
     await client.write("PATCH", path, {"metadata": metadata}, content_type=MERGE_PATCH)
@@ -168,29 +184,29 @@ def _notes(crd: Mapping[str, Any]) -> dict[str, Any]:
     return crd["metadata"].get("annotations") or {}
 
 
-def _is_ours(crd: Mapping[str, Any], digest: str, maker: Maker) -> bool:
+def _made_by(crd: Mapping[str, Any], maker: Maker) -> str:
+    """The field manager of the add-on that made a CRD; empty if no add-on has."""
+    notes = _notes(crd)
+    if made_by := str(notes.get(MADE_BY) or ""):
+        return made_by
+    # A run that was killed after it had created the CRD has not annotated it.
+    return maker.name if DIGEST not in notes and maker.name in _appliers(crd) else ""
+
+
+def _may_write(crd: Mapping[str, Any], digest: str, maker: Maker) -> bool:
     """Whether a CRD may be written: made by the same stack's add-ons, or by another stack's from the same manifest."""
-    notes, owner = _notes(crd), maker.name
-    if maker.is_anothers(crd) and notes.get(MADE_BY) in ("", None, owner):
-        # Another checkout's add-on of the same name, whose field manager has the same name as ours.
-        return False
-    made_by = str(notes.get(MADE_BY) or "")
-    if made_by == owner or (made_by and notes.get(DIGEST) == digest):
-        return True
-    if made_by:
-        return made_by.startswith(maker.stack_prefix) and not maker.is_anothers(crd)
-    return _is_unmarked(crd, owner)
+    made_by = _made_by(crd, maker)
+    if made_by == maker.name:
+        # Another checkout's add-on of the same name has a field manager of the same name as ours.
+        return not maker.is_anothers(crd)
+    is_same_manifest = made_by != "" and _notes(crd).get(DIGEST) == digest
+    return is_same_manifest or maker.is_of_the_stack(crd, made_by)
 
 
-def _is_unmarked(crd: Mapping[str, Any], owner: str) -> bool:
-    """Whether we were killed after creating a CRD and before annotating it."""
-    return DIGEST not in _notes(crd) and owner in _appliers(crd)
-
-
-async def _is_same(client: Client, crd: Mapping[str, Any], manifest: str, owner: str) -> bool:
+async def _is_same(client: Client, crd: Mapping[str, Any], manifest: str, manager: str) -> bool:
     """Whether applying a manifest would leave a CRD as it is, by a dry run, as only the server knows its defaults."""
     path = f"{_CRDS}/{crd['metadata']['name']}"
-    params = {"fieldManager": owner, "force": "true", "dryRun": "All"}
+    params = {"fieldManager": manager, "force": "true", "dryRun": "All"}
     then = await client.request("PATCH", path, params=params, body=manifest.encode(), content_type=APPLY_PATCH)
     return bool(then["spec"] == crd["spec"])
 
@@ -204,12 +220,12 @@ _VERSIONS = (
 )
 
 
-def _maker(crd: Mapping[str, Any]) -> str:
-    """Who made a CRD, and its version, as far as its metadata says."""
+def _origin(crd: Mapping[str, Any]) -> str:
+    """Who made a CRD, its version, and when, as far as its metadata says."""
     metadata = crd["metadata"]
     marks = {**(metadata.get("labels") or {}), **(metadata.get("annotations") or {})}
-    if MADE_BY in marks:
-        who = f"made by {str(marks[MADE_BY]).removeprefix(_MANAGERS)} of another stack"
+    if made_by := str(marks.get(MADE_BY) or ""):
+        who = f"made by {made_by.removeprefix(_MANAGERS)} of another stack"
     elif "meta.helm.sh/release-name" in marks:
         release = f"{marks.get('meta.helm.sh/release-namespace', '')}/{marks['meta.helm.sh/release-name']}"
         who = f"made by the Helm release {release}"
@@ -222,6 +238,7 @@ def _maker(crd: Mapping[str, Any]) -> str:
 
 
 def _appliers(crd: Mapping[str, Any]) -> list[str]:
+    """The field managers of the add-ons that apply a CRD, of any stack."""
     fields = crd["metadata"].get("managedFields") or []
     names = {str(entry.get("manager")) for entry in fields if entry.get("operation") == "Apply"}
     return sorted(name for name in names if name.startswith(_MANAGERS))
@@ -231,6 +248,7 @@ async def _has_objects(client: Client, crd: Mapping[str, Any]) -> bool:
     spec = crd["spec"]
     version = next((each["name"] for each in spec["versions"] if each.get("served")), None)
     if version is None:
+        # There may be some, which nobody can list.
         return True
     with tolerating(404):
         found = await client.get(f"/apis/{spec['group']}/{version}/{spec['names']['plural']}", {"limit": "1"})

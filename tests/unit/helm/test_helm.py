@@ -11,7 +11,7 @@ import pytest
 
 from kumulus.helm import charts, history
 from kumulus.helm.charts import ChartError, ChartSource
-from kumulus.helm.crds import DIGEST, MADE_BY, Maker, take_away
+from kumulus.helm.crds import DIGEST, MADE_BY, Maker, obstacle, take_away
 from kumulus.helm.history import Revision, decoded, encoded, leftover
 from kumulus.kube import ApiError
 from kumulus.model.identity import Owner
@@ -216,6 +216,7 @@ class Cluster:
         fields = [{"manager": name, "operation": "Apply"} for name in appliers]
         notes = {} if made_by is None else {DIGEST: "d", **({MADE_BY: made_by} if made_by else {})}
         self.metadata: dict[str, Any] = {
+            "name": "ones.e.com",
             "annotations": notes,
             "labels": {"kumulus.io/stack-id": marked} if marked else {},
             "managedFields": [*fields, {"manager": "kumulus", "operation": "Update"}],
@@ -231,6 +232,10 @@ class Cluster:
             return {"metadata": self.metadata, "spec": spec}
         assert path == "/apis/e.com/v1/ones"
         return {"items": [{}] * self.objects}
+
+    async def request(self, verb: str, path: str, params: dict[str, str], **_: object) -> dict[str, Any]:
+        assert (verb, params["dryRun"]) == ("PATCH", "All")
+        return {"spec": "that of the chart"}
 
     async def delete(self, path: str, options: dict[str, Any], *_: object) -> None:
         if options["preconditions"]["resourceVersion"] != self.metadata["resourceVersion"]:
@@ -310,3 +315,29 @@ async def test_a_crd_that_others_change_at_the_same_time_is_looked_at_again() ->
     cluster.write = interfered
     assert await take_away(cluster, "ones.e.com", MAKER) == ""
     assert cluster.done == GOES
+
+
+@pytest.mark.parametrize(
+    ("maker", "cluster", "is_free"),
+    [
+        (MAKER, Cluster(OURS, []), True),
+        (MAKER, Cluster(OTHERS, [], marked=ONE), True),
+        (MAKER, Cluster(OTHERS, [], marked=TWO), False),
+        # Without a mark: the add-on b-queue of the cluster dev has the same name as the add-on queue of dev-b.
+        (MAKER, Cluster(OTHERS, []), False),
+        (MAKER, Cluster(Maker("dev-b", "queue").name, []), False),
+        (Maker("dev", "a"), Cluster(OTHERS, []), True),
+    ],
+)
+async def test_a_crd_of_another_add_on_is_written_if_it_is_marked_as_the_stacks(
+    maker: Maker, cluster: Any, is_free: bool
+) -> None:
+    assert (await obstacle(cluster, "ones.e.com", "{}", "another", maker) == "") == is_free
+
+
+async def test_a_crd_whose_maker_is_empty_was_made_by_others_and_is_handed_over_with_overwrite() -> None:
+    cluster: Any = Cluster("", [])
+    cluster.metadata["annotations"][MADE_BY] = ""
+    said = await obstacle(cluster, "ones.e.com", "{}", "another", MAKER)
+    assert "another one (made by others, since" in said
+    assert said.endswith(f"kubectl annotate crd ones.e.com {MADE_BY}={OURS} --overwrite")

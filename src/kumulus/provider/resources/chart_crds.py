@@ -190,7 +190,9 @@ def _key(properties: Properties) -> tuple[str, str, str]:
 
 
 def _reason(error: Exception) -> str:
-    return "it was not established within 15 s" if isinstance(error, TimeoutError) else str(error)
+    if isinstance(error, TimeoutError):
+        return f"it was not established within {crds.ESTABLISHED_S:g} s"
+    return str(error)
 
 
 def _names(names: Any) -> str:
