@@ -55,7 +55,7 @@ async def revisions(client: Client, namespace: str, name: str, patience: float) 
 
 
 async def is_there(client: Client, name: str, owner: Owner) -> bool:
-    """Whether a stack has a release of this name, or any; False if the cluster does not let us look."""
+    """Whether a stack has a release of this name; with an empty one, any. False if the cluster does not let us look."""
     named = f"name={name}," if name else ""
     selector = {"labelSelector": f"owner=helm,{named}{STACK_ID}={owner.identity}", "limit": "1"}
     try:
@@ -85,21 +85,29 @@ def leftover(found: Sequence[Revision], foreign: str) -> str:
     return f"revision {last.number} is {last.status} and was never recorded"
 
 
-def others(found: Sequence[Revision], mine: Owner, *, proven: bool) -> Revision | None:
-    """The last revision of a release that is not the stack's; None if it is, or if there is no release.
+def owner_of(found: Sequence[Revision]) -> Owner | None:
+    """The stack that has a release, by its revisions; None if none of them says.
 
-    Args:
-        found: its revisions. Helm copies labels to later ones, and removes early ones, so the last one with an owner
-            decides.
-        proven: whether the stack owns a release without an identity, because it has it on record.
+    Helm copies labels to later revisions, and removes early ones, so the last one with an owner decides.
     """
     owners = [revision.owner for revision in found if revision.owner is not None]
-    ours = mine.is_known_by(owners[-1].identity) if owners else proven
-    return found[-1] if found and not ours else None
+    return owners[-1] if owners else None
+
+
+def is_anothers(found: Sequence[Revision], mine: Owner, *, proven: bool) -> bool:
+    """Whether there is a release, and it is not the stack's.
+
+    Args:
+        found: its revisions.
+        proven: whether the stack owns a release without an identity, because it has it on record.
+    """
+    owner = owner_of(found)
+    is_ours = proven if owner is None else mine.is_known_by(owner.identity)
+    return bool(found) and not is_ours
 
 
 async def description(client: Client, revision: Revision, patience: float) -> str:
-    """What a release's resource has said of it last."""
+    """The description that the release's resource has last passed to Helm."""
     stored = await client.get(revision.path, patience=patience)
     return str(decoded(stored["data"]["release"])["info"].get("description") or "")
 

@@ -76,13 +76,16 @@ def test_somebody_elses_release_is_left_alone_until_it_is_the_stacks() -> None:
 
 def test_whose_a_release_is_its_last_marked_revision_says_however_many_there_were() -> None:
     marked = [replace(revision(n, "superseded", True), owner=THEIRS) for n in range(3, 13)]
-    assert history.others(marked, MINE, proven=True) == marked[-1]
-    assert history.others(marked, THEIRS, proven=False) is None
+    assert history.is_anothers(marked, MINE, proven=True)
+    assert not history.is_anothers(marked, THEIRS, proven=False)
     # An upgrade under way has the labels too; one by a Helm that hands none on has the earlier ones'.
-    assert history.others([*marked, revision(13, "pending-upgrade")], MINE, proven=True) is not None
-    assert history.others([], MINE, proven=False) is None
+    later = [*marked, revision(13, "pending-upgrade")]
+    assert history.is_anothers(later, MINE, proven=True)
+    assert history.owner_of(later) == THEIRS
+    assert not history.is_anothers([], MINE, proven=False)
     older = [revision(1, "deployed", True)]
-    assert (history.others(older, MINE, proven=True), history.others(older, MINE, proven=False)) == (None, older[0])
+    assert not history.is_anothers(older, MINE, proven=True)
+    assert history.is_anothers(older, MINE, proven=False)
 
 
 def test_a_release_is_read_and_written_as_helm_does() -> None:

@@ -1,6 +1,6 @@
 """Resources about a Helm release: what they share, its mark, and its preparation."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from kumulus.helm import command, history, namespaces
@@ -85,7 +85,7 @@ class ReleaseMark(OfRelease):
         owner = self.owner(op, inputs, old)
         with self.needing_cluster(inputs):
             found = await self.revisions(inputs, WORK_PATIENCE)
-            if history.others(found, owner, proven=True):
+            if history.is_anothers(found, owner, proven=True):
                 raise ProviderError(f"release {self.id_of(inputs)} is another stack's; it was not marked as this one's")
             if found:
                 await history.mark_recorded(await self.client(inputs, WORK_PATIENCE), found[-1], owner)
@@ -93,7 +93,7 @@ class ReleaseMark(OfRelease):
 
 
 class ReleasePreparation(OfRelease):
-    """That nothing an interrupted update has left is in a Helm release's way; and the release's namespace."""
+    """What a Helm release needs before it: nothing of an interrupted update in its way, and its namespace."""
 
     # It is declared before the release, and so deleted after it: then it uninstalls a release that the state never knew
     # of, and removes a namespace that is no longer needed. See docs/decisions/helm-releases.md.
@@ -113,7 +113,8 @@ class ReleasePreparation(OfRelease):
 
         def in_the_way(found: list[Revision]) -> bool:
             # Another stack's release is refused by the update.
-            return bool(history.others(found, _mine(inputs), proven=True) or history.leftover(found, foreign))
+            anothers = history.is_anothers(found, _mine(inputs), proven=True)
+            return anothers or history.leftover(found, foreign) != ""
 
         return await self.differing(old_outputs, inputs, "repairs", in_the_way)
 
@@ -126,7 +127,7 @@ class ReleasePreparation(OfRelease):
             return _outputs(inputs, old or {})
 
     async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
-        """See :meth:`InCluster.make`: an existing release is somebody else's unless marked as this stack's."""
+        """See :meth:`InClusterResource.make`: an existing release is somebody else's unless marked as this stack's."""
         with self.needing_cluster(inputs):
             outputs = await self._looked_over(op, inputs, old)
         await self._namespace(op, inputs, old)
@@ -138,9 +139,10 @@ class ReleasePreparation(OfRelease):
         # A stack without an identity has no other way to know its own.
         proven = old is not None or (not _mine(inputs).identity and any(revision.recorded for revision in found))
         owner = self.owner(op, inputs, old)
-        if last := history.others(found, owner, proven=proven):
-            raise ProviderError(await self._refusal(inputs, last))
-        if found and not op.preview and (marked := found[-1].owner) and marked.identity != owner.identity:
+        if history.is_anothers(found, owner, proven=proven):
+            raise ProviderError(await self._refusal(inputs, found))
+        marked = history.owner_of(found)
+        if marked is not None and marked.identity != owner.identity and not op.preview:
             # The stack has been given another identity.
             await history.mark_recorded(await self.client(inputs, WORK_PATIENCE), found[-1], owner)
         outputs = _outputs(inputs, old or {})
@@ -162,11 +164,12 @@ class ReleasePreparation(OfRelease):
         return {**outputs, "repairs": outputs["repairs"] + 1}
 
     async def remove(self, op: Operation, outputs: Properties) -> None:
-        """See :meth:`InCluster.remove`: uninstalls a release that is left after Pulumi removed what it knew of."""
+        """See :meth:`InClusterResource.remove`: uninstalls a release that Pulumi's state never had."""
         foreign, resource_id = str(outputs.get("foreign") or ""), self.id_of(outputs)
         found = await self.revisions(outputs, WORK_PATIENCE)
-        if last := history.others(found, _mine(outputs), proven=not any(revision.uid == foreign for revision in found)):
-            op.report.warn(f"release {resource_id} {await self._owner_text(outputs, last)}; it is left alone")
+        proven = all(revision.uid != foreign for revision in found)
+        if history.is_anothers(found, _mine(outputs), proven=proven):
+            op.report.warn(f"release {resource_id} {await self._owner_text(outputs, found)}; it is left alone")
         elif found:
             await self._uninstall(op, resource_id, outputs)
         if not outputs.get("createNamespace"):
@@ -179,14 +182,14 @@ class ReleasePreparation(OfRelease):
         except SILENT as error:
             op.report.warn(f"whether the namespace {outputs['namespace']} can go is not known: {error}")
 
-    async def _refusal(self, inputs: Properties, last: Revision) -> str:
+    async def _refusal(self, inputs: Properties, found: Sequence[Revision]) -> str:
         """Why nothing is done with a release, and the possible remedies."""
-        namespace, name, mine = inputs["namespace"], inputs["name"], _mine(inputs)
+        namespace, name, mine, last = inputs["namespace"], inputs["name"], _mine(inputs), found[-1]
         there = f"the release {namespace}/{name} is there already (revision {last.number}, {last.status})"
         refused = (
-            f"{there} and {await self._owner_text(inputs, last)}; nothing was changed: give the add-on another name"
+            f"{there} and {await self._owner_text(inputs, found)}; nothing was changed: give the add-on another name"
         )
-        if last.owner is not None or not mine.identity:
+        if history.owner_of(found) is not None or not mine.identity:
             return refused
         return (
             f"{refused}. To have this stack take it over: kubectl -n {namespace} label secret -l owner=helm,name="
@@ -194,11 +197,14 @@ class ReleasePreparation(OfRelease):
             f"{namespace}/{name}"
         )
 
-    async def _owner_text(self, properties: Properties, last: Revision) -> str:
-        if last.owner is not None:
+    async def _owner_text(self, properties: Properties, found: Sequence[Revision]) -> str:
+        """Who has a release that is not ours, after its name: ``belongs to the stack kumulus/dev (identity …)``."""
+        owner = history.owner_of(found)
+        if owner is not None:
             client = await self.client(properties, LOOK_PATIENCE)
-            return f"belongs to {await ownership.named(client, last.owner)}"
-        return "is a stack's that has no identity" if last.recorded else "was installed by somebody else"
+            return f"belongs to {await ownership.named(client, owner)}"
+        recorded = any(revision.recorded for revision in found)
+        return "is a stack's that has no identity" if recorded else "was installed by somebody else"
 
     async def _uninstall(self, op: Operation, resource_id: str, outputs: Properties) -> None:
         place = ("--namespace", str(outputs["namespace"]), "--kubeconfig", str(outputs["kubeconfig"]))
