@@ -21,15 +21,16 @@ from kumulus.nodes.errors import ProviderError
 from kumulus.toolchain import cache
 
 _EXACT = re.compile(r"v?[0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?")
-_SEPARATOR = re.compile(r"^---.*$", re.MULTILINE)
 _KEY = re.compile(r"\w+:")
-_SCHEMA = "values don't meet the specifications of the schema"
+_SCHEMA_REJECTS = "values don't meet the specifications of the schema"
 # What Helm's schema library (santhosh-tekuri/jsonschema v6, kind.go) quotes: a text as Go does, and its single quotes
 # too; a number; and the reason why a text is not of a format, which may have it once more.
 _GOT_TEXT = re.compile(r"(?<=: )'(?:[^'\\]|\\.)*'(?= does not match pattern | is not valid )")
 _GOT_NUMBER = re.compile(r"(?<= got )[-0-9]\S*(?=, want )")
 _NO_FORMAT = re.compile(r"(?<='…' is not valid )([^ :]+): .*")
 _ROOM = "make room or set XDG_CACHE_HOME"
+# Shorter texts, such as "on", are not taken out of messages: they are in many other words.
+_SHORTEST_SECRET = 4
 
 
 class ChartError(Exception):
@@ -56,7 +57,7 @@ class ChartSource:
 
     @classmethod
     def of(cls, asked: Mapping[str, Any]) -> Self:
-        """The source that properties of a resource, or arguments of a function, name."""
+        """The source that a resource's properties, or a function's arguments, describe."""
         repository, version = asked.get("repository") or "", asked.get("version") or ""
         return cls(str(asked["chart"]), repository, version, asked.get("access") or {})
 
@@ -90,15 +91,15 @@ class Chart:
 
 async def fetch(source: ChartSource) -> Chart:
     """Fetch and read a chart; one of an exact version is fetched once per machine."""
-    place = await have(source)
+    place = await download(source)
     with _explained(source):
         about = yaml.safe_load(await run("show", "chart", str(place)))
         crds = await run("show", "crds", str(place))
     return Chart(place, str(about["version"]), _by_name(crds))
 
 
-async def have(source: ChartSource) -> Path:
-    """Fetch a chart unless it is on this machine; :func:`fetch` reads it."""
+async def download(source: ChartSource) -> Path:
+    """Fetch a chart unless it is on this machine; returns its directory or archive, which :func:`fetch` reads."""
     if source.is_path:
         return Path(source.chart)
     with _explained(source):
@@ -107,6 +108,7 @@ async def have(source: ChartSource) -> Path:
 
 @contextmanager
 def _explained(source: ChartSource) -> Iterator[None]:
+    """Raise what helm says of a chart as a :class:`ChartError`."""
     try:
         yield
     except HelmError as error:
@@ -120,11 +122,11 @@ async def check_values(chart: Chart, values: Mapping[str, Any]) -> None:
     try:
         await run("template", "check", str(chart.place), "--values", "-", stdin=json.dumps(dict(values)))
     except HelmError as error:
-        _, found, problems = str(error).partition(_SCHEMA)
+        _, found, problems = str(error).partition(_SCHEMA_REJECTS)
         if found:
-            # Grouped by chart, each group under a line with the chart's name.
-            lines = [line.strip(" -") for line in problems.splitlines()[1:] if line.strip() and line[-1] != ":"]
-            rejected = "; ".join(_without(line, values) for line in lines)
+            # The rest of the first line, and lines with nothing but a chart's name and a colon, say nothing to users.
+            lines = [line for line in problems.splitlines()[1:] if line.strip() and not line.endswith(":")]
+            rejected = "; ".join(_without_values(line.strip(" -"), values) for line in lines)
             raise ChartError("values", f"the chart's schema rejects them: {rejected}; write what it asks for") from None
 
 
@@ -149,10 +151,14 @@ async def _kept(source: ChartSource) -> Path:
 
 
 async def _pulled(source: ChartSource, scratch: Path) -> Path:
-    reference, options = source.chart, [] if not source.repository else ["--repo", source.repository]
+    """The archive of a chart that helm has fetched into a folder."""
+    reference = source.chart
+    options: list[str] = []
     if source.repository and source.access:
         # Helm takes a password from a file, or as an argument, which every user of this machine could read.
-        reference, options = await _entered(source, scratch)
+        reference, options = await _private_repository(source, scratch)
+    elif source.repository:
+        options = ["--repo", source.repository]
     if source.version:
         options += ["--version", source.version]
     into = scratch / "chart"
@@ -162,17 +168,19 @@ async def _pulled(source: ChartSource, scratch: Path) -> Path:
     return found
 
 
-async def _entered(source: ChartSource, scratch: Path) -> tuple[str, list[str]]:
+async def _private_repository(source: ChartSource, scratch: Path) -> tuple[str, list[str]]:
+    """The reference of a chart in a private repository, and the options by which helm finds that in a folder."""
     names = ("username", "password", "caFile", "certFile", "keyFile")
     access = {name: source.access[name] for name in names if source.access.get(name)}
     entry = {"name": "private", "url": source.repository, **access}
-    config = _private(scratch / "repositories.yaml", {"apiVersion": "v1", "repositories": [entry]})
+    config = _private_file(scratch / "repositories.yaml", {"apiVersion": "v1", "repositories": [entry]})
     where = ["--repository-config", config, "--repository-cache", str(scratch)]
     await run("repo", "update", *where)
     return f"private/{source.chart}", where
 
 
-def _private(file: Path, content: object) -> str:
+def _private_file(file: Path, content: object) -> str:
+    """The path of a new JSON file that only this user can read."""
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as opened:
         json.dump(content, opened)
     return str(file)
@@ -181,7 +189,7 @@ def _private(file: Path, content: object) -> str:
 def _by_name(text: str) -> dict[str, str]:
     """The CRD manifests in a text, each unchanged: another program's YAML is not re-serialised here."""
     found: dict[str, str] = {}
-    for part in (each for between in _SEPARATOR.split(text) for each in _apart(between)):
+    for part in _documents(text):
         name = re.search(r"^  name: *[\"']?([a-z0-9.-]+)[\"']? *$", part, re.MULTILINE)
         kind = re.search(r"^kind: *[\"']?CustomResourceDefinition", part, re.MULTILINE)
         if name and kind:
@@ -191,18 +199,20 @@ def _by_name(text: str) -> dict[str, str]:
     return found
 
 
-def _apart(text: str) -> Iterator[str]:
-    """The documents of files that Helm writes one after the other: one begins where a key is written again."""
+def _documents(text: str) -> Iterator[str]:
+    """The YAML documents in a text. Between files without a separator, one begins where a top-level key comes again."""
     keys: set[str] = set()
     lines: list[str] = []
     for line in text.splitlines(keepends=True):
         key = _KEY.match(line)
-        if key and key[0] in keys:
+        is_separator = line.startswith("---")
+        if is_separator or (key and key[0] in keys):
             yield "".join(lines)
             keys, lines = set(), []
         if key:
             keys.add(key[0])
-        lines.append(line)
+        if not is_separator:
+            lines.append(line)
     yield "".join(lines)
 
 
@@ -215,13 +225,14 @@ def _parsed(part: str) -> dict[str, str]:
 
 
 def _has_schema(place: Path) -> bool:
+    """Whether a chart has a schema of its values, or contains another chart, which may have one."""
     if place.is_dir():
         return any(place.rglob("values.schema.json")) or any(place.glob("charts/*.tgz"))
     with tarfile.open(place) as archive:
         return any(name.endswith(("values.schema.json", ".tgz")) for name in archive.getnames())
 
 
-def _without(line: str, values: object) -> str:
+def _without_values(line: str, values: object) -> str:
     """A message of the schema check without the values that it quotes, since some may be secret."""
     line = _GOT_NUMBER.sub("…", _NO_FORMAT.sub(r"\1", _GOT_TEXT.sub("'…'", line)))
     for text in sorted(_texts(values), key=len, reverse=True):
@@ -230,20 +241,24 @@ def _without(line: str, values: object) -> str:
 
 
 def _texts(value: object) -> list[str]:
+    """The texts in a value that may be secrets."""
     if isinstance(value, Mapping):
         return [text for inner in value.values() for text in _texts(inner)]
     if isinstance(value, list):
         return [text for inner in value for text in _texts(inner)]
-    return [value] if isinstance(value, str) and len(value) > 3 else []
+    return [value] if isinstance(value, str) and len(value) >= _SHORTEST_SECRET else []
 
 
 def _chart_error(source: ChartSource, reason: str) -> ChartError:
     reason = " ".join(reason.split())
     version = f" {source.version}" if source.version else ""
-    what = f"the chart {source.chart}{version}" + (f" of {source.repository}" if source.repository else "")
-    if len(password := source.access.get("password", "")) > 3:
+    repository = f" of {source.repository}" if source.repository else ""
+    what = f"the chart {source.chart}{version}{repository}"
+    password = source.access.get("password", "")
+    if len(password) >= _SHORTEST_SECRET:
         reason = reason.replace(password, "…")
-    for words, path, remedy in _OF_REGISTRIES + _REMEDIES if source.chart.startswith("oci://") else _REMEDIES:
+    is_of_registry = source.chart.startswith("oci://")
+    for words, path, remedy in (*(_OF_REGISTRIES if is_of_registry else ()), *_REMEDIES):
         if re.search(words, reason):
             return ChartError(path, f"{what} cannot be fetched: {reason}; {remedy}")
     return ChartError("chart", f"{what} cannot be fetched: {reason}; check chart, version and repoURL")
@@ -287,13 +302,13 @@ async def find_charts(arguments: dict[str, Any]) -> dict[str, Any]:
     """
     limit = asyncio.Semaphore(_AT_ONCE)
 
-    async def problem(asked: dict[str, Any]) -> str:
+    async def problem_of(asked: dict[str, Any]) -> str:
         try:
             async with limit:
-                await have(ChartSource.of(asked))
+                await download(ChartSource.of(asked))
         except (ChartError, ProviderError) as error:
             return str(error)
         return ""
 
-    found = await asyncio.gather(*map(problem, arguments.get("charts") or []))
+    found = await asyncio.gather(*map(problem_of, arguments.get("charts") or []))
     return {"problems": {str(index): problem for index, problem in enumerate(found) if problem}}

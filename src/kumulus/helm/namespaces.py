@@ -19,7 +19,8 @@ from kumulus.nodes.ownership import is_ours
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
-_GOING_PATIENCE = 60.0
+# Within how many seconds a namespace that is being deleted has to be gone.
+_GOING_S = 60.0
 MADE_FOR = "kumulus.io/made-for"
 # Every namespace has these; the last one on GKE.
 _EVERYWHERE = IN_EVERY_NAMESPACE | {("ResourceQuota", "gke-resource-quotas")}
@@ -35,23 +36,31 @@ async def ensure(client: Client, name: str, cluster: str, owner: Owner, *, recor
     Raises:
         TimeoutError: it is still being deleted.
     """
-    async with asyncio.timeout(_GOING_PATIENCE):
-        while _going(there := await find(client, f"{NAMESPACES}/{name}")):  # noqa: ASYNC110 - it tells who asks
+    async with asyncio.timeout(_GOING_S):
+        while _is_going(namespace := await find(client, f"{NAMESPACES}/{name}")):  # noqa: ASYNC110 - the server tells it to nobody
             await asyncio.sleep(0.2)
-    if there:
-        unmarked = (there["metadata"].get("labels") or {}).get(STACK_ID) != owner.identity
-        ours = recorded and owner.identity and is_ours(there["metadata"], owner, proven=True)
-        if ours and unmarked and _made_for(there) == cluster:
-            # With the resourceVersion that was read, so that a concurrent change is not overwritten.
-            marks = {"labels": owner.labels, "resourceVersion": there["metadata"]["resourceVersion"]}
-            with suppress(ApiError):
-                await client.merge_patch(f"{NAMESPACES}/{name}", {"metadata": marks})
+    if namespace is not None:
+        if recorded:
+            await _label(client, name, namespace, cluster, owner)
         return
     metadata = {"name": name, "labels": owner.labels, "annotations": {MADE_FOR: cluster, **owner.annotations}}
     body = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
     # Another add-on of the stack may have created it in the meantime.
     with tolerating(409):
         await client.create(NAMESPACES, body)
+
+
+async def _label(client: Client, name: str, namespace: Mapping[str, Any], cluster: str, owner: Owner) -> None:
+    """Put the stack's identity on a namespace that was made for its cluster; if it is refused, the next update tries."""
+    metadata = namespace["metadata"]
+    is_labelled = (metadata.get("labels") or {}).get(STACK_ID) == owner.identity
+    if not owner.identity or is_labelled or _made_for(namespace) != cluster:
+        return
+    if is_ours(metadata, owner, proven=True):
+        # With the resourceVersion that was read, so that a concurrent change is not overwritten.
+        marks = {"labels": owner.labels, "resourceVersion": metadata["resourceVersion"]}
+        with suppress(ApiError):
+            await client.merge_patch(f"{NAMESPACES}/{name}", {"metadata": marks})
 
 
 async def take_away(client: Client, name: str, cluster: str, owner: Owner) -> str:
@@ -61,8 +70,8 @@ async def take_away(client: Client, name: str, cluster: str, owner: Owner) -> st
         owner: the stack; a namespace that another stack has labelled is left to that one.
 
     Raises:
-        ApiError, Unreachable: the server refused, or gave no answer; the namespace stays, too, if it refuses to list
-            some kind of object, of which there may be some.
+        ApiError, Unreachable: the server refused, or gave no answer. If it does not list some kind of object, the
+            namespace stays, as there may be some.
     """
     namespace = await find(client, f"{NAMESPACES}/{name}")
     if namespace is None or _made_for(namespace) != cluster:
@@ -84,11 +93,13 @@ def _made_for(namespace: Mapping[str, Any]) -> Any:
 
 async def _left(client: Client, name: str) -> str:
     """The kind and name of an object in a namespace that neither every namespace has nor another object owns."""
-    # The objects that others accompany are asked about themselves.
+    # Kinds such as events only accompany objects of other kinds, which are listed themselves.
     kinds = [each for each in await namespaced(client) if each.kind not in BESIDE_OTHERS]
     answers = await asyncio.gather(*(_first(client, kind, name) for kind in kinds), return_exceptions=True)
-    if found := next((each for each in answers if isinstance(each, str) and each), ""):
-        return found
+    for answer in answers:
+        if isinstance(answer, str) and answer:
+            return answer
+    # Of a kind that could not be listed, there may be some.
     for answer in answers:
         if isinstance(answer, BaseException):
             raise answer
@@ -97,18 +108,18 @@ async def _left(client: Client, name: str) -> str:
 
 async def _first(client: Client, kind: ApiResource, namespace: str) -> str:
     """The kind and name, as kubectl takes them, of the first object of a kind that counts."""
-    # The kind may have gone in the meantime, with the release perhaps.
+    # The kind may be gone by now, perhaps with the release.
     with tolerating(404):
         async for page in client.pages(kind.collection(namespace), accept=METADATA_ONLY):
             for item in page:
                 if _counts(kind.kind, item["metadata"]):
-                    # The kinds of groups with a dot may have the names of others: jobs.batch.volcano.sh.
+                    # In a group with a dot, a kind may have the name of a built-in one: jobs.batch.volcano.sh.
                     plural = f"{kind.plural}.{kind.group}" if "." in kind.group else kind.plural
                     return f"{plural} {item['metadata']['name']}"
     return ""
 
 
-def _going(namespace: Mapping[str, Any] | None) -> bool:
+def _is_going(namespace: Mapping[str, Any] | None) -> bool:
     return namespace is not None and "deletionTimestamp" in namespace["metadata"]
 
 

@@ -128,9 +128,9 @@ async def test_a_chart_that_there_is_no_room_for_is_told_with_what_to_do(
 
     monkeypatch.setattr(charts, "run", run)
     if stage != "folder":
-        monkeypatch.setattr(*((charts, "_private") if stage == "scratch" else (os, "replace")), full)
+        monkeypatch.setattr(*((charts, "_private_file") if stage == "scratch" else (os, "replace")), full)
     with pytest.raises(ChartError) as caught:
-        await charts.have(ChartSource("c", "https://e.com", "1.2.3", {"password": "hunter2"}))
+        await charts.download(ChartSource("c", "https://e.com", "1.2.3", {"password": "hunter2"}))
     assert caught.value.path == "chart"
     assert str(caught.value) == (
         f"the chart c cannot be kept in {tmp_path}/cache/kumulus/charts: "
@@ -164,16 +164,16 @@ def quoted(value: str) -> str:
 )
 def test_a_schemas_words_do_not_quote_values(value: str) -> None:
     said = f"at '/a': {quoted(value)} does not match pattern '^[a-z]+$'"
-    assert charts._without(said, {"a": [value]}) == "at '/a': '…' does not match pattern '^[a-z]+$'"
+    assert charts._without_values(said, {"a": [value]}) == "at '/a': '…' does not match pattern '^[a-z]+$'"
     parsed = f"at '/a': {quoted(value)} is not valid uri: parse {json.dumps(value)}: no scheme"
-    assert charts._without(parsed, {"a": [value]}) == "at '/a': '…' is not valid uri"
+    assert charts._without_values(parsed, {"a": [value]}) == "at '/a': '…' is not valid uri"
 
 
 def test_a_schemas_words_do_not_quote_numbers() -> None:
     said = "at '/a': minimum: got 123,456, want 200,000"
-    assert charts._without(said, {"a": 123456}) == "at '/a': minimum: got …, want 200,000"
+    assert charts._without_values(said, {"a": 123456}) == "at '/a': minimum: got …, want 200,000"
     said = "at '/a': got string, want integer"
-    assert charts._without(said, {"a": "x"}) == said
+    assert charts._without_values(said, {"a": "x"}) == said
 
 
 @pytest.mark.parametrize(
