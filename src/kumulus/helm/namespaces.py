@@ -51,7 +51,7 @@ async def ensure(client: Client, name: str, cluster: str, owner: Owner, *, recor
 
 
 async def _label(client: Client, name: str, namespace: Mapping[str, Any], cluster: str, owner: Owner) -> None:
-    """Put the stack's identity on a namespace that was made for its cluster; if it is refused, the next update tries."""
+    """Put the stack's identity on a namespace that was made for its cluster; a refusal is left to the next update."""
     metadata = namespace["metadata"]
     is_labelled = (metadata.get("labels") or {}).get(STACK_ID) == owner.identity
     if not owner.identity or is_labelled or _made_for(namespace) != cluster:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
     from kumulus.kube.config import Connection
 
-# Seconds for which a cluster that was found silent is not asked again.
-_SILENCE = 5.0
+# For so long, a cluster that was found silent is not asked again.
+_SILENCE_S = 5.0
 
 
 class WrongCluster(Exception):
@@ -38,9 +38,11 @@ class Connections:
 
     def __init__(self, place: LastPlace | None = None) -> None:
         self._place = place
+        # Each with the time at which its kubeconfig was written.
         self._clients: dict[str, tuple[float, Client]] = {}
         self._former: list[Client] = []
         self._identities: dict[Client, str] = {}
+        # When a cluster was found silent, after how much patience, and with which error.
         self._silent: dict[str, tuple[float, float, Unreachable]] = {}
         self._foreseen: dict[str, Connection] = {}
         # One for each cluster: those that answer do not wait for one that does not.
@@ -62,15 +64,14 @@ class Connections:
         asked = time.monotonic()
         async with self._locks[kubeconfig]:
             refresh(kubeconfig)
-            stamp, foreseen = self._written(kubeconfig)
-            known = self._clients.get(kubeconfig)
-            if known is None or known[0] != stamp:
-                if known is not None:
+            written, foreseen = self._written(kubeconfig)
+            known_written, client = self._clients.get(kubeconfig, (None, None))
+            if client is None or written != known_written:
+                if client is not None:
                     # A login tool may rewrite a kubeconfig at any time, and other pools may be using the old client.
-                    self._former.append(known[1])
-                known = (stamp, Client(foreseen or load_kubeconfig(kubeconfig)))
-                self._clients[kubeconfig] = known
-            client = known[1]
+                    self._former.append(client)
+                client = Client(foreseen or load_kubeconfig(kubeconfig))
+                self._clients[kubeconfig] = (written, client)
             self._fail_fast(kubeconfig, patience, asked)
             if self._identities.get(client) != identity:
                 try:
@@ -97,13 +98,20 @@ class Connections:
             raise KubeconfigError(f"kubeconfig {kubeconfig} does not exist") from None
 
     def _fail_fast(self, kubeconfig: str, patience: float, asked: float) -> None:
-        """Fail at once if the cluster was just found silent, so that its pools do not wait one after another."""
+        """Fail at once if the cluster was just found silent, so that its pools do not wait one after another.
+
+        Args:
+            asked: when the caller began to wait for its look at the cluster.
+        """
         if kubeconfig not in self._silent:
             return
         found, waited, error = self._silent[kubeconfig]
-        lately = patience <= min(waited, _SILENCE) and time.monotonic() - found < _SILENCE
-        meanwhile = found >= asked and patience <= waited
-        if lately or meanwhile:
+        if patience > waited:
+            return
+        while_waiting = found >= asked
+        # Who has more patience than that asks again.
+        lately = patience <= _SILENCE_S and time.monotonic() - found < _SILENCE_S
+        if while_waiting or lately:
             raise error
 
     async def close(self) -> None:

@@ -80,7 +80,7 @@ def of_plain_form(made_from: type) -> tuple[Property, ...]:
 
 
 def _annotation(made_from: type, field: dataclasses.Field[Any]) -> Any:
-    """A field's type, or the one that it has if it is not None."""
+    """A field's type; that of its value, if it may also be None."""
     hint = eval(str(field.type), vars(sys.modules[made_from.__module__]))  # noqa: S307 - our own text
     parts = [each for each in typing.get_args(hint) if each is not types.NoneType]
     return parts[0] if isinstance(hint, types.UnionType) and len(parts) == 1 else hint

@@ -14,18 +14,18 @@ _DRIFT = "drift"
 _SIGNATURE = "4dabf18193072939515e22adb298388d"
 _SECRET = "1b47061264138c4ac30d75fd1eb44270"
 _REFERENCE = "5cf8f73096256a8f31e491e813e4eb8e"
+_UNKNOWN_STRING = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 _UNKNOWNS = frozenset(
     {
+        _UNKNOWN_STRING,  # any output, too
         "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7",  # bool
         "3eeb2bf0-c639-47a8-9e75-3b44932eb421",  # number
-        "04da6b54-80e4-46f7-96ec-b56ff0331ba9",  # string, and any output
         "6a19a0b0-7e62-4c92-b797-7f8e31da9cc2",  # array
         "030794c1-ac77-496b-92df-f27374a8bd58",  # asset
         "e48ece36-62e2-4504-bad9-02848725956a",  # archive
         "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",  # object
     }
 )
-_UNKNOWN_STRING = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 
 
 def from_struct(struct: struct_pb2.Struct) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def _from_value(value: struct_pb2.Value) -> Any:
     if kind == "struct_value":
         fields = value.struct_value.fields
         if _is_secret(value):
-            return _from_value(value.struct_value.fields["value"])
+            return _from_value(fields["value"])
         if _is_reference(value):
             return _from_value(fields["id"] if "id" in fields else fields["urn"])
         return from_struct(value.struct_value)

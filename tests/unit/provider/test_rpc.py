@@ -737,7 +737,7 @@ async def test_pools_of_a_silent_cluster_wait_side_by_side_and_not_one_after_the
 ) -> None:
     # As 30 s and 5 s are to each other.
     monkeypatch.setattr("kumulus.provider.resources.node_pool.WORK_PATIENCE", 0.5)
-    monkeypatch.setattr("kumulus.provider.connections._SILENCE", 0.1)
+    monkeypatch.setattr("kumulus.provider.connections._SILENCE_S", 0.1)
     file = written(tmp_path, f"http://127.0.0.1:{unused_tcp_port}")
     started = time.monotonic()
     refusals = await asyncio.gather(*(refusal(plugin.create(POOL, but(kubeconfig=file))) for _ in range(9)))

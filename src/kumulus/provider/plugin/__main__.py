@@ -32,7 +32,7 @@ def allow_open_files(enough: int = ENOUGH) -> int:
     """
     now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = enough if most == resource.RLIM_INFINITY else min(most, enough)
-    if now in (resource.RLIM_INFINITY, wanted) or now > wanted:
+    if now == resource.RLIM_INFINITY or now >= wanted:
         return now
     # A system may allow less than it says, as macOS does.
     with suppress(ValueError, OSError):

@@ -54,24 +54,19 @@ class _SchemaReader:
         return {"$ref": f"#/types/{token}"}
 
     def _type(self, schema: Schema, name: str = "") -> Schema:
+        """The type of what a schema describes; the name is that of its definition, if it is one."""
         if "$ref" in schema:
             name = schema["$ref"].rpartition("/")[2]
             return self._type(self.definitions[name], name)
-        for key in ("anyOf", "oneOf", "allOf"):
-            if "properties" in schema:
-                # Alternatives are then only rules about which properties go together.
-                break
-            choices = [each for each in schema.get(key, []) if each.get("type") != "null"]
-            if choices and (key == "allOf" or len(choices) == 1):
-                return self._type(choices[0], name)
-            kinds = [self._type(each) for each in choices]
-            if kinds and all(each.get("type") in _SCALARS for each in kinds):
-                # For example a quantity, which is a string or a number.
-                return kinds[0] if kinds.count(kinds[0]) == len(kinds) else {"oneOf": kinds}
-            if kinds:
-                return ANY
-        named = schema.get("type", "string" if "enum" in schema else [])
-        kind = next((each for each in ([named] if isinstance(named, str) else named) if each != "null"), None)
+        # Next to properties, alternatives are only rules about which of these go together.
+        if "properties" not in schema:
+            for key in ("anyOf", "oneOf", "allOf"):
+                choices = [each for each in schema.get(key, []) if each.get("type") != "null"]
+                if key == "allOf":
+                    choices = choices[:1]
+                if choices:
+                    return self._choice(choices, name)
+        kind = _kind_named(schema)
         if kind in _SCALARS:
             return {"type": kind}
         if kind == "array":
@@ -84,9 +79,29 @@ class _SchemaReader:
             return {"type": "object", "additionalProperties": within}
         if name:
             return self.object_type(name, schema)
-        within_all = [self._type(each) for each in schema["properties"].values()]
-        same = within_all and all(each == within_all[0] for each in within_all)
-        return {"type": "object", "additionalProperties": within_all[0] if same else ANY}
+        kinds = [self._type(each) for each in schema["properties"].values()]
+        return {"type": "object", "additionalProperties": kinds[0] if _all_same(kinds) else ANY}
+
+    def _choice(self, choices: Sequence[Schema], name: str) -> Schema:
+        """The type of what one of several schemas describes."""
+        if len(choices) == 1:
+            return self._type(choices[0], name)
+        kinds = [self._type(each) for each in choices]
+        if not all(each.get("type") in _SCALARS for each in kinds):
+            return ANY
+        # For example a quantity, which is a string or a number.
+        return kinds[0] if _all_same(kinds) else {"oneOf": kinds}
+
+
+def _kind_named(schema: Schema) -> str | None:
+    """The `type` of a schema, which may be a list with `null`; None if it has none."""
+    named = schema.get("type", "string" if "enum" in schema else [])
+    kinds = [named] if isinstance(named, str) else named
+    return next((each for each in kinds if each != "null"), None)
+
+
+def _all_same(kinds: Sequence[Schema]) -> bool:
+    return bool(kinds) and all(each == kinds[0] for each in kinds)
 
 
 def _section(model: type, plain: bool, found: dict[str, Any]) -> Schema:
@@ -94,7 +109,8 @@ def _section(model: type, plain: bool, found: dict[str, Any]) -> Schema:
     if issubclass(model, BaseModel):
         whole, definitions = schema_of(model, forms())
     else:
-        whole, definitions = TypeAdapter(model).json_schema(), {}
+        whole = TypeAdapter(model).json_schema()
+        definitions = whole.get("$defs", {})
     return _SchemaReader(found, definitions, plain).object_type(model.__name__, whole)
 
 
@@ -133,10 +149,10 @@ def _component(kind: ComponentKind, sections: dict[str, Any]) -> dict[str, Any]:
 
 def _property(argument: Argument, names: Mapping[str, str], sections: dict[str, Any]) -> dict[str, Any]:
     # A plain argument has to be known, because resources depend on it.
-    found = plainly(_kind(argument, sections)) if argument.plain else _kind(argument, sections)
+    kind = _kind(argument, sections)
     choice = _choice(argument.type)
     return {
-        **found,
+        **(plainly(kind) if argument.plain else kind),
         "description": _text(argument.doc, names) + (f" One of {choice}." if choice else ""),
     }
 
@@ -154,6 +170,7 @@ def _kind(argument: Argument, sections: dict[str, Any]) -> dict[str, Any]:
 
 
 def _choice(kind: Any) -> str:
+    """The values of a Literal, as text; empty for another type."""
     return ", ".join(f"`{each}`" for each in get_args(kind)) if get_origin(kind) is Literal else ""
 
 

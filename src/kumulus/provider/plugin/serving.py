@@ -24,7 +24,7 @@ from kumulus.provider.settings import PluginSettings
 
 HOST = "127.0.0.1"
 REFUSED = "the plugin answers only programs of the user who started it"
-UNKNOWN = (
+CALLERS_UNKNOWN = (
     "while this command runs, other users of this machine can call Kumulus' plugin: this system does not say whose a "
     "connection is. Where there are other users, run Pulumi in a container or virtual machine of its own: see "
     "docs/security.md"
@@ -57,7 +57,7 @@ async def serve(arguments: list[str]) -> None:
     callers.port = server.add_insecure_port(f"{HOST}:0")
     await server.start()
     if not known:
-        engine.log(engine_pb2.WARNING, UNKNOWN, "")
+        engine.log(engine_pb2.WARNING, CALLERS_UNKNOWN, "")
     # The engine ends a plugin with SIGINT, and kills it if it still runs 5 s later. Calls in progress get that time to
     # finish what they have begun; all others have ended or been cancelled by then.
     ended = asyncio.Event()

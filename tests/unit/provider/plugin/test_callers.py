@@ -127,4 +127,4 @@ async def test_where_the_system_does_not_tell_who_calls_the_plugin_works_and_say
             async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
                 ready = provider_pb2.InvokeRequest(tok="kumulus:index:ready")
                 await provider_pb2_grpc.ResourceProviderStub(channel).Invoke(ready)
-    assert [each.message for each in log.told] == [serving.UNKNOWN]
+    assert [each.message for each in log.told] == [serving.CALLERS_UNKNOWN]

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from kumulus.model.fault_effects import Condition, NodeEffects, PodEffects
 from kumulus.model.pool_form import POOL_KEYS
 from kumulus.model.pools import Taint
 from kumulus.model.topology import LEVELS
+from kumulus.provider.plugin.component_schema import _section
 from kumulus.provider.plugin.components import component_kinds
 from kumulus.provider.plugin.package import package, schema_json
 from kumulus.provider.resources.base import Resource
@@ -61,6 +63,27 @@ def test_every_property_is_typed_and_described() -> None:
 def test_every_type_that_is_referred_to_is_there_and_no_other() -> None:
     meant = set(re.findall(r'"#/types/([^"]+)"', schema_json()))
     assert meant == set(SCHEMA["types"])
+
+
+@dataclass
+class Inner:
+    """A part of a section."""
+
+    size: int
+
+
+@dataclass
+class Outer:
+    """A section, as of an extra."""
+
+    inner: Inner
+
+
+def test_a_section_that_is_a_dataclass_may_have_others_in_it() -> None:
+    types: dict[str, Any] = {}
+    assert _section(Outer, False, types) == {"$ref": "#/types/kumulus:index:OuterSpec"}
+    assert types["kumulus:index:OuterSpec"]["properties"]["inner"]["$ref"] == "#/types/kumulus:index:InnerSpec"
+    assert types["kumulus:index:InnerSpec"]["properties"]["size"]["type"] == "integer"
 
 
 def test_it_says_of_every_resource_what_the_plugin_serves() -> None:
