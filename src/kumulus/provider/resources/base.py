@@ -222,7 +222,7 @@ async def _wind_up(op: Operation, stop: asyncio.Event, limit: asyncio.Timeout) -
     limit.reschedule(asyncio.get_running_loop().time() + (_WINDING_UP if op.stop.is_set() else early))
 
 
-def why(op: Operation) -> str:
+def why_ended(op: Operation) -> str:
     """Why an operation was ended."""
     if op.stop.is_set() or not op.timeout:
         return "stopped on request"

@@ -20,7 +20,7 @@ from kumulus.nodes.errors import PartialFailure, ProviderError
 from kumulus.nodes.ownership import NotOurs
 from kumulus.provider.connections import GONE, SILENT, UNASKED, Connections, WrongCluster
 from kumulus.provider.properties import BOOLEAN, STRING, STRINGS, Property
-from kumulus.provider.resources.base import InputFailure, Operation, Properties, ReadResult, Resource, known, why
+from kumulus.provider.resources.base import InputFailure, Operation, Properties, ReadResult, Resource, known, why_ended
 from kumulus.provider.resources.diffing import PropertyDifference
 from kumulus.runtimes.directories import no_room
 from kumulus.runtimes.existing.source import GONE_FOR_GOOD, outlives_by_note
@@ -180,7 +180,7 @@ class InClusterResource(Resource):
         try:
             await self.settle(op, outputs)
         except (TimeoutError, *UNASKED) as error:
-            reason = why(op) if isinstance(error, TimeoutError) else error
+            reason = why_ended(op) if isinstance(error, TimeoutError) else error
             raise PartialFailure(str(self.failed(outputs, ProviderError(str(reason)))), resource_id, outputs) from None
         return outputs
 

@@ -28,7 +28,7 @@ from kumulus.nodes.pools.through_storage import StorageOf
 from kumulus.provider.connections import SILENT, UNASKED, Connections
 from kumulus.provider.properties import OBJECT, Property
 from kumulus.provider.resources import adoption
-from kumulus.provider.resources.base import CheckResult, Operation, Properties, ReadResult, limited, why
+from kumulus.provider.resources.base import CheckResult, Operation, Properties, ReadResult, limited, why_ended
 from kumulus.provider.resources.diffing import PropertyDifference
 from kumulus.provider.resources.in_cluster import (
     DRIFT,
@@ -153,7 +153,8 @@ class NodePool(InClusterResource):
         left = await scaled.as_left(client, faulted, LOOK_PATIENCE, recorded_as)
         seen = await observe(client, left, patience=LOOK_PATIENCE, recorded=recorded_as, left=True)
         # A pool that an autoscaler scales may have no nodes; its record says whether it exists.
-        if not seen.present and not seen.extra and (not on_record if pool.bounds else pool.replicas):
+        is_there = on_record if pool.bounds else pool.replicas == 0
+        if not (is_there or seen.present or seen.extra):
             return None
         found = describe_drift(pool, seen) | ({} if on_record else {"record": "not as wanted"})
         return outputs_of(as_recorded(inputs, outputs), recorded_count(pool, seen.present), found)
@@ -175,15 +176,15 @@ class NodePool(InClusterResource):
                 if result.complete and pool.devices:
                     await remove_slices(client, pool.name, stop, result)
         except TimeoutError:
-            raise ProviderError(f"pool {pool.name}: {why(op)}; the next run goes on") from None
+            raise ProviderError(f"pool {pool.name}: {why_ended(op)}; the next run goes on") from None
         if not result.complete:
             raise ProviderError(f"pool {pool.name}: {outcome(result, op)}")
+        # Its record has the one or the other.
         for identity in {recorded_as, recorded_owner(outputs)}:
             await records.forget_pool(client, pool.name, self.owner(op, {"stackId": identity}))
 
     async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
         """See :meth:`InClusterResource.make`; if only part of the work succeeds, that part is recorded."""
-        # Decoded once for a request: no other code checks it again.
         pool, recorded_as = owned_pool(inputs), recorded_owner(old)
         wanted = WantedPool(pool, inputs)
         client = await self._reached(op, wanted)
@@ -227,7 +228,7 @@ class NodePool(InClusterResource):
             await operations.settle(client, known, self.owner(op, outputs))
 
     async def _reached(self, op: Operation, wanted: WantedPool) -> Client:
-        """A client of the cluster, in which no real node has a name of the pool; refuses the others."""
+        """A client of the cluster; refuses the pool if a real node there has the name of one of its nodes."""
         try:
             async with limited(op):
                 with self.needing_cluster(wanted.inputs):
@@ -235,7 +236,7 @@ class NodePool(InClusterResource):
                     await self._refuse_real(wanted, WORK_PATIENCE)
                     return client
         except TimeoutError:
-            raise ProviderError(f"pool {wanted.pool.name}: {why(op)}; nothing was done") from None
+            raise ProviderError(f"pool {wanted.pool.name}: {why_ended(op)}; nothing was done") from None
 
     async def _refuse_real(self, wanted: WantedPool, patience: float) -> None:
         if outlives_stack(wanted.inputs):
@@ -261,13 +262,13 @@ class NodePool(InClusterResource):
     async def _converged(
         self, op: Operation, client: Client, stop: asyncio.Event, wanted: WantedPool, pool: Pool, seen: PoolObservation
     ) -> ConvergeResult:
-        """Make the nodes as they are wanted, through the API server, or in its storage where that is possible."""
+        """Make the nodes as they are wanted: through the API server, or directly in its storage where that can be."""
         storage_of = self._storage_of and partial(self._storage_of, str(wanted.inputs["kubeconfig"]), client)
         with self.cleared_way(wanted.inputs, len(seen.missing) + len(seen.altered) + len(seen.extra)):
             return await converge(client, pool, seen, stop, op.report, storage_of)
 
     async def _on_record(self, wanted: WantedPool, recorded_as: str | None) -> Pool | None:
-        """The pool as the cluster has it on record; refuses, in a preview too, one that is in its way there."""
+        """The pool as the cluster has it on record; refuses, in a preview too, a pool whose names others have there."""
         # A cluster that does not answer is reported by the operation that needs it.
         with suppress(*UNASKED):
             try:
@@ -280,15 +281,14 @@ class NodePool(InClusterResource):
 
     async def _preview(self, op: Operation, wanted: WantedPool, recorded: Properties | None) -> None:
         """Report what an update means, and the drift that it repairs."""
-        old = there = await self._on_record(wanted, recorded_owner(recorded))
-        if recorded is not None:
-            old = _pool_if_any(recorded)
-        elif there is not None:
-            # It is replaced by itself, or has left the state.
-            op.report.info(f"pool {there.name} is there already, and stays")
-        else:
+        there = await self._on_record(wanted, recorded_owner(recorded))
+        if recorded is None and there is None:
             op.report.info(consequences(None, wanted.pool, hourly=self._hourly).describe())
             return
+        old = there if recorded is None else _pool_if_any(recorded)
+        if recorded is None:
+            # It is replaced by itself, or has left the state.
+            op.report.info(f"pool {wanted.pool.name} is there already, and stays")
         client = partial(self.client, wanted.inputs, LOOK_PATIENCE)
         await report_update(client, old, wanted.pool, self._hourly, op.report)
         if found := _drift(recorded or {}) or self._lost.get(self._whereabouts(wanted.inputs), {}):

@@ -23,7 +23,7 @@ from kumulus.nodes.pools.result import ConvergeResult, describe_drift, explain
 from kumulus.nodes.reporter import Reporter
 from kumulus.provider.connections import UNASKED
 from kumulus.provider.object_types import POOL
-from kumulus.provider.resources.base import CheckResult, InputFailure, Operation, Properties, why
+from kumulus.provider.resources.base import CheckResult, InputFailure, Operation, Properties, why_ended
 from kumulus.provider.resources.in_cluster import (
     LOOK_PATIENCE,
     PLACE,
@@ -77,9 +77,13 @@ def owned_pool(properties: Properties) -> Pool:
 
 def replicas_before(op: Operation, outputs: Properties) -> int:
     """How many nodes a pool had before; the number that a read counted may be lower."""
-    counts = (op.old_inputs.get("replicas"), outputs.get("replicas"))
-    # A state that was edited by hand may contain anything.
-    return int(max((n for n in counts if isinstance(n, int | float) and 0 <= n <= MOST_REPLICAS), default=0))
+    return max(_replicas(op.old_inputs), _replicas(outputs))
+
+
+def _replicas(recorded: Properties) -> int:
+    """A recorded number of nodes; 0 if it is none, as a state that was edited by hand may contain anything."""
+    found = recorded.get("replicas")
+    return int(found) if isinstance(found, int | float) and 0 <= found <= MOST_REPLICAS else 0
 
 
 def as_recorded(inputs: Properties, old_outputs: Properties) -> Properties:
@@ -87,8 +91,8 @@ def as_recorded(inputs: Properties, old_outputs: Properties) -> Properties:
 
     That is the identity that nodes may still have, and what :func:`left_behind` returns.
     """
-    marked = {"stackId": old_outputs.get("stackId")} if old_outputs else {}
-    return {**inputs, **left_behind(old_outputs, inputs), **marked}
+    recorded = {**inputs, **left_behind(old_outputs, inputs)}
+    return {**recorded, "stackId": old_outputs.get("stackId")} if old_outputs else recorded
 
 
 def left_behind(old_outputs: Properties, inputs: Properties) -> Properties:
@@ -109,9 +113,8 @@ def outputs_of(inputs: Properties, present: int, found: dict[str, Any]) -> Prope
 
 def outcome(result: ConvergeResult, op: Operation) -> str:
     """What was done, what was not, and why."""
-    if result.problems:
-        return f"{result.describe()}: {result.problems[0]}"
-    return f"{result.describe()}: {why(op)}"
+    reason = result.problems[0] if result.problems else why_ended(op)
+    return f"{result.describe()}: {reason}"
 
 
 @dataclass(frozen=True)
@@ -126,29 +129,42 @@ class Attempt:
     """The recorded outputs; None before there are any."""
 
     async def failed(self, pool: Pool, error: Exception) -> PartialFailure:
-        """The failure of an attempt that an error ended; arguments as of :meth:`partial`."""
-        message = why(self.op) if isinstance(error, TimeoutError) else explain(error)
-        return self.partial(pool, message, await self._look(pool, error), known=_counted(self.old or {}))
+        """The failure of an attempt that an error ended.
+
+        Args:
+            pool: with the faults of its nodes, as far as they are known.
+        """
+        message = why_ended(self.op) if isinstance(error, TimeoutError) else explain(error)
+        return self._partial(pool, message, await self._look(pool, error), known=_replicas(self.old or {}))
 
     async def unfinished(self, pool: Pool, seen: PoolObservation, result: ConvergeResult) -> PartialFailure:
-        """The failure of an attempt that has left something to do."""
-        after = result.left if result.certain else await self._look(pool)
-        if after is not None and not result.certain:
-            result = result.recounted(seen, after)
-        return self.partial(pool, outcome(result, self.op), after, result.problems[1:], result.left.present)
+        """The failure of an attempt that has left something to do.
+
+        Args:
+            seen: what existed before it.
+        """
+        after: PoolObservation | None = result.left
+        if not result.certain:
+            after = await self._look(pool)
+            if after is not None:
+                result = result.recounted(seen, after)
+        return self._partial(pool, outcome(result, self.op), after, result.problems[1:], result.left.present)
 
     async def _look(self, pool: Pool, error: Exception | None = None) -> PoolObservation | None:
+        """What exists once nothing changes any more; None if the cluster does not answer."""
         patience = STOPPED if self.op.stop.is_set() else CALM
         if isinstance(error, Unreachable):
             patience = SILENT
         return await observe_until_still(self.client, pool, patience, recorded_owner(self.old))
 
-    def partial(
+    def _partial(
         self, pool: Pool, message: str, seen: PoolObservation | None, reasons: Sequence[str] = (), known: int = 0
     ) -> PartialFailure:
         """A partial failure that records what really exists.
 
-        Where that is not known, `seen` is None, and at least the `known` nodes are there.
+        Args:
+            seen: what exists; None if that is not known.
+            known: how many nodes are there at least, in that case.
         """
         inputs = as_recorded(self.wanted.inputs, self.old or {})
         if seen is None:
@@ -159,11 +175,6 @@ class Attempt:
             if full := disk_full(inputs):
                 message = f"{message}; {full}"
         return PartialFailure(f"pool {pool.name}: {message}", self.resource_id, outputs, list(reasons))
-
-
-def _counted(outputs: Properties) -> int:
-    found = outputs.get("replicas")
-    return int(found) if isinstance(found, int | float) else 0
 
 
 Ask = Callable[[], Awaitable["Client"]]
@@ -195,8 +206,9 @@ async def _as_left(ask: Ask, old: Pool | None, new: Pool) -> tuple[Pool | None, 
         return old, new
     with suppress(*UNASKED):
         there = (await scaled.numbered(await ask(), old, LOOK_PATIENCE)).keys()
-        left = scaled.within(new, there) if new.bounds else None
-        return scaled.with_ordinals(old, there), new if left is None else scaled.with_ordinals(new, left)
+        if new.bounds:
+            new = scaled.with_ordinals(new, scaled.within(new, there))
+        return scaled.with_ordinals(old, there), new
     return old, new
 
 
