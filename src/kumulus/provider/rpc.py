@@ -114,7 +114,8 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
 
     def _resource(self, urn: str) -> Resource:
         # urn:pulumi:<stack>::<project>::<parent type>$<type>::<name>
-        token = [*urn.split("::", 3), "", ""][2].rsplit("$", 1)[-1]
+        parts = urn.split("::", 3)
+        token = parts[2].rpartition("$")[2] if len(parts) > 2 else ""
         try:
             return self._resources[token]
         except KeyError:
@@ -194,7 +195,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
     async def Diff(self, request: Any, context: Any) -> Any:
         resource = self._resource(request.urn)
         olds, news = from_struct(request.olds), from_struct(request.news)
-        await resource.preview(self._engine.reporter, request.urn, (from_struct(request.old_inputs), olds), news)
+        await resource.preview(self._engine.reporter, request.urn, from_struct(request.old_inputs), olds, news)
         found = await resource.compare(olds, news)
         ignored = list(request.ignoreChanges)
         found = [d for d in found if not any(covers(pattern, d.path) for pattern in ignored)]

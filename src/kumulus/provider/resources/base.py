@@ -168,9 +168,18 @@ class Resource(ABC):
         return self.diff(old_outputs, inputs)
 
     async def preview(  # noqa: B027 - there is nothing that every resource would have to do
-        self, reporters: Callable[[str], Reporter], urn: str, old: tuple[Properties, Properties], inputs: Properties
+        self,
+        reporters: Callable[[str], Reporter],
+        urn: str,
+        old_inputs: Properties,
+        old_outputs: Properties,
+        inputs: Properties,
     ) -> None:
-        """Report at a diff, in previews too, what no other call can report; nothing for most resources."""
+        """Report at a diff, in previews too, what no other call can report; nothing for most resources.
+
+        Args:
+            reporters: gives the reporter of the resource with a URN.
+        """
 
     @abstractmethod
     async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:

@@ -10,7 +10,7 @@ from kumulus.nodes import runs
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Silent
 from kumulus.provider.connections import Connections
-from kumulus.provider.resources import adoption, cluster_inputs, removals
+from kumulus.provider.resources import adoption, cluster_inputs, previews
 from kumulus.provider.resources.base import CheckResult, Operation, Properties, ReadResult, Resource, known
 from kumulus.provider.resources.cluster_place import RecordedPlaces, left_by_runs, put_back, require_no_run
 from kumulus.provider.resources.diffing import PropertyDifference, differences, join
@@ -90,17 +90,22 @@ class ClusterResource(Resource):
         return None if seen is None or seen.health == "incomplete" else seen
 
     async def preview(
-        self, reporters: removals.Reporters, urn: str, old: tuple[Properties, Properties], inputs: Properties
+        self,
+        reporters: previews.Reporters,
+        urn: str,
+        old_inputs: Properties,
+        old_outputs: Properties,
+        inputs: Properties,
     ) -> None:
         """See :meth:`Resource.preview`: what leaves the cluster with declarations that were removed."""
-        self._places.require(old[1], reporters(urn))
+        self._places.require(old_outputs, reporters(urn))
         runtime = self._runtimes.get(str(inputs.get("runtime")))
-        if runtime is not None and old[1].get("runtime") == runtime.name and not contains_unknown(inputs):
-            wanted = self._wanted(inputs, str(old[1].get("owner")))
-            await runtime.examine(wanted, str(old[1].get("identity")), reporters(urn))
-            if not any(each.replaces for each in self.diff(old[1], inputs)):
+        if runtime is not None and old_outputs.get("runtime") == runtime.name and not contains_unknown(inputs):
+            wanted = self._wanted(inputs, str(old_outputs.get("owner")))
+            await runtime.examine(wanted, str(old_outputs.get("identity")), reporters(urn))
+            if not any(each.replaces for each in self.diff(old_outputs, inputs)):
                 await runtime.examine_update(wanted, reporters(urn))
-        await removals.preview(self._connections, reporters, urn, old, inputs, self._hourly)
+        await previews.report_removals(self._connections, reporters, urn, old_inputs, old_outputs, inputs, self._hourly)
 
     def diff(self, old_outputs: Properties, inputs: Properties) -> list[PropertyDifference]:
         def compared(key: str, *, replace: bool = False) -> list[PropertyDifference]:
@@ -178,7 +183,7 @@ class ClusterResource(Resource):
         outputs: Properties = dict.fromkeys((*_UNKNOWN_AT_FIRST, "owner", "kubeconfig"), UNKNOWN)
         if not contains_unknown(inputs):
             if seen := self._remade.get(_directory(inputs)):
-                lost = await removals.what_is_in(self._connections, seen.kubeconfig, seen.identity)
+                lost = await previews.what_is_in(self._connections, seen.kubeconfig, seen.identity)
                 op.report.warn(f"cluster {known(inputs, 'name')} is there and is made again, {LOST}{lost}")
             runtime, wanted = self._runtime(inputs), self._wanted(inputs, _owner(op, inputs))
             path = outputs["kubeconfig"] = runtime.kubeconfig_path(wanted)

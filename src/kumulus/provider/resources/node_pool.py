@@ -52,8 +52,8 @@ from kumulus.provider.resources.pool_properties import (
     owned_pool,
     recorded_count,
     replicas_before,
-    report_update,
 )
+from kumulus.provider.resources.previews import report_update
 from kumulus.provider.values import contains_unknown
 
 if TYPE_CHECKING:

@@ -1,31 +1,24 @@
-"""A node pool's properties: its checked inputs, what is recorded and reported of it, and its partial failures."""
+"""A node pool's properties: its checked inputs, and what is recorded of it, also after it was made only in part."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import Unreachable
 from kumulus.model.checks import MOST_REPLICAS
-from kumulus.model.consequences import Hourly, consequences
 from kumulus.model.errors import SpecError
 from kumulus.model.identity import Owner
 from kumulus.model.named_nodes import named_count_problems
 from kumulus.model.pool_form import POOL_KEYS, checked_pool, pool_problems, pool_to_properties, pool_within
 from kumulus.model.pools import Pool
 from kumulus.nodes.errors import PartialFailure, ProviderError
-from kumulus.nodes.pools import scaled
 from kumulus.nodes.pools.observe import CALM, SILENT, STOPPED, PoolObservation, observe_until_still
-from kumulus.nodes.pools.removal import bound_to
 from kumulus.nodes.pools.result import ConvergeResult, describe_drift, explain
-from kumulus.nodes.reporter import Reporter
-from kumulus.provider.connections import UNASKED
 from kumulus.provider.object_types import POOL
 from kumulus.provider.resources.base import CheckResult, InputFailure, Operation, Properties, why_ended
 from kumulus.provider.resources.in_cluster import (
-    LOOK_PATIENCE,
     PLACE,
     PLACE_KEYS,
     disk_full,
@@ -175,42 +168,3 @@ class Attempt:
             if full := disk_full(inputs):
                 message = f"{message}; {full}"
         return PartialFailure(f"pool {pool.name}: {message}", self.resource_id, outputs, list(reasons))
-
-
-Ask = Callable[[], Awaitable["Client"]]
-
-
-async def report_update(ask: Ask, old: Pool | None, new: Pool, hourly: Hourly, report: Reporter) -> None:
-    """Report nodes, GPUs, CPUs and memory gained or lost, and running pods that would be deleted.
-
-    Who is asked for a client may raise one of :data:`UNASKED`; the recorded pool is None if it is not known.
-    """
-    resized = old is not None and old.replicas != new.replicas
-    old, new = await _as_left(ask, old, new)
-    bound = 0
-    if going := _names(old) - _names(new) if old else set():
-        try:
-            bound = len(await bound_to(await ask(), going, running=True))
-        except UNASKED as error:
-            report.warn(f"pods on the nodes that would go could not be counted: {error}")
-    if meaning := consequences(old, new, bound, hourly):
-        report.info(meaning.describe())
-    elif new.bounds and resized:
-        between = f"between {new.bounds.least:,} and {new.bounds.most:,}"
-        report.info(f"pool {new.name}: stays at {new.count:,} nodes; {between}, the autoscaler has the number")
-
-
-async def _as_left(ask: Ask, old: Pool | None, new: Pool) -> tuple[Pool | None, Pool]:
-    """The old and the new pool with the existing nodes, if an autoscaler sets, or did set, their number."""
-    if old is None or (old.bounds is None and new.bounds is None):
-        return old, new
-    with suppress(*UNASKED):
-        there = (await scaled.numbered(await ask(), old, LOOK_PATIENCE)).keys()
-        if new.bounds:
-            new = scaled.with_ordinals(new, scaled.within(new, there))
-        return scaled.with_ordinals(old, there), new
-    return old, new
-
-
-def _names(pool: Pool) -> set[str]:
-    return {pool.node_name(ordinal) for ordinal in range(pool.replicas) if ordinal not in pool.absent}

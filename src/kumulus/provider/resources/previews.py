@@ -1,16 +1,27 @@
-"""Previews the removal of a fault or a pool from the stack, for which Pulumi calls no provider method.
+"""What a preview says in addition to Pulumi's differences: what is lost with a fault, a pool, or some of its nodes.
 
-The cluster is asked, which records its faults and pools. See docs/decisions/previewed-removals.md.
+For a fault or a pool that leaves the stack, Pulumi calls no method of the provider. The cluster, which records both, is
+asked when its own resource is compared. See docs/decisions/previewed-removals.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from kumulus.kube.codecs import METADATA_ONLY
+from kumulus.kube.namespaces import NAMESPACES
+from kumulus.kube.pods import PODS
+from kumulus.model.consequences import Hourly, consequences
 from kumulus.model.contents import FAULTS, POOLS, PREVIEW, removed, renamed
+from kumulus.model.fault_consequences import ended
+from kumulus.model.pools import Pool
 from kumulus.model.words import counted
+from kumulus.nodes.faults import records
+from kumulus.nodes.faults.pods import count_affected
+from kumulus.nodes.pools import scaled
+from kumulus.nodes.pools.removal import bound_to
 from kumulus.nodes.reporter import Reporter
 from kumulus.provider.connections import GONE, SILENT, UNASKED, Connections
 from kumulus.provider.resources.base import Properties
@@ -19,28 +30,31 @@ from kumulus.provider.values import contains_unknown
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
-    from kumulus.model.consequences import Hourly
-    from kumulus.model.pools import Pool
 
 Reporters = Callable[[str], Reporter]
 """Gives the reporter of the resource with a URN."""
 
 
-async def preview(
+async def report_removals(
     connections: Connections,
     reporters: Reporters,
     urn: str,
-    old: tuple[Properties, Properties],
+    old_inputs: Properties,
+    old_outputs: Properties,
     inputs: Properties,
     hourly: Hourly,
 ) -> None:
-    """Report, under each resource that is removed, what its removal does."""
-    before, after = old[0].get("contents"), inputs.get("contents")
+    """Report, under each fault or pool that leaves the stack, what its removal does; only in a preview.
+
+    Args:
+        urn: the cluster's, as are the properties.
+    """
+    before, after = old_inputs.get("contents"), inputs.get("contents")
     faults, pools = removed(before, after, FAULTS), removed(before, after, POOLS)
     added = removed(after, before, POOLS)
     if not (faults or pools) or not isinstance(after, dict) or not after.get(PREVIEW):
         return
-    kubeconfig, identity = old[1].get("kubeconfig"), old[1].get("identity")
+    kubeconfig, identity = old_outputs.get("kubeconfig"), old_outputs.get("identity")
     if not kubeconfig or not identity or contains_unknown([kubeconfig, identity]):
         return
     try:
@@ -66,14 +80,14 @@ async def what_is_in(connections: Connections, kubeconfig: str, identity: str) -
     except UNASKED:
         return ""
     held = [counted(number, what) for what, number in counts.items() if number]
-    return f"; it has {' and '.join(filter(None, [', '.join(held[:-1]), held[-1]]))}" if held else ""
+    if not held:
+        return ""
+    *others, last = held
+    return f"; it has {', '.join(others)} and {last}" if others else f"; it has {last}"
 
 
 async def _counts(client: Client) -> dict[str, int]:
     """How many pods, Jobs and namespaces there are, of the last without those of every cluster."""
-    from kumulus.kube.namespaces import NAMESPACES
-    from kumulus.kube.pods import PODS
-
     found = {}
     for what, path in (("pod", PODS), ("Job", "/apis/batch/v1/jobs"), ("namespace", NAMESPACES)):
         found[what] = 0
@@ -86,18 +100,12 @@ async def _meanings(
     client: Client, faults: list[str], pools: list[str], added: list[str], hourly: Hourly
 ) -> dict[str, str]:
     """What the removal of each resource does, by the end of its URN; `added` are the new pools."""
-    # Imported here: most previews remove nothing.
-    from kumulus.model.consequences import consequences
-    from kumulus.model.fault_consequences import ended
-    from kumulus.nodes.faults import pods, records
-    from kumulus.nodes.pools.removal import bound_to
-
     known = await records.read(client, LOOK_PATIENCE)
     found: dict[str, str] = {}
     for name in faults:
         record = known.faults.get(name)
         if record is not None and record.declared and not record.ending:
-            running = await pods.count_affected(client, record.nodes, record.pods, known.pools)
+            running = await count_affected(client, record.nodes, record.pods, known.pools)
             found[f"kumulus:index:Fault::{name}"] = ended(
                 record.kind, record.node, record.pods, record.nodes, known.pools.values(), running, record.offers
             )
@@ -105,9 +113,8 @@ async def _meanings(
         if (pool := known.pools.get(name)) is not None:
             bound = len(await bound_to(client, set(pool.node_names()), running=True))
             path = f"kumulus:index:KwokNodeGroup$kumulus:index:NodePool::{name}"
-            found[path] = consequences(pool, None, bound, hourly).describe() + _renamed(
-                pool.group, known.pools, pools, added
-            )
+            meaning = consequences(pool, None, bound, hourly).describe()
+            found[path] = meaning + _renamed(pool.group, known.pools, pools, added)
     return found
 
 
@@ -117,9 +124,9 @@ def _renamed(group: str, known: Mapping[str, Pool], gone: list[str], added: list
     if {pool.group for pool in pools} != {group}:
         return ""
     other = renamed([pool.zone for pool in pools], added)
-    return (
-        f"; {group} and {other} are two groups: a node is called after its group, so {other}'s are new" if other else ""
-    )
+    if other is None:
+        return ""
+    return f"; {group} and {other} are two groups: a node is called after its group, so {other}'s are new"
 
 
 def _sibling(urn: str, path: str) -> str:
@@ -132,3 +139,45 @@ def _sibling(urn: str, path: str) -> str:
     head, types, _ = urn.rsplit("::", 2)
     parents = types.split("$")[:-2]
     return f"{head}::{'$'.join([*parents, path])}"
+
+
+async def report_update(
+    ask: Callable[[], Awaitable[Client]], old: Pool | None, new: Pool, hourly: Hourly, report: Reporter
+) -> None:
+    """Report nodes, GPUs, CPUs and memory gained or lost, and running pods that would be deleted.
+
+    Args:
+        ask: gives a client of the cluster; it may raise one of :data:`UNASKED`.
+        old: the recorded pool; None if it is not known.
+    """
+    resized = old is not None and old.replicas != new.replicas
+    old, new = await _as_left(ask, old, new)
+    bound = 0
+    going = _names(old) - _names(new) if old else set()
+    if going:
+        try:
+            bound = len(await bound_to(await ask(), going, running=True))
+        except UNASKED as error:
+            report.warn(f"pods on the nodes that would go could not be counted: {error}")
+    if meaning := consequences(old, new, bound, hourly):
+        report.info(meaning.describe())
+    elif new.bounds and resized:
+        between = f"between {new.bounds.least:,} and {new.bounds.most:,}"
+        report.info(f"pool {new.name}: stays at {new.count:,} nodes; {between}, the autoscaler has the number")
+
+
+async def _as_left(ask: Callable[[], Awaitable[Client]], old: Pool | None, new: Pool) -> tuple[Pool | None, Pool]:
+    """The old and the new pool with the nodes that exist, if an autoscaler has the number, or had it."""
+    if old is None or (old.bounds is None and new.bounds is None):
+        return old, new
+    with suppress(*UNASKED):
+        there = (await scaled.numbered(await ask(), old, LOOK_PATIENCE)).keys()
+        if new.bounds:
+            new = scaled.with_ordinals(new, scaled.within(new, there))
+        return scaled.with_ordinals(old, there), new
+    return old, new
+
+
+def _names(pool: Pool) -> set[str]:
+    """The names of a pool's nodes, without those that an autoscaler has left out."""
+    return {pool.node_name(ordinal) for ordinal in range(pool.replicas) if ordinal not in pool.absent}

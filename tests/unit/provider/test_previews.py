@@ -9,7 +9,7 @@ import pytest
 
 from kumulus.model.contents import FAULTS, POOLS, contents, is_contents, removed, renamed
 from kumulus.provider.connections import Connections
-from kumulus.provider.resources.removals import _sibling, preview
+from kumulus.provider.resources.previews import _sibling, report_removals
 from tests.support.said import Said
 from tests.unit.provider.stored import written
 
@@ -63,16 +63,14 @@ def test_a_removed_resource_is_found_beside_its_cluster() -> None:
 async def test_a_cluster_is_asked_only_when_there_is_something_to_tell(
     after: dict[str, Any], kubeconfig: str, warned: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kumulus.provider.resources.removals.LOOK_PATIENCE", 0.2)
+    monkeypatch.setattr("kumulus.provider.resources.previews.LOOK_PATIENCE", 0.2)
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         written(tmp_path, f"http://127.0.0.1:{closed.getsockname()[1]}")
     said, connections = defaultdict[str, Said](Said), Connections()
-    old = (
-        {"contents": contents(["f"], [], preview=False)},
-        {"kubeconfig": str(tmp_path / kubeconfig), "identity": "x"},
-    )
-    await preview(connections, said.__getitem__, CLUSTER, old, {"contents": after}, lambda _: None)
+    inputs = {"contents": contents(["f"], [], preview=False)}
+    outputs = {"kubeconfig": str(tmp_path / kubeconfig), "identity": "x"}
+    await report_removals(connections, said.__getitem__, CLUSTER, inputs, outputs, {"contents": after}, lambda _: None)
     await connections.close()
     assert list(said) == ([CLUSTER] if warned else [])
     assert not warned or "what the removal of f means could not be looked up" in said[CLUSTER].messages[0]
