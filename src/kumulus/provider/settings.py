@@ -16,13 +16,12 @@ from kumulus.nodes.catalog.instances import instance_types
 from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes.whereabouts import Here
 
-# Where a stack was last updated, kept with the plugin's own configuration in the state.
-#
 # A resource counts as gone when its cluster's kubeconfig does not exist. On another machine, that conclusion is wrong:
-# a refresh reads all resources at once, and would drop them while their cluster reports that it is elsewhere.
+# a refresh reads all resources at once, and would drop them while their cluster reports that it is elsewhere. So the
+# state has where the stack was last updated, in the plugin's own configuration.
 
-
-KEY = "lastPlace"
+LAST_PLACE = "lastPlace"
+"""The key under which the state records that."""
 
 
 class LastPlace:
@@ -39,14 +38,14 @@ class LastPlace:
 
     def noted(self, old: Mapping[str, Any], moving: bool) -> str:
         """The place to record: the recorded one, or this one if there is none yet or the user moves the stack here."""
-        kept = old.get(KEY)
-        if isinstance(kept, str) and kept and not moving:
-            return kept
+        recorded = old.get(LAST_PLACE)
+        if isinstance(recorded, str) and recorded and not moving:
+            return recorded
         return json.dumps({"machine": self.here.machine.id, "program": str(self.here.program)})
 
     def take(self, configuration: Mapping[str, Any]) -> None:
         """Load the recorded place."""
-        self._recorded = _recorded(configuration, KEY)
+        self._recorded = _recorded(configuration, LAST_PLACE)
 
     def elsewhere(self, kubeconfig: str) -> str | None:
         """Why a missing kubeconfig does not mean that its cluster is gone; None when it does."""
@@ -55,6 +54,7 @@ class LastPlace:
         program, file = Path(str(self._recorded.get("program") or self.here.program)), Path(kubeconfig)
         if self.here.state is None or program == self.here.program or not file.is_relative_to(program):
             return None
+        # The project was moved: if its clusters' files went along, they are here.
         went_along = (self.here.program / file.relative_to(program)).exists()
         return f"this project was at {program}" if went_along else None
 
@@ -103,15 +103,15 @@ class PluginSettings:
     @staticmethod
     def changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
         """Whether two configurations differ in what the plugin uses."""
-        keys = ("moveHere", "allowReplace", "prices", KEY, WRITTEN)
+        keys = ("moveHere", "allowReplace", "prices", LAST_PLACE, WRITTEN)
         return any(old.get(key) != new.get(key) for key in keys)
 
     def kept(self, old: Mapping[str, Any], configuration: Mapping[str, Any]) -> dict[str, str]:
-        """What is kept in the state besides the user's settings."""
+        """What the state keeps in addition to the user's settings."""
         _require_known(old)
         return {
             WRITTEN: json.dumps(version.stamp(), sort_keys=True),
-            KEY: self.place.noted(old, _is_true(configuration.get("moveHere"))),
+            LAST_PLACE: self.place.noted(old, _is_true(configuration.get("moveHere"))),
         }
 
 

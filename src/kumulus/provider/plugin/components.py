@@ -96,11 +96,12 @@ def is_groups(argument: Argument) -> bool:
     return argument.name == "node_groups"
 
 
-def _value_for(argument: Argument | None, value: Settled, owner: str, opts: pulumi.ResourceOptions) -> Any:
+def _value_for(argument: Argument | None, value: Settled, component: str, opts: pulumi.ResourceOptions) -> Any:
+    """What the Python class takes for an argument of a component; of an unknown argument, any value will do."""
     if argument is None:
         return value.plain
     if is_cluster(argument):
-        return cluster_of(value, owner, opts)
+        return cluster_of(value, component, opts)
     if is_groups(argument):
         return [group_of(each) for each in value.plain or ()]
     return value.plain if argument.plain and value.is_plain else value.original
@@ -155,7 +156,7 @@ class _Components(Provider):
         except UserMistake as error:
             words = {each.name: each.key for each in kind.arguments}
             raise InvalidInputs(
-                f"what {error.source} is given is not valid",
+                f"{error.source} has arguments that are wrong",
                 [(kind.place(each.path), f"{each.message}; {reworded(each.remedy, words)}") for each in error.problems],
             ) from None
         return ConstructResult(urn=component.urn, state=kind.state(component))
@@ -197,7 +198,7 @@ async def constructed(request: bytes, engine: str) -> bytes:
 
 
 class FleetFaultArgs(FaultArgs, total=False):
-    """What a FleetFault is given."""
+    """Arguments of a FleetFault."""
 
 
 class FleetFault(pulumi.ComponentResource):

@@ -71,8 +71,10 @@ class RemoteCluster:
     cluster_name: str
     resource: Any
     lifetime: Any
-    owner: str
+    component: str
+    """A name of the component under construction, unique in the stack: what is declared for it is called after it."""
     opts: pulumi.ResourceOptions
+    """The options of that component."""
     outputs: dict[str, Any]
     groups: list[Any] = field(default_factory=list)
     faults: list[Any] = field(default_factory=list)
@@ -85,16 +87,17 @@ class RemoteCluster:
         self.identity = self._output("identity")
         self.server = self._output("server")
         self.stack_id = self._output("stackId")
-        # A local cluster's, unless a preview does not know it.
-        version, local = self.outputs.get("kubernetesVersion"), self.outputs.get("runtime") == registry.DEFAULT
-        self.kubelet = version if isinstance(version, str) and local else ""
+        version = self.outputs.get("kubernetesVersion")
+        is_local = self.outputs.get("runtime") == registry.DEFAULT
+        # A preview may not know it.
+        self.kubelet = version if is_local and isinstance(version, str) else ""
 
     @cached_property
     def kubernetes(self) -> kubernetes.Provider:
         """A Kubernetes provider for the component under construction, declared next to it."""
         # Protection is set here, as it cannot be inherited from a parent that is declared elsewhere.
         opts = pulumi.ResourceOptions(parent=self.opts.parent, depends_on=[self.resource], protect=False)
-        return kubernetes_provider(f"{self.owner}-kubernetes", self, opts)
+        return kubernetes_provider(f"{self.component}-kubernetes", self, opts)
 
     def endpoint(self, name: str) -> pulumi.Output[str | None]:
         """Where a further service of the cluster answers."""
@@ -113,13 +116,15 @@ class RemoteGroup:
     resources: dict[str, Any]
 
 
-def cluster_of(reference: Settled, owner: str, opts: pulumi.ResourceOptions) -> RemoteCluster:
+def cluster_of(reference: Settled, component: str, opts: pulumi.ResourceOptions) -> RemoteCluster:
     """The cluster whose URN the engine passes as a reference; raises pulumi.RunError if it is none that is known.
 
-    What is declared for the component under construction has the owner as a unique prefix.
+    Args:
+        component: see :class:`RemoteCluster`.
+        opts: the options of the component under construction.
     """
     urn = _urn(reference.plain, "cluster", _CLUSTERS)
-    found = _look(urn)
+    found = _outputs_of(urn)
     name, control_plane = found.get("clusterName"), found.get("controlPlaneUrn")
     if not isinstance(name, str) or not isinstance(control_plane, str):
         raise pulumi.RunError(f"cluster: {urn} has no name that is known in a preview; write its clusterName as a text")
@@ -128,16 +133,16 @@ def cluster_of(reference: Settled, owner: str, opts: pulumi.ResourceOptions) -> 
         cluster_name=name,
         resource=DependencyResource(control_plane),
         lifetime=DependencyResource(lifetime) if isinstance(lifetime, str) else None,
-        owner=owner,
+        component=component,
         opts=opts,
-        outputs=_look(control_plane),
+        outputs=_outputs_of(control_plane),
     )
 
 
 def group_of(reference: Any) -> RemoteGroup:
     """The node group that an item of an argument refers to; raises errors like :func:`cluster_of`."""
-    urns = _look(_urn(reference, "nodeGroups", ("KwokNodeGroup",))).get("poolUrns") or []
-    found = {urn: pool_within(_look(urn)) for urn in urns}
+    urns = _outputs_of(_urn(reference, "nodeGroups", ("KwokNodeGroup",))).get("poolUrns") or []
+    found = {urn: pool_within(_outputs_of(urn)) for urn in urns}
     return RemoteGroup(list(found.values()), {pool.name: DependencyResource(urn) for urn, pool in found.items()})
 
 
@@ -148,7 +153,7 @@ def _urn(reference: Any, argument: str, kinds: tuple[str, ...]) -> str:
     return str(reference)
 
 
-def _look(urn: str) -> dict[str, Any]:
+def _outputs_of(urn: str) -> dict[str, Any]:
     """The outputs of a resource of this update, from the engine."""
     monitor = get_monitor()
     assert monitor is not None
