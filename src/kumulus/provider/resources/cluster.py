@@ -47,8 +47,9 @@ class ClusterResource(Resource):
         settings = settings or PluginSettings()
         self._hourly = settings.hourly
         self._places = RecordedPlaces(runtimes, settings)
-        # The directories of clusters that the stack has and keeps, by URN, and of those that are made again.
+        # The directories of the clusters that the stack has and keeps, by URN.
         self._kept: dict[str, str] = {}
+        # The clusters that are made again, as they were before, by directory.
         self._remade: dict[str, Observed] = {}
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> CheckResult:
@@ -80,8 +81,10 @@ class ClusterResource(Resource):
     async def _there(self, directory: str, inputs: Properties) -> Observed | None:
         """A directory's cluster, if it is whole and the stack's own; None of what an interrupted run has left."""
         place = Place(Path(directory))
-        owner, mine = place.note().get("owner", ""), str(inputs.get("stackId") or "")
-        if place.removed() or not place.declared_file.exists() or len({identity_of(owner), mine} - {""}) > 1:
+        owner = place.note().get("owner", "")
+        identities = {identity_of(owner), str(inputs.get("stackId") or "")} - {""}
+        is_anothers = len(identities) > 1
+        if is_anothers or place.removed() or not place.declared_file.exists():
             return None
         found = {**adoption.cluster_inputs(place), "owner": owner, "identity": "", **_files(place)}
         if not self._runtime(found).on_one_machine:
@@ -128,10 +131,11 @@ class ClusterResource(Resource):
         if contains_unknown(inputs):
             return found
         # A killed destroy may have removed a cluster that the state still has; detected without a refresh, too.
-        gone = bool(old_outputs.get("directory")) and runtime.removed(str(old_outputs["directory"]))
-        status = "removed" if gone else left_by_runs(old_outputs) or old_outputs.get("status")
-        lost = gone or status == "incomplete"
-        found += differences("status", status, inputs.get("status"), replace=lost)
+        if old_outputs.get("directory") and runtime.removed(str(old_outputs["directory"])):
+            status = "removed"
+        else:
+            status = left_by_runs(old_outputs) or old_outputs.get("status")
+        found += differences("status", status, inputs.get("status"), replace=status in ("removed", "incomplete"))
         wanted = runtime.configuration(self._wanted(inputs))
         return found + differences("configuration", old_outputs.get("configuration"), wanted)
 
@@ -141,6 +145,7 @@ class ClusterResource(Resource):
         if old_outputs.get("directory"):
             found += await self._health(old_outputs, inputs, found)
         replaced = {each.path for each in found if each.replaces}
+        # On a cluster that is gone, no run is under way.
         if replaced and "status" not in replaced:
             require_no_run(str(old_outputs.get("identity") or ""))
         self._places.require_consent(old_outputs, inputs, found)
@@ -149,28 +154,33 @@ class ClusterResource(Resource):
     async def _health(
         self, old_outputs: Properties, inputs: Properties, found: list[PropertyDifference]
     ) -> list[PropertyDifference]:
-        """Whether a running cluster stopped running or answering: an update has to leave one that does both.
+        """The differences if a cluster that ran no longer runs or answers: an update has to leave one that does both.
 
-        Of one whose note is gone, nothing else says whether it is there; the update writes another note.
+        If its note is gone, nothing else says whether it is there; the update writes another note.
+
+        Args:
+            found: the differences so far. If they say enough of the status already, the cluster is not looked at.
         """
         runtime = self._runtimes.get(str(old_outputs.get("runtime")))
         place = Place(Path(str(old_outputs["directory"])))
-        noted = place.note_file.exists()
+        has_note = place.note_file.exists()
         replaced = {each.path for each in found if each.replaces}
-        if noted:
+        if has_note:
             ran = old_outputs.get("status") == "running"
-            checked = bool(replaced) or not ran or any(each.path == "status" for each in found)
+            is_known = not ran or bool(replaced) or any(each.path == "status" for each in found)
         else:
-            checked = not replaced.isdisjoint(("machine", "status"))
-        if runtime is None or not runtime.on_one_machine or checked:
+            is_known = not replaced.isdisjoint(("machine", "status"))
+        if runtime is None or not runtime.on_one_machine or is_known:
             return []
         seen = await runtime.read(self._recorded(old_outputs), Silent())
         health = seen.health if seen else "removed"
         lost = differences("status", health, inputs.get("status"), replace=health in ("removed", "incomplete"))
-        return lost or [PropertyDifference("configuration", "update")] * (not noted and place.directory.is_dir())
+        if not lost and not has_note and place.directory.is_dir():
+            return [PropertyDifference("configuration", "update")]
+        return lost
 
     async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
-        declared, inputs = inputs, _own(inputs)
+        declared, inputs = inputs, _without_contents(inputs)
         if op.preview:
             return "", await self._preview_create(op, declared, inputs)
         wanted = self._wanted(declared, _owner(op, inputs))
@@ -216,11 +226,12 @@ class ClusterResource(Resource):
                 "`pulumi state delete`: whichever of the two destroys it destroys it for both"
             )
         # Imported with its maker's identity: the stack's next update replaces it by its own.
-        inputs |= {"stackId": who_made} if (who_made := identity_of(owner)) else {}
+        if maker := identity_of(owner):
+            inputs["stackId"] = maker
         return ReadResult(place.name, self._outputs(inputs, seen, owner), inputs)
 
     async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
-        declared, inputs = inputs, _own(inputs)
+        declared, inputs = inputs, _without_contents(inputs)
         owner = identified(str(old_outputs.get("owner")), str(inputs.get("stackId") or ""))
         self._places.require_own(old_outputs, owner)
         if op.preview:
@@ -234,8 +245,8 @@ class ClusterResource(Resource):
         """Report what an update does; returns the outputs as far as they are known."""
         kept = {key: old_outputs.get(key) for key in ("identity", "kubeconfig", "server", "directory", "owner")}
         runtime = self._runtime(inputs)
-        unlooked = old_outputs.get("status") == "running" and runtime.on_one_machine
-        seen = await runtime.read(self._recorded(old_outputs), op.report) if unlooked else None
+        may_have_stopped = old_outputs.get("status") == "running" and runtime.on_one_machine
+        seen = await runtime.read(self._recorded(old_outputs), op.report) if may_have_stopped else None
         components = dict(seen.components) if seen else _mapping(old_outputs, "components")
         for name, state in components.items():
             if state != "running":
@@ -271,6 +282,7 @@ class ClusterResource(Resource):
         recorded = self._recorded(outputs)
         if recorded.directory in self._kept.values():
             op.report.info(f"cluster {recorded.name} stays, as the stack still declares it")
+            # If another one was made there, the recorded one is gone.
             gone = recorded.directory in self._remade
         else:
             require_no_run(recorded.identity)
@@ -313,7 +325,7 @@ class ClusterResource(Resource):
         if seen.directory:
             adoption.note(seen.directory, inputs)
         outputs: dict[str, Any] = {
-            **_own(inputs),
+            **_without_contents(inputs),
             "identity": seen.identity,
             "kubeconfig": seen.kubeconfig,
             "server": seen.server,
@@ -341,8 +353,8 @@ def _files(place: Place) -> Properties:
     return {"directory": str(place.directory), "kubeconfig": str(place.kubeconfig)}
 
 
-def _own(inputs: Properties) -> Properties:
-    """The inputs that concern the cluster itself."""
+def _without_contents(inputs: Properties) -> Properties:
+    """The inputs that are outputs, too; what the stack has in the cluster is none of them."""
     return {key: value for key, value in inputs.items() if key != "contents"}
 
 

@@ -21,12 +21,13 @@ from kumulus.runtimes.descriptor import Descriptor
 _VERSION = re.compile(r"v[0-9]+\.[0-9]+\.[0-9]+\Z")
 
 
-def _known() -> str:
+def _runtimes_text() -> str:
     """The runtimes, as text for users."""
 
     def words(each: Descriptor) -> str:
-        remarks = [*([each.short] if each.short else []), *(["the default"] if each.name == registry.DEFAULT else [])]
-        return f"`{each.name}`" + (f" ({', '.join(remarks)})" if remarks else "")
+        default = "the default" if each.name == registry.DEFAULT else ""
+        remarks = ", ".join(filter(None, (each.short, default)))
+        return f"`{each.name}` ({remarks})" if remarks else f"`{each.name}`"
 
     *others, last = map(words, registry.every())
     return f"{', '.join(others)} or {last}"
@@ -34,7 +35,7 @@ def _known() -> str:
 
 INPUTS = (
     Property("name", STRING, "The cluster's name: a DNS-1123 label.", required=True, replaces=True),
-    Property("runtime", STRING, f"How the control plane runs: {_known()}.", replaces=True),
+    Property("runtime", STRING, f"How the control plane runs: {_runtimes_text()}.", replaces=True),
     Property(
         "kubernetesVersion",
         STRING,
@@ -119,7 +120,7 @@ def _option_failures(runtime: Runtime, options: Any) -> list[InputFailure]:
 
 
 def _sticky_version(runtime: Runtime, old_inputs: Properties) -> str | None:
-    """The recorded version, or the default if none is recorded or this release can no longer run it.
+    """The recorded version, or the default if none is recorded or this release of Kumulus can no longer run it.
 
     In the latter case the diff shows the change of version; the stack file can name a third.
     """
