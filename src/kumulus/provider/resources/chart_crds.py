@@ -6,8 +6,9 @@ Helm itself creates the CRDs of a chart's `crds` directories when they are missi
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from kumulus.helm import charts, crds, history
 from kumulus.helm.charts import Chart, ChartError, ChartSource
@@ -53,7 +54,7 @@ class ChartCrds(InClusterResource):
         ),
     )
     outputs: ClassVar = (Property("crds", STRINGS, "A digest of each CRD's manifest, by name."), DRIFT)
-    _passing: ClassVar[tuple[str, ...]] = tuple(each.name for each in inputs if each.fleeting)
+    _fleeting: ClassVar[tuple[str, ...]] = tuple(each.name for each in inputs if each.fleeting)
 
     def __init__(self, connections: Connections) -> None:
         super().__init__(connections)
@@ -62,13 +63,15 @@ class ChartCrds(InClusterResource):
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> CheckResult:
         checked = super().check(old_inputs, inputs, program)
-        kept = {key: value for key, value in checked.inputs.items() if key not in self._passing}
+        kept = {key: value for key, value in checked.inputs.items() if key not in self._fleeting}
         return CheckResult(kept, checked.failures)
 
     def diff(self, old_outputs: Properties, inputs: Properties) -> list[PropertyDifference]:
         found, wanted = super().diff(old_outputs, inputs), inputs.get("crds")
-        # Of a chart that is not known yet, the CRDs are not: it does not drop those that are recorded.
-        return found if wanted is UNKNOWN else found + differences("crds", old_outputs.get("crds") or {}, wanted or {})
+        if wanted is UNKNOWN:
+            # Nothing is known of the CRDs of a chart that is not known yet: it does not drop the recorded ones.
+            return found
+        return found + differences("crds", old_outputs.get("crds") or {}, wanted or {})
 
     async def examine(self, old_inputs: Properties, inputs: Properties, program: str) -> CheckResult:
         """See :meth:`Resource.examine`: fetches the chart, as the release's own check will do."""
@@ -96,7 +99,7 @@ class ChartCrds(InClusterResource):
         return "CRDs were"
 
     async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
-        _say_dropped(op, inputs, old or {})
+        _warn_of_dropped(op, inputs, old or {})
         await self._refuse_others(inputs, _maker(inputs, old))
         if old is None and inputs.get("crds"):
             op.report.info(f"CRDs to make or bring up to date: {_names(inputs['crds'])}")
@@ -106,13 +109,12 @@ class ChartCrds(InClusterResource):
         wanted: dict[str, str] = inputs.get("crds") or {}
         client = await self.client(inputs, LOOK_PATIENCE)
         seen = await crds.look(client, sorted(wanted))
-        missing = {name: wanted[name] for name in wanted if name not in seen}
-        # A CRD of another owner was accepted because it was the same; only its owner may change it.
-        ours = {name: found for name, found in seen.items() if found.digest or found.made_by}
-        altered = {name: wanted[name] for name, found in ours.items() if found.digest != wanted[name]}
-        return drifted(
-            inputs, {key: _names(names) for key, names in (("missing", missing), ("altered", altered)) if names}
-        )
+        missing = [name for name in wanted if name not in seen]
+        # A CRD that no add-on has marked was accepted because it was the same; only who made it may change it.
+        marked = {name: found for name, found in seen.items() if found.digest or found.made_by}
+        altered = [name for name, found in marked.items() if found.digest != wanted[name]]
+        drift = {"missing": missing, "altered": altered}
+        return drifted(inputs, {what: _names(names) for what, names in drift.items() if names})
 
     async def remove(self, op: Operation, outputs: Properties) -> None:
         """See :meth:`InClusterResource.remove`: removes only CRDs made here, without objects, that nobody else applies.
@@ -124,9 +126,9 @@ class ChartCrds(InClusterResource):
         if owner.identity and await history.is_there(client, maker.addon, owner):
             op.report.info(f"the CRDs of {maker.addon} are kept: it is installed and works with them")
             return
-        kept = [await crds.take_away(client, name, maker) for name in sorted(outputs.get("crds") or {})]
-        for reason in filter(None, kept):
-            op.report.warn(f"the CRD {reason}")
+        for name in sorted(outputs.get("crds") or {}):
+            if kept := await crds.take_away(client, name, maker):
+                op.report.warn(f"the CRD {kept}")
 
     async def _refuse_others(self, inputs: Properties, maker: crds.Maker) -> None:
         """Refuse, in a preview, CRDs of others that differ from the chart's; skipped when the cluster is down."""
@@ -138,7 +140,7 @@ class ChartCrds(InClusterResource):
     async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
         """See :meth:`InClusterResource.make`: keeps a CRD that the chart no longer has, to keep its objects."""
         wanted: dict[str, str] = inputs.get("crds") or {}
-        _say_dropped(op, inputs, old or {})
+        _warn_of_dropped(op, inputs, old or {})
         if not wanted:
             return inputs
         chart = self._charts.get(_key(inputs))
@@ -171,7 +173,7 @@ async def _require_free(client: Client, maker: crds.Maker, inputs: Properties, c
         raise ProviderError("\n  ".join(obstacles))
 
 
-def _say_dropped(op: Operation, inputs: Properties, old: Properties) -> None:
+def _warn_of_dropped(op: Operation, inputs: Properties, old: Properties) -> None:
     if inputs.get("crds") is UNKNOWN:
         return
     if dropped := set(old.get("crds") or {}) - set(inputs.get("crds") or {}):
@@ -186,6 +188,7 @@ def _maker(properties: Properties, old: Properties | None = None) -> crds.Maker:
 
 
 def _key(properties: Properties) -> tuple[str, str, str]:
+    """A chart of a version."""
     return str(properties["chart"]), str(properties.get("repository") or ""), str(properties.get("version") or "")
 
 
@@ -195,5 +198,6 @@ def _reason(error: Exception) -> str:
     return str(error)
 
 
-def _names(names: Any) -> str:
+def _names(names: Collection[str]) -> str:
+    """How many there are, and the first of them."""
     return f"{len(names):,}: {listed(sorted(names))}"

@@ -67,9 +67,9 @@ class Definitions(InClusterResource):
             return await self.previewed(op, inputs, old)
         with self.needing_cluster(inputs):
             client, owner = await self.client(inputs, WORK_PATIENCE), self.owner(op, inputs)
-            there = await _of(client, resource_id)
+            there = await _definitions_of(client, resource_id)
             if owner.identity and await history.is_there(client, "", owner):
-                # Made again while the stack has releases: what only Helm has written came with them.
+                # This resource is made again while the stack has releases: what only Helm has written came with them.
                 there = [each for each in there if _writers(each) - {_HELM}]
         return {**inputs, _BEFORE: sorted(each["metadata"]["name"] for each in there)}
 
@@ -80,7 +80,7 @@ class Definitions(InClusterResource):
         """See :meth:`InClusterResource.remove`; a kind that others need stays, with a warning."""
         group, before = str(known(outputs, "group")), set(outputs.get(_BEFORE) or ())
         client = await self.client(outputs, WORK_PATIENCE)
-        ours = [each for each in await _of(client, group) if each["metadata"]["name"] not in before]
+        ours = [each for each in await _definitions_of(client, group) if each["metadata"]["name"] not in before]
         if ours and group == KWOK and (theirs := await others_controller(client)):
             op.report.warn(f"the kinds of {group} stay: {theirs}, which is not this stack's, works with them")
             return
@@ -100,7 +100,7 @@ def _writers(definition: dict[str, Any]) -> set[str]:
     return {str(each.get("manager")) for each in fields if not each.get("subresource")}
 
 
-async def _of(client: Client, group: str) -> list[dict[str, Any]]:
+async def _definitions_of(client: Client, group: str) -> list[dict[str, Any]]:
     return [item async for page in client.pages(_DEFINITIONS) for item in page if item["spec"]["group"] == group]
 
 

@@ -55,7 +55,7 @@ class FaultResource(InClusterResource):
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> CheckResult:
         checked = super().check(old_inputs, inputs, program)
-        if not checked.failures and not contains_unknown({key: checked.inputs.get(key) for key in _FAULT_KEYS}):
+        if not checked.failures and _is_known(checked.inputs):
             try:
                 _record(checked.inputs)
             except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -95,11 +95,8 @@ class FaultResource(InClusterResource):
 
     def _declared_on(self, cluster: object) -> dict[str, Record] | None:
         """The faults that the stack declares on a cluster, by name; None if that is not known."""
-        found = [
-            _record(each)
-            for each in self._declared.values()
-            if each["clusterIdentity"] == cluster and not contains_unknown({key: each.get(key) for key in _FAULT_KEYS})
-        ]
+        there = [each for each in self._declared.values() if each["clusterIdentity"] == cluster]
+        found = [_record(each) for each in there if _is_known(each)]
         return {each.name: each for each in found} or None
 
     async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
@@ -125,7 +122,7 @@ class FaultResource(InClusterResource):
 
     async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
         """See :meth:`InClusterResource.previewed`: which nodes and running pods the fault hits."""
-        if contains_unknown({key: inputs.get(key) for key in _FAULT_KEYS}):
+        if not _is_known(inputs):
             return inputs
         record = _record(inputs)
         before = from_plain((old or {}).get("nodes") or {})
@@ -154,12 +151,18 @@ async def _drift(client: Client, record: Record, pools: Mapping[str, Pool]) -> s
     """The drift from the fault that no pool checks: leases, and nodes that should be gone."""
     names = names_of(record.nodes, pools)
     if record.node.kubelet == "silent":
+        # The fault holds the leases of silent nodes, which a kubelet would renew.
         awake = names - await leases.taken(client)
         return f"{len(awake):,} nodes are not silent" if awake else ""
     if record.node.kubelet == "gone":
         back = names & set(await objects.names(client, NODES))
         return f"{len(back):,} nodes are back, {min(back)} among them" if back else ""
     return ""
+
+
+def _is_known(inputs: Properties) -> bool:
+    """Whether all of a fault is known; its cluster need not be."""
+    return not contains_unknown({key: inputs.get(key) for key in _FAULT_KEYS})
 
 
 def _record(properties: Properties) -> Record:
@@ -175,10 +178,12 @@ def _recorded_size(outputs: Properties) -> int:
 
 
 def _wanted(record: Record) -> tuple[Any, ...]:
+    """What a declaration says of a fault, for comparison."""
     return record.nodes, record.node, record.pods, record.offers
 
 
 def _meter(op: Operation, *, moved: bool = False) -> operations.Progress:
+    """Shows how many nodes are done; of a fault that has moved, those that it has left are among them."""
     what = "old and new nodes" if moved else "nodes"
 
     def show(done: int, total: int) -> None:

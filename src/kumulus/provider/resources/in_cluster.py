@@ -94,18 +94,22 @@ class InClusterResource(Resource):
         """See :meth:`Resource.input_failures`; also checks the types of the inputs in :data:`PLACE`."""
         found = super().input_failures(inputs)
         for each in PLACE:
-            value, kind = inputs.get(each.name), bool if each is OUTLIVES else str
+            value = inputs.get(each.name)
+            kind = bool if each is OUTLIVES else str
             if value is not None and value is not UNKNOWN and not isinstance(value, kind):
                 found.append(InputFailure(each.name, f"{value!r} is not a {each.type['type']}"))
         return found
 
     def diff(self, old_outputs: Properties, inputs: Properties) -> list[PropertyDifference]:
         """See :meth:`Resource.diff`: outputs are what exists, so drift found by a read is a difference."""
-        drift = old_outputs.get("drift")
-        paths = [f"drift.{key}" for key in drift] if isinstance(drift, Mapping) else ["drift"] if drift else []
         # OUTLIVES follows from the cluster: that it was not recorded is no reason for an update.
         found = [each for each in super().diff(old_outputs, inputs) if each.path != OUTLIVES.name]
-        return found + [PropertyDifference(path, "delete") for path in paths]
+        drift = old_outputs.get("drift")
+        if isinstance(drift, Mapping):
+            found += [PropertyDifference(f"drift.{key}", "delete") for key in drift]
+        elif drift:
+            found.append(PropertyDifference("drift", "delete"))
+        return found
 
     @abstractmethod
     def title(self, properties: Properties) -> str:
@@ -205,20 +209,21 @@ class InClusterResource(Resource):
             await self._put_right(op, resource_id, declared, outputs)
             return
         # If nothing else changed, OUTLIVES is only in the recorded inputs, not in the outputs.
-        outlives = {OUTLIVES.name: op.old_inputs[OUTLIVES.name]} if OUTLIVES.name in op.old_inputs else {}
+        if OUTLIVES.name in op.old_inputs:
+            outputs = {**outputs, OUTLIVES.name: op.old_inputs[OUTLIVES.name]}
         try:
-            await self._removed(op, {**outputs, **outlives})
+            await self._removed(op, outputs)
         except GONE:
             return
         except NotOurs as error:
             op.report.warn(f"{error}; it is left alone")
         except (ProviderError, *SILENT) as error:
-            if await self._is_gone({**outputs, **outlives}):
+            if await self._is_gone(outputs):
                 return
-            raise error if isinstance(error, ProviderError) else self.failed({**outputs, **outlives}, error) from None
+            raise error if isinstance(error, ProviderError) else self.failed(outputs, error) from None
 
     async def _removed(self, op: Operation, outputs: Properties) -> None:
-        """Remove it, unless its cluster goes meanwhile, which the requests would wait for until they are given up.
+        """Remove it; ends early if its cluster goes meanwhile, as the requests would wait until they are given up.
 
         Of an imported resource, Pulumi does not know that it is in its cluster, and deletes both at once.
         """
@@ -241,12 +246,18 @@ class InClusterResource(Resource):
         return False
 
     def _still_declared(self, urn: str, outputs: Properties) -> Properties | None:
-        """The inputs with which the stack declares what it has on record; None if it declares it no more."""
+        """The inputs with which the stack declares what it has on record; None if it declares it no more.
+
+        Several resources may be about the same thing: the one of this URN decides, or else the last one.
+        """
         place = self._whereabouts(outputs)
-        found = [each for each in self._declared.items() if self._whereabouts(each[1]) == place]
-        return dict(found).get(urn, found[-1][1]) if found else None
+        found = {each: inputs for each, inputs in self._declared.items() if self._whereabouts(inputs) == place}
+        if not found:
+            return None
+        return found[urn] if urn in found else [*found.values()][-1]
 
     def _whereabouts(self, properties: Properties) -> tuple[object, ...]:
+        """Which thing in which cluster it is; see :meth:`place_of`."""
         # As text, whatever a state that was edited by hand has there.
         return (str(properties.get("clusterIdentity")), *self.place_of(properties))
 
@@ -294,14 +305,17 @@ def drifted(properties: Properties, drift: object) -> Properties:
 
 def stack_of(urn: str) -> str:
     """The display name ``<project>/<stack>`` of a URN's stack; a URN is ``urn:pulumi:<stack>::<project>::…``."""
-    stack, project = [*urn.removeprefix("urn:pulumi:").split("::"), ""][:2]
+    stack, _, rest = urn.removeprefix("urn:pulumi:").partition("::")
+    project = rest.partition("::")[0]
     return f"{project}/{stack}"
 
 
 def outlives_stack(properties: Properties) -> bool:
     """Whether a resource's cluster exists before and after its stack, by its properties or the kubeconfig's note."""
     outlives = properties.get(OUTLIVES.name)
-    return outlives if isinstance(outlives, bool) else outlives_by_note(Path(str(properties.get("kubeconfig"))))
+    if isinstance(outlives, bool):
+        return outlives
+    return outlives_by_note(Path(str(properties.get("kubeconfig"))))
 
 
 def _has_gone(properties: Properties) -> bool:

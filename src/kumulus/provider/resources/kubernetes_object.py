@@ -108,7 +108,8 @@ class KubernetesObjectResource(InClusterResource):
         with self.previewing_name(op, inputs, _REMEDY):
             client = await self.client(inputs, LOOK_PATIENCE)
             there = await owned_objects.look(client, wanted, await owned_objects.path_of(client, wanted))
-            if there and wanted.address.kind == "ResourceQuota" and (beyond := _in_use_beyond(wanted.manifest, there)):
+            is_quota = wanted.address.kind == "ResourceQuota"
+            if is_quota and there and (beyond := _in_use_beyond(wanted.manifest, there)):
                 op.report.info(f"{beyond} in use; what runs stays, and nothing new is admitted until there is less")
         return outputs
 
@@ -124,6 +125,7 @@ class KubernetesObjectResource(InClusterResource):
             raise ProviderError(f"{error}; {_REMEDY}") from None
 
     async def _with_token(self, client: Client, path: str, resource_id: str, inputs: Properties) -> Properties:
+        """The outputs, with the token that the cluster writes into a Secret for a service account's token."""
         if not _gets_token(inputs):
             return inputs
         data: dict[str, Any] = {}
@@ -172,10 +174,14 @@ async def _reread_stages(client: Client, changed: Owned) -> None:
 
 
 def _in_use_beyond(quota: Mapping[str, Any], there: Mapping[str, Any]) -> str:
+    """What is in use now beyond a quota as it is wanted, as text; empty for nothing."""
     spec = quota.get("spec")
     hard = spec.get("hard") if isinstance(spec, Mapping) else None
+    if not isinstance(hard, Mapping):
+        return ""
+    used = there.get("status", {}).get("used") or {}
     try:
-        return ", ".join(over(hard, there.get("status", {}).get("used") or {})) if isinstance(hard, Mapping) else ""
+        return ", ".join(over(hard, used))
     except QuantityError:
         # The server refuses it in its own words.
         return ""
@@ -187,6 +193,7 @@ def _gets_token(inputs: Properties) -> bool:
 
 
 def _failures(manifest: object) -> list[InputFailure]:
+    """What is wrong with a manifest, as far as it is known."""
     if not isinstance(manifest, Mapping):
         return [InputFailure(_MANIFEST, f"{manifest!r} is no object; write one with apiVersion, kind and metadata")]
     metadata = manifest.get("metadata")
@@ -196,8 +203,12 @@ def _failures(manifest: object) -> list[InputFailure]:
     texts = {each: manifest.get(each) for each in ("apiVersion", "kind")} | {"metadata.name": within.get("name")}
     if within.get("namespace") is not None:
         texts["metadata.namespace"] = within["namespace"]
-    return [
-        InputFailure(f"{_MANIFEST}.{path}", f"{value!r} is no text" if value else "is required")
-        for path, value in texts.items()
-        if value is not UNKNOWN and not (value and isinstance(value, str))
-    ] + mark_failures((_MANIFEST, "metadata"), within)
+    found: list[InputFailure] = []
+    for path, value in texts.items():
+        if value is UNKNOWN:
+            continue
+        if not value:
+            found.append(InputFailure(f"{_MANIFEST}.{path}", "is required"))
+        elif not isinstance(value, str):
+            found.append(InputFailure(f"{_MANIFEST}.{path}", f"{value!r} is no text"))
+    return found + mark_failures((_MANIFEST, "metadata"), within)

@@ -71,7 +71,7 @@ class NamespaceResource(InClusterResource):
         try:
             with self.needing_cluster(inputs):
                 client = await self.client(inputs, WORK_PATIENCE)
-                await namespaces.make(client, _wanted(inputs, old), before, _recorded(old))
+                await namespaces.make(client, _wanted(inputs, old), before, _recorded_stack(old))
         except NotOurs as error:
             raise ProviderError(f"{error}; {_REMEDY}") from None
         return inputs
@@ -82,12 +82,12 @@ class NamespaceResource(InClusterResource):
             return inputs
         with self.previewing_name(op, inputs, _REMEDY):
             client = await self.client(inputs, LOOK_PATIENCE)
-            await namespaces.look(client, _wanted(inputs, old), _recorded(old))
+            await namespaces.look(client, _wanted(inputs, old), _recorded_stack(old))
         return inputs
 
 
-def _recorded(outputs: Properties | None) -> str:
-    """The name of the stack that the namespace is recorded with."""
+def _recorded_stack(outputs: Properties | None) -> str:
+    """The name of the stack that the namespace is recorded with; empty before it is made."""
     return str((outputs or {}).get("stack") or "")
 
 
