@@ -80,8 +80,10 @@ def outputs(component: type) -> tuple[Argument, ...]:
     """The outputs of a component: the attributes that its class or a base class annotates as ``Output``."""
     found: dict[str, Argument] = {}
     for each in reversed(component.__mro__):
-        docs = _docs(each) if each.__module__.startswith("kumulus.") else {}
-        for name, written in inspect.get_annotations(each).items() if docs else ():
+        if not each.__module__.startswith("kumulus."):
+            continue
+        docs = _docs(each)
+        for name, written in inspect.get_annotations(each).items():
             origin: Any = get_origin(written)
             if origin is pulumi.Output or str(written).startswith("pulumi.Output["):
                 found[name] = _argument(name, Required[_evaluated(written, each.__module__)], docs.get(name, ""))
@@ -89,16 +91,21 @@ def outputs(component: type) -> tuple[Argument, ...]:
 
 
 @dataclass(frozen=True)
-class Checked:
+class WrongArguments:
     """What is wrong with the arguments of one component, collected while they are looked at."""
 
     problems: list[Problem]
-    of: Collection[str]
+    unusable: Collection[str]
     """The arguments that are wrong, missing, or were meant by unknown ones: nothing follows from them."""
 
     def add(self, argument: str, message: str, remedy: str) -> None:
         """Report one more."""
         self.problems.append(Problem(argument, message, remedy))
+
+    def require(self, argument: str) -> None:
+        """End the block of :meth:`also` if an argument cannot be used."""
+        if argument in self.unusable:
+            raise KeyError(argument)
 
     @contextmanager
     def also(self) -> Iterator[None]:
@@ -112,24 +119,33 @@ class Checked:
             elif not self.problems:
                 raise
         except KeyError as absent:
-            if absent.args[0] not in self.of:
+            if absent.args[0] not in self.unusable:
                 raise
 
     def _follows(self, problem: Problem) -> bool:
-        return bool(self.of) and _top(problem.path) in {"", *self.of}
+        """Whether a problem may be there only because of an argument that cannot be used."""
+        return bool(self.unusable) and _top(problem.path) in {"", *self.unusable}
 
 
 @contextmanager
-def checked(args: Any, arguments: type, source: str) -> Iterator[Checked]:
+def checked(args: Any, arguments: type, source: str) -> Iterator[WrongArguments]:
     """Report arguments that are unknown or missing, outputs where a plain value is needed, and what the block finds.
 
-    Those that are wrong are taken out of ``args``, so that the block does not see them. The source is the component and
-    the resource's name, ``HelmAddon metrics``. Raises pulumi.RunError with all mistakes.
+    Those that are wrong are taken out of ``args``, so that the block does not see them.
+
+    Args:
+        args: the arguments of the call, by name.
+        arguments: the component's ``…Args``.
+        source: the component and the resource's name, ``HelmAddon metrics``.
+
+    Raises:
+        pulumi.RunError: something is wrong; the message has all of it.
     """
     known = {each.name: each for each in described_arguments(arguments)}
     wrong = [
         Problem(name, "is not a known argument", unknown_key_remedy(name, known)) for name in args if name not in known
     ]
+    # An argument that a misspelt one seems to mean is not missing.
     meant = [name for each in wrong if (name := each.remedy.removeprefix("write ")) not in args]
     wrong += [
         Problem(name, "is missing", f"write {name}=…: {each.doc.splitlines()[0]}")
@@ -150,7 +166,7 @@ def checked(args: Any, arguments: type, source: str) -> Iterator[Checked]:
     names = {_top(each.path) for each in wrong}
     for name in names & set(args):
         del args[name]
-    found = Checked(wrong, {*names, *meant})
+    found = WrongArguments(wrong, {*names, *meant})
     with found.also():
         yield found
     if found.problems:
@@ -172,24 +188,37 @@ def _is_group(value: Any) -> bool:
 
 def _mistyped(argument: Argument, value: Any) -> str:
     """What a plain argument has to be and is not; empty if it is, or if the model of a section says so anyway."""
+    if value is None:
+        return ""
     if argument.name == "cluster":
-        return (
-            "" if value is None or hasattr(value, "cluster_name") else "the component of a cluster, such as KwokCluster"
-        )
+        return "" if hasattr(value, "cluster_name") else "the component of a cluster, such as KwokCluster"
     if argument.name == "node_groups" and isinstance(value, Sequence):
         return "" if all(map(_is_group, value)) else "a list of KwokNodeGroup components"
     kind = get_origin(argument.type) or argument.type
-    if value is None or not argument.plain or argument.section or kind not in _KINDS:
+    if not argument.plain or argument.section or kind not in _KINDS or _is_of_kind(value, kind):
         return ""
-    text = isinstance(value, str)
-    fits = isinstance(value, kind) and not (text and kind is Sequence) and not (isinstance(value, bool) and kind is int)
     # A mapping with any values may also be a text of YAML.
-    return "" if fits or (text and get_args(argument.type)[1:] == (Any,)) else _KINDS[kind]
+    may_be_text = get_args(argument.type)[1:] == (Any,)
+    return "" if may_be_text and isinstance(value, str) else _KINDS[kind]
+
+
+def _is_of_kind(value: Any, kind: Any) -> bool:
+    """Whether a value is of one of :data:`_KINDS`: a text is no list, and True no number."""
+    if isinstance(value, str) and kind is Sequence:
+        return False
+    if isinstance(value, bool) and kind is int:
+        return False
+    return isinstance(value, kind)
 
 
 def fields(arguments: type, *, but: Collection[str], otherwise: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What the stack file calls the arguments of a component, ``but`` for those that it does not have."""
-    # Not by `described`, which reads the source and would slow down every program.
+    """What the stack file calls the arguments of a component, by their names.
+
+    Args:
+        but: arguments that the stack file does not have.
+        otherwise: what it calls those that it does not just write in camelCase.
+    """
+    # Not by `described_arguments`, which reads the source and would slow down every program.
     return {name: camel(name) for name in arguments.__annotations__ if name not in but} | dict(otherwise or {})
 
 

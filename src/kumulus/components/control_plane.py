@@ -22,15 +22,14 @@ if TYPE_CHECKING:
     from kumulus.components.fault import Fault
     from kumulus.components.kwok_node_group import KwokNodeGroup
 
-# The stack's identity as the components declare it: one for a whole program.
-_NAME = "stack-identity"
+_IDENTITY_NAME = "stack-identity"
 
 
 class StackIdentity(pulumi.CustomResource):
     """``kumulus:index:StackIdentity``: who the stack is."""
 
     def __init__(self, resource_name: str, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("kumulus:index:StackIdentity", resource_name, {"stackId": None}, engine.asked_for(opts))
+        super().__init__("kumulus:index:StackIdentity", resource_name, {"stackId": None}, engine.resource_options(opts))
 
     @property
     def stack_id(self) -> pulumi.Output[str]:
@@ -39,6 +38,7 @@ class StackIdentity(pulumi.CustomResource):
         return found
 
 
+# By the program's root.
 _declared: WeakKeyDictionary[pulumi.Resource, StackIdentity] = WeakKeyDictionary()
 
 
@@ -51,11 +51,11 @@ def stack_identity(cluster: pulumi.Resource, resource_name: str) -> pulumi.Outpu
     """
     root = get_root_resource()
     if root is None:
-        before = pulumi.Alias(name=_NAME, parent=pulumi.ROOT_STACK_RESOURCE)
+        before = pulumi.Alias(name=_IDENTITY_NAME, parent=pulumi.ROOT_STACK_RESOURCE)
         opts = pulumi.ResourceOptions(parent=cluster, aliases=[before])
-        return StackIdentity(f"{resource_name}-{_NAME}", opts).stack_id
+        return StackIdentity(f"{resource_name}-{_IDENTITY_NAME}", opts).stack_id
     if root not in _declared:
-        _declared[root] = StackIdentity(_NAME)
+        _declared[root] = StackIdentity(_IDENTITY_NAME)
     return _declared[root].stack_id
 
 
@@ -133,7 +133,7 @@ class ControlPlane(pulumi.ComponentResource):
         cluster.runtime, cluster.prefix = runtime, prefix
         cluster._declare(resource_name, cluster_name, kubernetes_version, options, opts, contents)
         assert isinstance(opts.parent, pulumi.Resource)
-        cluster._owner = opts.parent
+        cluster._provider_parent = opts.parent
         return cluster
 
     def _declare(
@@ -147,13 +147,16 @@ class ControlPlane(pulumi.ComponentResource):
     ) -> None:
         super().__init__(type_of(self.runtime), resource_name, None, opts)
         self._resource_name = resource_name
-        self._owner: pulumi.Resource = self
+        self._provider_parent: pulumi.Resource = self
         self.cluster_name = cluster_name or resource_name
         self.groups: list[KwokNodeGroup] = []
         self.faults: list[Fault] = []
         self.namespaces: dict[str, str] = {}
         self.stack_id = stack_identity(self, resource_name)
         outlives = registry.get(self.runtime).outlives_stack
+        if contents is None:
+            # Without a stack file, they are unknown; a replacement that no preview shows is refused.
+            contents = {PREVIEW: True} if pulumi.runtime.is_dry_run() else {}
         self.resource = DeclaredCluster(
             f"{resource_name}-control-plane",
             name=self.cluster_name,
@@ -161,10 +164,9 @@ class ControlPlane(pulumi.ComponentResource):
             runtime=self.runtime,
             kubernetes_version=kubernetes_version,
             options=options,
-            # Without a stack file, its contents are unknown; a replacement that no preview shows is refused.
-            contents={PREVIEW: True} if contents is None and pulumi.runtime.is_dry_run() else contents or {},
-            # A forced replacement, of which the engine does not ask the plugin, is as one by a change of an option. A
-            # cluster that outlives the stack would lose all that the stack has in it first.
+            contents=contents,
+            # The engine does not ask the plugin about a forced replacement: it is done in the same order as any other.
+            # A cluster that outlives the stack would lose all that the stack has in it first.
             opts=pulumi.ResourceOptions(parent=self, delete_before_replace=None if outlives else True),
         )
         self.kubeconfig = self.resource.kubeconfig
@@ -194,7 +196,7 @@ class ControlPlane(pulumi.ComponentResource):
     def kubernetes(self) -> kubernetes.Provider:
         """The Kubernetes provider, declared when first asked for; raises pulumi.RunError without its plugin."""
         require_kubernetes_plugin()
-        opts = pulumi.ResourceOptions(parent=self._owner, depends_on=[self.resource])
+        opts = pulumi.ResourceOptions(parent=self._provider_parent, depends_on=[self.resource])
         return kubernetes_provider(f"{self._resource_name}-kubernetes", self, opts)
 
     def endpoint(self, name: str) -> pulumi.Output[str | None]:

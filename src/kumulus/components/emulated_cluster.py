@@ -136,37 +136,37 @@ class EmulatedCluster(pulumi.ComponentResource):
         addons = list(self.addons.values())
         commands = self._host_commands(loaded, "beforeNodes", [*before_addons, *addons])
         before_nodes = [*commands, *kwok]
-        self.groups = self.cluster.groups
+        # The lists are the cluster's own: what is declared in it later finds all of them.
+        self.groups, self.faults, self.namespaces = self.cluster.groups, self.cluster.faults, self.cluster.namespaces
         self.groups += [
             KwokNodeGroup.of_pools(name, self.cluster, list(pools), pulumi.ResourceOptions(parent=self), before_nodes)
             for name, pools in groupby(loaded.pools, key=lambda pool: pool.group)
         ]
         self.device_classes = self._device_classes(loaded)
-        first = self._sections_of_extras(before_nodes, before_faults=True)
-        self.faults, self.namespaces = self.cluster.faults, self.cluster.namespaces
-        self.faults += self._faults(loaded, first)
+        before_faults = self._sections_of_extras(before_nodes, before_faults=True)
+        self.faults += self._faults(loaded, before_faults)
         self.tenants = self._tenants(loaded) if spec.tenants else {}
         declared: list[pulumi.Resource] = [*before_addons, *commands, *addons, *self.groups, *self.faults]
         declared += self._host_commands(loaded, "last", declared)
         declared += self._hyper_nodes(loaded)
         if spec.podLifecycles or spec.podUsage:
             declared.append(self._lifecycles(loaded))
-        declared += [*kwok, *first]
+        declared += [*kwok, *before_faults]
         declared += [*self.device_classes.values(), *self.tenants.values()]
         declared += self._sections_of_extras(declared, before_faults=False)
         self._check_destroy(spec.runtime_descriptor.outlives_stack, declared)
         self._describe(loaded)
 
     def _check_destroy(self, outlives_stack: bool, within: Sequence[pulumi.Resource]) -> None:
-        """Have a destroy ask first whether the cluster may be destroyed, and from here."""
+        """Have a destroy begin with the question whether the cluster may be destroyed from here."""
         cluster = self.resource
         properties = {
             "name": cluster.name,
             "runtime": cluster.runtime,
             "directory": cluster.directory,
             "owner": cluster.owner,
-            # Never set where the cluster outlives the stack, which is an unknown value to a preview: as an input, it
-            # would be a change in each of them.
+            # Where the cluster outlives the stack, this output is never set. To a preview, that is an unknown value,
+            # which as an input would be a change each time.
             "machine": None if outlives_stack else cluster.machine,
             "clusterIdentity": cluster.identity,
         }
@@ -208,6 +208,7 @@ class EmulatedCluster(pulumi.ComponentResource):
         )
 
     def _sections_of_extras(self, after: Sequence[pulumi.Resource], *, before_faults: bool) -> list[pulumi.Resource]:
+        """Declare the sections that extras have brought: those that faults come after, or the others."""
         opts = pulumi.ResourceOptions(parent=self, depends_on=list(after))
         return [
             each

@@ -141,14 +141,14 @@ def short_stack_traces() -> Iterator[None]:
             sys.tracebacklimit = before
 
 
-def asked_for(opts: pulumi.ResourceOptions | None) -> pulumi.ResourceOptions:
+def resource_options(opts: pulumi.ResourceOptions | None) -> pulumi.ResourceOptions:
     """Options for a resource of the plugin, with our version unless they name one."""
     end_with_engine_if_its_program()
     make_known()
     return pulumi.ResourceOptions.merge(pulumi.ResourceOptions(version=VERSION), opts)
 
 
-def asked() -> pulumi.InvokeOptions:
+def invoke_options() -> pulumi.InvokeOptions:
     """Options for invoking a function of the plugin."""
     make_known()
     return pulumi.InvokeOptions(version=VERSION)
@@ -175,9 +175,10 @@ _NO = ("", "0", "false")
 
 
 def require_command_plugin() -> None:
-    """Refuse, with how to get it, to go on without the plugin of `hostCommands` and `loadImages`, if none is fetched.
+    """Refuse to go on without the plugin of `hostCommands` and `loadImages`, where the engine does not fetch it.
 
-    The engine itself would report the missing plugin only after the cluster has been created.
+    The message says how to get it. The engine itself would report that it is missing only after the cluster has been
+    created.
     """
     install = f"pulumi plugin install resource command {version('pulumi-command')}"
     _require(
@@ -198,8 +199,8 @@ def require_kubernetes_plugin() -> None:
 
 
 def _require(name: str, what: str, remedy: str) -> None:
-    fetched = os.environ.get(_ENGINE_FETCHES_NONE, "").lower() in _NO
-    if fetched or shutil.which(f"pulumi-resource-{name}"):
+    engine_fetches = os.environ.get(_ENGINE_FETCHES_NONE, "").lower() in _NO
+    if engine_fetches or shutil.which(f"pulumi-resource-{name}"):
         return
     folder = pulumi_home() / "plugins"
     if not any(path.is_dir() for path in folder.glob(f"resource-{name}-v*")):

@@ -120,7 +120,7 @@ class KwokPlan:
         if asked or not loaded.spec.runtime_descriptor.outlives_stack:
             return cls(install=asked is not False, stages=asked is not False)
         where = {**loaded.spec.runtime_options(base), "release": release_name(loaded.cluster_name)}
-        answer = pulumi.runtime.invoke("kumulus:index:findKwok", where, engine.asked()).value or {}
+        answer = pulumi.runtime.invoke("kumulus:index:findKwok", where, engine.invoke_options()).value or {}
         if problem := answer.get("problem"):
             raise user_error(str(problem))
         controller = str(answer.get("controller") or "")

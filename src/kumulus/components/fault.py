@@ -99,7 +99,8 @@ class Fault(InCluster):
         with checked(args, FaultArgs, source) as wrong, problems_explained(source, _NAMES):
             declared = _declared(resource_name, args)
             cluster = args["cluster"]
-            groups = (args["node_groups"] if "node_groups" in wrong.of else args.get("node_groups")) or cluster.groups
+            wrong.require("node_groups")
+            groups = args.get("node_groups") or cluster.groups
             found = _resolved(declared, (pool for group in groups for pool in group.pools), cluster.faults)
         # Before it is declared, which is refused after a mistake: later faults are compared with it all the same.
         cluster.faults.append(self)

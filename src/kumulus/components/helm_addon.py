@@ -10,7 +10,7 @@ import pulumi
 
 from kumulus.components.arguments import SectionOf, checked, fields
 from kumulus.components.helm_release import HelmRelease
-from kumulus.components.inputs import CheckedInputs, marked, refused
+from kumulus.components.inputs import CheckedInputs, refused, with_secrets
 from kumulus.components.mistakes import collected
 from kumulus.components.resources import ClusterLike, InCluster, depended_on
 from kumulus.model.errors import Where, path_text
@@ -155,9 +155,9 @@ def arguments_of(addon: Addon, cluster: ClusterLike, base: Path, secrets: tuple[
     arguments = {name: getattr(addon, field) for name, field in _FIELDS.items() if field in addon.model_fields_set}
     if addon.repositoryOpts:
         access = addon.repositoryOpts.model_dump(exclude_unset=True)
-        arguments["repository_opts"] = marked(access, kept.within("repositoryOpts"))
+        arguments["repository_opts"] = with_secrets(access, kept.within("repositoryOpts"))
     arguments |= {"cluster": cluster, "base": str(base)}
-    arguments["values"] = marked(addon.valuesObject, kept.within("valuesObject"))
+    arguments["values"] = with_secrets(addon.valuesObject, kept.within("valuesObject"))
     return cast(HelmAddonArgs, arguments)
 
 

@@ -12,7 +12,7 @@ from pulumi_kubernetes.helm.v3 import Release, RepositoryOptsArgs
 
 from kumulus.components import engine
 from kumulus.components.engine import user_error
-from kumulus.components.inputs import CheckedInputs, marked
+from kumulus.components.inputs import CheckedInputs, with_secrets
 from kumulus.components.resources import ClusterLike, InCluster
 from kumulus.model.words import repaired
 from kumulus.stackfile.addons import Addon, ReleaseOptions, chart_kind, chart_name
@@ -45,7 +45,11 @@ class HelmRelease:
         return InCluster("kumulus:index:ChartCrds", name, cluster, properties, opts)
 
     def declared(self, name: str, repairs: pulumi.Output[int], opts: pulumi.ResourceOptions) -> Release:
-        """Declare the release, with how often a leftover of an interrupted update was repaired."""
+        """Declare the release.
+
+        Args:
+            repairs: how often a leftover of an interrupted update was repaired.
+        """
         addon = self._addon
         # Only options that are set: to pass the others, too, would change every existing release.
         asked = (field for field in ReleaseOptions.model_fields if addon.is_later(field) or getattr(addon.plain, field))
@@ -84,7 +88,7 @@ def _located(base: Path, key: str, value: Any) -> Any:
 
 
 def _access(addon: CheckedInputs[Addon], base: Path) -> Any:
-    """Like :func:`repository_access`, but with outputs; a password is always marked as secret."""
+    """Like :func:`repository_access`, but with outputs; a password is always marked as a secret."""
     located = partial(_located, base)
     options = addon["repositoryOpts"] or {}
     if isinstance(options, pulumi.Output):
@@ -97,7 +101,7 @@ def _access(addon: CheckedInputs[Addon], base: Path) -> Any:
             access[key] = value.apply(partial(located, key))
         elif value:
             access[key] = located(key, value)
-    return marked(access, [("password",)])
+    return with_secrets(access, [("password",)])
 
 
 def _source(addon: CheckedInputs[Addon], base: Path) -> tuple[Any, Any]:
@@ -113,15 +117,15 @@ def _repository_opts(repository: Any, access: Any) -> RepositoryOptsArgs | None:
         return None
     return RepositoryOptsArgs(
         repo=repository,
-        username=_of(access, "username"),
-        password=_of(access, "password"),
-        ca_file=_of(access, "caFile"),
-        cert_file=_of(access, "certFile"),
-        key_file=_of(access, "keyFile"),
+        username=_credential(access, "username"),
+        password=_credential(access, "password"),
+        ca_file=_credential(access, "caFile"),
+        cert_file=_credential(access, "certFile"),
+        key_file=_credential(access, "keyFile"),
     )
 
 
-def _of(access: Any, key: str) -> Any:
+def _credential(access: Any, key: str) -> Any:
     # The whole mapping is one output if all of it is secret or known later.
     return access.apply(lambda known: known.get(key)) if isinstance(access, pulumi.Output) else access.get(key)
 
@@ -151,7 +155,7 @@ def require_charts(loaded: LoadedStack, base: Path) -> None:
         chart, repository = chart_source(addon, base)
         access = repository_access(addon, base)
         wanted.append({"chart": chart, "repository": repository or "", "version": addon.version, "access": access})
-    answer = pulumi.runtime.invoke("kumulus:index:findCharts", {"charts": wanted}, engine.asked()).value or {}
+    answer = pulumi.runtime.invoke("kumulus:index:findCharts", {"charts": wanted}, engine.invoke_options()).value or {}
     wrong = {int(index): str(said) for index, said in (answer.get("problems") or {}).items()}
     if not wrong:
         return

@@ -15,7 +15,7 @@ from pathlib import Path
 import pulumi
 from pulumi_command.local import Command
 
-from kumulus.components.inputs import marked
+from kumulus.components.inputs import with_secrets
 from kumulus.components.resources import ClusterLike
 from kumulus.host import installation
 from kumulus.model.errors import Where, shown_path
@@ -51,7 +51,7 @@ def _host_command(
 ) -> Command:
     kept = Secrets(tuple(secrets))
     fields = command.model_dump(include={"create", "update", "delete", "triggers", "environment"})
-    plain = {key: marked(value, kept.within(key)) for key, value in fields.items()}
+    plain = {key: with_secrets(value, kept.within(key)) for key, value in fields.items()}
     environment = {"KUBECONFIG": cluster.kubeconfig, "KUMULUS_CLUSTER": cluster.cluster_name}
     return Command(
         f"{cluster.prefix}{command.name}",

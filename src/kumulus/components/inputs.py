@@ -69,14 +69,16 @@ class CheckedInputs(Generic[Model]):
 def problems_explained(source: str, names: Mapping[str, str]) -> Iterator[None]:
     """Report mistakes, as pulumi.RunError, by the names of the component's arguments instead of paths in a stack file.
 
-    The names are by the path prefixes that they replace.
+    Args:
+        source: the component and the resource's name.
+        names: the arguments' names, by the beginnings of paths that they replace.
     """
     try:
         yield
     except SpecError as error:
-        words = {old.rpartition("].")[2]: new for old, new in names.items()}
-        # A remedy has a field's name, or its path within the entry.
-        words |= {old.rpartition(".")[2]: new for old, new in words.items() if not old.endswith(".")}
+        # A remedy has a field's path within its entry of a list, or its name alone.
+        words = {path.rpartition("].")[2]: name for path, name in names.items()}
+        words |= {path.rpartition(".")[2]: name for path, name in words.items() if not path.endswith(".")}
         problems = [
             replace(each, path=renamed(each.path, names), remedy=reworded(each.remedy, words))
             for each in error.problems
@@ -85,23 +87,26 @@ def problems_explained(source: str, names: Mapping[str, str]) -> Iterator[None]:
 
 
 def renamed(path: str, names: Mapping[str, str]) -> str:
-    """A path with its longest known prefix replaced by an argument's name."""
-    for old in sorted(names, key=len, reverse=True):
-        if not old:
-            return under(names[old], path)
-        rest = path[len(old) :]
-        if path.startswith(old) and (old.endswith(".") or rest[:1] in ("", ".", "[")):
-            return names[old] + rest if names[old] else rest.removeprefix(".")
+    """A path with its longest known prefix replaced by an argument's name; the empty prefix is that of any path."""
+    for prefix in sorted(names, key=len, reverse=True):
+        if not prefix:
+            return under(names[prefix], path)
+        rest = path[len(prefix) :]
+        ends_a_part = prefix.endswith(".") or rest[:1] in ("", ".", "[")
+        if path.startswith(prefix) and ends_a_part:
+            return names[prefix] + rest if names[prefix] else rest.removeprefix(".")
     return path
 
 
 def reworded(remedy: str, words: Mapping[str, str]) -> str:
-    """A remedy with names of arguments replaced, unless they are words of English, too.
+    """A remedy with names of fields replaced by those of arguments.
 
-    A name to replace that ends with a dot is the beginning of a path.
+    A name in lower case, such as `version`, stays: it may be a word of the sentence. A name that ends with a dot is the
+    beginning of a path.
     """
     for old in sorted(words, key=len, reverse=True):
-        if old != old.lower() or "_" in old:
+        may_be_a_word = old == old.lower() and "_" not in old
+        if not may_be_a_word:
             end = "" if old.endswith(".") else r"\b"
             remedy = re.sub(rf"(?<![\w.]){re.escape(old)}{end}", words[old], remedy)
     return remedy
@@ -129,7 +134,7 @@ def later(value: Any) -> dict[Where, Any]:
 
 
 def known_part(value: Any) -> Any:
-    """A value without the parts that are known later; None if it is one."""
+    """A value without the parts that are known later; None if all of it is."""
     places = later(value)
     return None if () in places else without(value, places)
 
@@ -153,19 +158,20 @@ def _with(value: Any, place: Where, inner: Any) -> Any:
     return {**below, place[0]: _with(below.get(place[0]), place[1:], inner)}
 
 
-def marked(value: Any, places: Iterable[Where]) -> Any:
-    """A value with the secrets at some paths marked; an empty path is all of it."""
+def with_secrets(value: Any, places: Iterable[Where]) -> Any:
+    """A value with the parts at some paths marked as secrets; an empty path is all of it."""
     places = tuple(places)
     if not places or value is None or value == {}:
         return value
     if () in places:
         return pulumi.Output.secret(value)
     if isinstance(value, dict):
-        return {key: marked(inner, _below(key, places)) for key, inner in value.items()}
+        return {key: with_secrets(inner, _below(key, places)) for key, inner in value.items()}
     if isinstance(value, list):
-        return [marked(inner, _below(index, places)) for index, inner in enumerate(value)]
+        return [with_secrets(inner, _below(index, places)) for index, inner in enumerate(value)]
     return pulumi.Output.secret(value)
 
 
 def _below(part: str | int, places: Iterable[Where]) -> tuple[Where, ...]:
+    """The paths that begin with a part, without it."""
     return tuple(place[1:] for place in places if place[0] == part)

@@ -16,7 +16,7 @@ from kumulus.components.arguments import checked, fields
 from kumulus.components.helm_addon import HelmAddon
 from kumulus.components.inputs import CheckedInputs
 from kumulus.components.mistakes import collected
-from kumulus.components.resources import ClusterLike, InCluster, depended_on, marked
+from kumulus.components.resources import ClusterLike, InCluster, depended_on, labelled
 from kumulus.kwok import node_metrics
 from kumulus.kwok.controllers import NAMESPACE, Controllers, release_name, stage_manifests
 from kumulus.kwok.stages import API_VERSION
@@ -113,7 +113,7 @@ class KwokCharts(pulumi.ComponentResource):
             if args.get("measured"):
                 self._measure(resource_name, controllers)
         stages = stage_manifests(cluster.cluster_name, installed=installed)
-        self.stages = [self._kwoks("Stage", each["metadata"]["name"], each) for each in stages]
+        self.stages = [self._custom_resource("Stage", each["metadata"]["name"], each) for each in stages]
         self.controllers = pulumi.Output.from_input(len(self.deployments))
         self.register_outputs({"controllers": len(self.deployments)})
 
@@ -140,7 +140,7 @@ class KwokCharts(pulumi.ComponentResource):
 
     def _measure(self, resource_name: str, controllers: Controllers) -> None:
         metric = node_metrics.metric("gpus")
-        self._kwoks("Metric", f"{resource_name}-{metric['metadata']['name']}", metric)
+        self._custom_resource("Metric", f"{resource_name}-{metric['metadata']['name']}", metric)
         for shard in range(controllers.shards):
             name, manifest = self._named(resource_name, controllers.service(shard))
             self.services.append(Service(name, **manifest, opts=self._options(self.releases)))
@@ -148,6 +148,7 @@ class KwokCharts(pulumi.ComponentResource):
     def _release(
         self, name: str, where: dict[str, Any], values: dict[str, Any], after: Sequence[pulumi.Resource]
     ) -> HelmAddon:
+        """Declare one of the two charts, with the fields of an add-on that say where it comes from."""
         # Not "CreateReplace": the resource Definitions takes care of the CRDs that the charts bring.
         addon = Addon(
             name=name, namespace=NAMESPACE, createNamespace=False, crds="Create", valuesObject=values, **where
@@ -158,14 +159,15 @@ class KwokCharts(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self, depends_on=list(after)),
         )
 
-    def _kwoks(self, kind: str, name: str, manifest: Mapping[str, Any]) -> CustomResource:
-        metadata, spec = marked(manifest["metadata"], self._cluster), manifest["spec"]
+    def _custom_resource(self, kind: str, name: str, manifest: Mapping[str, Any]) -> CustomResource:
+        """Declare an object of one of KWOK's kinds."""
+        metadata, spec = labelled(manifest["metadata"], self._cluster), manifest["spec"]
         opts = self._options(self.releases)
         return CustomResource(name, api_version=API_VERSION, kind=kind, metadata=metadata, spec=spec, opts=opts)
 
     def _named(self, resource_name: str, manifest: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """A manifest with the marks of its owner, and its name in the stack."""
-        metadata = marked(manifest["metadata"], self._cluster)
+        metadata = labelled(manifest["metadata"], self._cluster)
         return f"{resource_name}-{metadata['name']}", {**manifest, "metadata": metadata}
 
     def _options(self, after: Sequence[pulumi.Resource]) -> pulumi.ResourceOptions:

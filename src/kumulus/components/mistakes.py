@@ -33,8 +33,10 @@ class Mistakes(pulumi.RunError):
     def __init__(self) -> None:
         super().__init__()
         self.found: list[pulumi.RunError] = []
+        # What the program has not been looked at after, as text; empty if all of it has been.
         self.ended_by = ""
-        self.within = False
+        # Whether a component is being constructed: what it declares itself is part of it.
+        self.constructing = False
         self.task = asyncio.current_task()
         self._types: WeakKeyDictionary[pulumi.Resource, str] = WeakKeyDictionary()
         self._places: dict[tuple[type, str, object], str] = {}
@@ -44,14 +46,19 @@ class Mistakes(pulumi.RunError):
         return "\n".join(filter(None, [*map(str, self.found), rest]))
 
     def refuse(self, asked: pulumi.ResourceTransformationArgs) -> None:
-        """Let nothing be declared after a mistake, but what other providers would make in a preview."""
+        """Let nothing be declared after a mistake; in a preview, other providers' resources may be."""
         self._types[asked.resource] = f"{self._type(asked.opts.parent)}${asked.type_}"
-        if self.found and (asked.type_.startswith("kumulus:") or not pulumi.runtime.is_dry_run()):
+        may_be_declared = pulumi.runtime.is_dry_run() and not asked.type_.startswith("kumulus:")
+        if self.found and not may_be_declared:
             self.ended_by = f"{asked.type_} {asked.name}"
             raise self
 
-    def name(self, kind: type, name: str, opts: object, place: FrameType) -> None:
-        """Report a component with the name of another of its kind: Pulumi tells them apart by nothing else."""
+    def require_new_name(self, kind: type, name: str, opts: object, place: FrameType) -> None:
+        """Report a component with the name of another of its kind: Pulumi distinguishes them by nothing else.
+
+        Args:
+            place: where the program declares it.
+        """
         key = (kind, name, self._type(getattr(opts, "parent", None)))
         here = f"{Path(place.f_code.co_filename).name}:{place.f_lineno}"
         if there := self._places.get(key):
@@ -61,7 +68,7 @@ class Mistakes(pulumi.RunError):
         self._places.setdefault(key, here)
 
     def _type(self, parent: pulumi.Resource | None) -> object:
-        """What a parent contributes to the URNs of its children, its type and those above it; or itself, if unknown."""
+        """What a parent adds to its children's URNs: its type and those above it; or itself, if that is unknown."""
         return "" if parent is None else self._types.get(parent, parent)
 
     async def _raised(self) -> NoReturn:
@@ -100,12 +107,12 @@ def collected(kind: type[Component]) -> type[Component]:
     @wraps(construct)
     def constructed(self: Any, *args: Any, **kwargs: Any) -> None:
         mistakes = _of_program()
-        if mistakes is None or mistakes.within:
+        if mistakes is None or mistakes.constructing:
             construct(self, *args, **kwargs)
             return
         named = args[0] if args else kwargs.get("resource_name", "")
-        mistakes.name(kind, named, kwargs.get("opts"), sys._getframe(1))
-        mistakes.within = True
+        mistakes.require_new_name(kind, named, kwargs.get("opts"), sys._getframe(1))
+        mistakes.constructing = True
         try:
             construct(self, *args, **kwargs)
         except (UserMistake, Mistakes) as mistake:
@@ -115,7 +122,7 @@ def collected(kind: type[Component]) -> type[Component]:
             mistakes.ended_by = ""
             _leave_out(mistakes, self, *args, **kwargs)
         finally:
-            mistakes.within = False
+            mistakes.constructing = False
 
     def asked(self: Any, name: str) -> NoReturn:
         mistakes: Mistakes | None = vars(self).get(_LEFT_OUT)
@@ -143,7 +150,7 @@ def _leave_out(mistakes: Mistakes, component: Any, resource_name: str, **argumen
 
 
 def settled(value: object, *, known: bool, origin: pulumi.Resource | None = None) -> pulumi.Output[Any]:
-    """An output that has its value already, or never will have one that is known."""
+    """An output that has its value already; if it is not known, it never will be."""
     loop = asyncio.get_event_loop()
 
     def future(result: object) -> asyncio.Future[Any]:

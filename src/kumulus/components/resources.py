@@ -58,14 +58,14 @@ class DeclaredCluster(pulumi.CustomResource):
             # Outputs that are not inputs have to be listed to become attributes.
             **dict.fromkeys(_CLUSTER_OUTPUTS),
         }
-        super().__init__("kumulus:index:Cluster", resource_name, properties, engine.asked_for(opts))
+        super().__init__("kumulus:index:Cluster", resource_name, properties, engine.resource_options(opts))
 
 
 def of_plugin(
     token: str, resource_name: str, properties: Mapping[str, Any], opts: pulumi.ResourceOptions
 ) -> pulumi.CustomResource:
     """A resource of the plugin's, such as ``kumulus:index:Lifetime``, by its type."""
-    return pulumi.CustomResource(token, resource_name, dict(properties), engine.asked_for(opts))
+    return pulumi.CustomResource(token, resource_name, dict(properties), engine.resource_options(opts))
 
 
 def depended_on(opts: pulumi.ResourceOptions | None) -> list[Any]:
@@ -117,7 +117,7 @@ class ClusterLike(Protocol):
         """Where a further service of the cluster answers, such as ``prometheus``; None where there is none."""
 
 
-def marked(metadata: Mapping[str, Any], cluster: ClusterLike) -> dict[str, Any]:
+def labelled(metadata: Mapping[str, Any], cluster: ClusterLike) -> dict[str, Any]:
     """The metadata of another provider's object, with labels that say which stack owns it.
 
     The server refuses, as a conflict, that two managers own the same label with different values: another stack's
@@ -150,7 +150,7 @@ class InCluster(pulumi.CustomResource):
             "stackId": cluster.stack_id,
             **({"clusterOutlivesStack": True} if cluster.end is None else {}),
         }
-        super().__init__(token, resource_name, {**place, **properties}, engine.asked_for(opts))
+        super().__init__(token, resource_name, {**place, **properties}, engine.resource_options(opts))
 
 
 class KubernetesObject(InCluster):

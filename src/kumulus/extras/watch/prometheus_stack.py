@@ -11,7 +11,7 @@ from pulumi_kubernetes.core.v1 import ConfigMap, Service
 from kumulus.components.arguments import SectionOf, checked, fields
 from kumulus.components.emulated_cluster import EmulatedCluster
 from kumulus.components.helm_addon import HelmAddon, HelmAddonArgs
-from kumulus.components.inputs import CheckedInputs, marked
+from kumulus.components.inputs import CheckedInputs, with_secrets
 from kumulus.components.mistakes import collected
 from kumulus.components.resources import ClusterLike, InCluster, depended_on
 from kumulus.extras.watch import dashboards, section
@@ -186,7 +186,9 @@ def arguments_of(
     kept = Secrets(secrets)
     declared = chart.model_dump(exclude_unset=True)
     declared |= {
-        key: marked(declared[key], kept.within(key)) for key in ("valuesObject", "repositoryOpts") if key in declared
+        key: with_secrets(declared[key], kept.within(key))
+        for key in ("valuesObject", "repositoryOpts")
+        if key in declared
     }
     made = {_NAMES[field]: value for field, value in declared.items()}
     made |= {"cluster": cluster, "base": str(base), "observability": asked.options()}

@@ -44,12 +44,13 @@ def name_failures(name: str) -> list[InputFailure]:
 
 def mark_failures(within: Where, inputs: Mapping[str, Any]) -> list[InputFailure]:
     """Failures of the labels and annotations of what is at a path, as far as they are known."""
-    return [
-        InputFailure(each.path, f"{each.message}; {each.remedy}")
-        for key, problems in (("labels", label_problems), ("annotations", annotation_problems))
-        if inputs.get(key) is not None and not contains_unknown(inputs[key])
-        for each in problems((*within, key), inputs[key], True)
-    ]
+    found: list[InputFailure] = []
+    for key, problems in (("labels", label_problems), ("annotations", annotation_problems)):
+        marks = inputs.get(key)
+        if marks is not None and not contains_unknown(marks):
+            wrong = problems((*within, key), marks, ours_too=True)
+            found += [InputFailure(each.path, f"{each.message}; {each.remedy}") for each in wrong]
+    return found
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,12 @@ from kumulus.runtimes.whereabouts import LOST, Away, away
 # Pulumi does not say whether an update had a preview, and it starts a plugin for each of the two. Both plugins have the
 # same parent, pulumi itself. The first leaves a note under the parent's identity for the second.
 class Shown:
-    """The replacements of clusters that a preview of a pulumi command, or of the one that started this, has shown."""
+    """Which replacements of clusters the preview of a pulumi command has shown.
+
+    Args:
+        command: the identity of that command's process; by default, of the one that started this plugin.
+        folder: where the notes are.
+    """
 
     def __init__(self, command: str | None = None, folder: Path | None = None) -> None:
         self._command = command or lifetime.parent()
