@@ -67,6 +67,7 @@ class ExistingCluster(ControlPlane):
 
 
 def _path_or_text(kubeconfig: str) -> str:
+    """A kubeconfig as the runtime takes it: an absolute path, or the whole text."""
     return str(Existing(kubeconfig=kubeconfig).options(Path.cwd())["kubeconfig"])
 
 
@@ -112,13 +113,16 @@ class KwokPlan:
     def of(cls, loaded: LoadedStack, base: Path) -> KwokPlan:
         """The plan for a loaded stack; looks into an existing cluster, and refuses one that does not answer.
 
-        Taken for one without KWOK, it would get a second one, or lose the stack's stages, as soon as it answers again.
+        Taken for one without KWOK, such a cluster would get a second KWOK, or lose the stack's stages, as soon as it
+        answers again.
         """
+        # None if the stack file does not say: then it is installed unless it is there.
         asked = loaded.spec.kwokCharts.install
         if loaded.spec.runtime_descriptor.local:
             return cls()
         if asked or not loaded.spec.runtime_descriptor.outlives_stack:
-            return cls(install=asked is not False, stages=asked is not False)
+            install = asked is not False
+            return cls(install=install, stages=install)
         where = {**loaded.spec.runtime_options(base), "release": release_name(loaded.cluster_name)}
         answer = pulumi.runtime.invoke("kumulus:index:findKwok", where, engine.invoke_options()).value or {}
         if problem := answer.get("problem"):

@@ -105,7 +105,8 @@ class KwokNodeGroup(pulumi.ComponentResource):
         self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[KwokNodeGroupArgs]
     ) -> None:
         source = f"KwokNodeGroup {resource_name}"
-        # Before the checks: otherwise a fault would say that a group with a mistake is not there.
+        # Before the checks: otherwise a fault would say that a group with a mistake is not there. What is passed as a
+        # cluster may be none, which the checks say.
         getattr(args.get("cluster"), "groups", []).append(self)
         with checked(args, KwokNodeGroupArgs, source) as wrong:
             zones = args.get("zones") or {}
@@ -150,6 +151,11 @@ class KwokNodeGroup(pulumi.ComponentResource):
         depends_on: Sequence[Any],
         further: Mapping[str, Mapping[str, Any]],
     ) -> None:
+        """Declare the group.
+
+        Args:
+            further: properties that are known later, by pool.
+        """
         # Before anything is declared, which is refused after a mistake: faults are checked against them all the same.
         self.pools = list(pools)
         super().__init__("kumulus:index:KwokNodeGroup", resource_name, None, opts)
@@ -166,21 +172,21 @@ class KwokNodeGroup(pulumi.ComponentResource):
         }
         count = sum(pool.replicas for pool in pools)
         self.nodes = pulumi.Output.from_input(count)
-        # Tells the nodes to faults of programs in other languages, which are constructed in another process.
+        # For faults of programs in other languages, which are constructed in another process.
         self.register_outputs({"nodes": count, "poolUrns": [pool.urn for pool in self.resources.values()]})
 
 
 def _unknown_zones(args: Mapping[str, Any]) -> list[Where]:
     """Where arguments name a zone that ``zones`` has not; empty if ``zones`` is not known."""
-    by_zone = {"regions": args.get("regions") or {}, "named_nodes": args.get("named_nodes") or {}}
     known = args.get("zones")
     if known is None:
         return []
+    by_zone = {"regions": args.get("regions") or {}, "named_nodes": args.get("named_nodes") or {}}
     return [(argument, zone) for argument, zones in by_zone.items() for zone in zones if zone not in known]
 
 
 def _of_taken_names(pools: Sequence[Pool], groups: Sequence[object]) -> list[tuple[Pool, str]]:
-    """Pools with the name of a pool of another group, each with that group's name."""
+    """Pools that have the name of a pool of another group, each with that group's name."""
     # By vars: a group with mistakes has no pools, and raises when it is asked for them.
     there = {pool.name: pool.group for group in groups for pool in vars(group).get("pools", ())}
     return [(pool, there[pool.name]) for pool in pools if there.get(pool.name, pool.group) != pool.group]
@@ -208,11 +214,12 @@ def _group(name: str, args: KwokNodeGroupArgs) -> dict[str, Any]:
 def _known_later(metadata: CheckedInputs[MetadataSpec], pool: Pool, source: str) -> dict[str, Any]:
     """The properties of a pool whose labels or annotations are outputs, merged with the known ones."""
     plain = pool_to_properties(pool)
+    # Zones, architectures and GPUs are read from these.
+    set_by_kumulus = pool.labels.keys() - metadata.plain.labels.keys()
 
     def merged(key: str, own: Mapping[str, Any]) -> dict[str, Any]:
         for label in own if key == "labels" else ():
-            # Zones, architectures and GPUs are read from labels, too.
-            if (label in pool.labels and label not in metadata.plain.labels) or label.startswith("nvidia.com/"):
+            if label in set_by_kumulus or label.startswith("nvidia.com/"):
                 message = "is a label that Kumulus sets, and an output: other properties follow from it"
                 raise refused(source, path_text(("labels", label)), message, "write a plain text")
         return {**cast(Mapping[str, Any], plain[key]), **own}

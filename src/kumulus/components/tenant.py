@@ -83,13 +83,10 @@ class Tenant(pulumi.ComponentResource):
             if together := tenants.tenant_problems([(0, tenant.model_dump())]):
                 raise SpecError(within(together, "tenants[0]"))
             if other := args["cluster"].namespaces.get(tenant.home):
-                own = "tenant_name" if args.get("tenant_name") else "resource_name"
+                named_by = "tenant_name" if args.get("tenant_name") else "resource_name"
+                argument = "namespace" if tenant.namespace else named_by
                 message = f"is the namespace {shown(tenant.home)}, which Tenant {other} is already"
-                wrong.add(
-                    "namespace" if tenant.namespace else own,
-                    message,
-                    "write another namespace: a quota is for one tenant",
-                )
+                wrong.add(argument, message, "write another namespace: a quota is for one tenant")
         cluster = args["cluster"]
         cluster.namespaces[tenant.home] = resource_name
         super().__init__("kumulus:index:Tenant", resource_name, None, opts)
@@ -139,7 +136,10 @@ class Tenant(pulumi.ComponentResource):
         )
 
     def _rights(self, account: KubernetesObject) -> list[pulumi.Resource]:
-        """The service account's rights; another role has a binding of another name, as long as both are there."""
+        """Declare the service account's rights; returns what its token waits for.
+
+        The binding of another role has another name: during a change, both are there.
+        """
         subject = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": self._tenant.home}
         role = self._tenant.role
 
@@ -164,7 +164,7 @@ class Tenant(pulumi.ComponentResource):
         return rights
 
     def _credential(self, account: KubernetesObject, rights: Sequence[pulumi.Resource]) -> pulumi.Output[str]:
-        """A token of the service account that is valid as long as its Secret, and the kubeconfig with it."""
+        """Declare a token of the service account, which lasts as long as its Secret; returns a kubeconfig with it."""
         token = self._object(
             "token",
             "v1",
@@ -192,7 +192,7 @@ def arguments_of(tenant: tenants.TenantSpec, cluster: ClusterLike) -> TenantArgs
 
 
 def _merged(below: Mapping[str, str], own: Any, above: Mapping[str, str]) -> Any:
-    """The given labels, which may be an output, merged over some labels and under others."""
+    """The tenant's own labels, which may be an output, merged over some labels and under others."""
     if isinstance(own, pulumi.Output):
         return own.apply(lambda known: {**below, **known, **above})
     return {**below, **own, **above}

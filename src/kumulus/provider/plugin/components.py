@@ -79,7 +79,9 @@ class ComponentKind:
         """A path in the arguments, with the argument's name in the schema."""
         names = {each.name: each.key for each in self.arguments}
         head = _HEAD.match(path)
-        return names.get(head[0], head[0]) + path[head.end() :] if head else path
+        if head is None:
+            return path
+        return names.get(head[0], head[0]) + path[head.end() :]
 
     def state(self, component: Any) -> dict[str, Any]:
         """Its outputs for the program, by their names in the schema."""

@@ -159,10 +159,10 @@ class ChartCrds(InClusterResource):
             op.report.info(f"CRDs up to date: {_names(wanted)}")
             return inputs
         reasons = [f"the CRD {name}: {_reason(error)}" for name, error in problems.items()]
-        # A CRD that was not finished may be there. With another digest, the next update does it again, and a removal
+        # A CRD that was not finished may be there. Without its digest, the next update does it again, and a removal
         # looks for it.
-        done = {**inputs, "crds": {name: "" if name in problems else digest for name, digest in wanted.items()}}
-        raise PartialFailure(reasons[0], resource_id, done, reasons[1:])
+        done = {**wanted, **dict.fromkeys(problems, "")}
+        raise PartialFailure(reasons[0], resource_id, {**inputs, "crds": done}, reasons[1:])
 
 
 async def _require_free(client: Client, maker: crds.Maker, inputs: Properties, chart: Chart) -> None:

@@ -89,7 +89,7 @@ class RecordedPlaces:
             raise ProviderError(found.refusal)
         if found is not None:
             report.warn(found.moving)
-        elif self._settings.move_here and self._is_bound(outputs):
+        elif self._settings.move_here and self._is_bound(outputs.get("runtime")):
             report.warn(
                 "the cluster is here; take kumulus:moveHere out of the stack file (`pulumi config rm "
                 "kumulus:moveHere`), or the next `up` on another machine moves it there"
@@ -136,7 +136,7 @@ class RecordedPlaces:
             inputs: as declared now; their contents say whether this is a preview.
         """
         why = [each.path for each in found if each.replaces]
-        if not why or not self._is_bound(outputs):
+        if not why or not self._is_bound(outputs.get("runtime")):
             return
         directory = str(outputs.get("directory"))
         if "status" in why or directory in self._moving:
@@ -182,15 +182,18 @@ class RecordedPlaces:
 
     def machine(self, runtime: str) -> dict[str, str] | None:
         """This machine, for a cluster that is here; None if its runtime is not bound to one machine."""
+        if not self._is_bound(runtime):
+            return None
         here = self._settings.place.here.machine
-        return {"id": here.id, "name": here.name} if self._is_bound({"runtime": runtime}) else None
+        return {"id": here.id, "name": here.name}
 
-    def _is_bound(self, outputs: Mapping[str, Any]) -> bool:
-        runtime = self._runtimes.get(str(outputs.get("runtime")))
-        return runtime is not None and runtime.on_one_machine
+    def _is_bound(self, runtime: object) -> bool:
+        """Whether clusters of a runtime exist only on one machine each."""
+        found = self._runtimes.get(str(runtime))
+        return found is not None and found.on_one_machine
 
     def _away(self, outputs: Properties) -> Away | None:
-        return away(outputs, self._settings.place.here) if self._is_bound(outputs) else None
+        return away(outputs, self._settings.place.here) if self._is_bound(outputs.get("runtime")) else None
 
 
 def left_by_runs(outputs: Properties) -> str:

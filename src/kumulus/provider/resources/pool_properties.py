@@ -59,13 +59,18 @@ def checked_pool_inputs(inputs: Properties, failures: list[InputFailure]) -> Che
 
 
 def owned_pool(properties: Properties) -> Pool:
-    """The pool, with the stack's identity among its nodes' labels."""
+    """The pool that properties describe, with the stack's identity among its nodes' labels.
+
+    Raises:
+        ProviderError: they describe none.
+    """
     try:
         pool = pool_within(properties)
     except SpecError as error:
         raise ProviderError(str(error)) from None
     identity = properties.get("stackId")
-    return replace(pool, labels={**pool.labels, **Owner(identity if isinstance(identity, str) else "").labels})
+    owner = Owner(identity if isinstance(identity, str) else "")
+    return replace(pool, labels={**pool.labels, **owner.labels})
 
 
 def replicas_before(op: Operation, outputs: Properties) -> int:
