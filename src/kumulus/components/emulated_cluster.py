@@ -65,7 +65,7 @@ class EmulatedCluster(pulumi.ComponentResource):
         loaded, plan: what its stack file says, and what becomes of KWOK in it.
         base: the directory that relative paths in the file refer to.
         kwok: its :class:`KwokCharts`; None if KWOK runs locally, or is there already.
-        prefix: what names in the stack of what is declared in it begin with.
+        prefix: the beginning of the names in the stack of all that is declared in it.
         kubelet: as of its :class:`ControlPlane`.
     """
 
@@ -118,48 +118,51 @@ class EmulatedCluster(pulumi.ComponentResource):
         )
 
     def _declare(self, resource_name: str, loaded: LoadedStack, base: Path) -> None:
-        spec = loaded.spec
-        self.base, self._name = base, resource_name
+        self._name, self.loaded, self.base = resource_name, loaded, base
         self.cluster_name = loaded.cluster_name
         _require(loaded, base)
-        self.loaded, self.plan = loaded, KwokPlan.of(loaded, base)
-        plan = self.plan
-        self.cluster = control_plane(resource_name, loaded, base, plan, self)
+        self.plan = KwokPlan.of(loaded, base)
+        self.cluster = control_plane(resource_name, loaded, base, self.plan, self)
         self.prefix, self.kubelet = self.cluster.prefix, self.cluster.kubelet
         self.kubeconfig, self.identity = self.cluster.kubeconfig, self.cluster.identity
         self.server, self.stack_id = self.cluster.server, self.cluster.stack_id
-        before_addons = self._host_commands(loaded, "beforeAddons")
-        before_addons += self._images(loaded, before_addons)
-        self.kwok = self._kwok(plan, loaded, before_addons)
-        kwok = [self.kwok] if self.kwok else []
-        self.addons = self._addons(loaded, before_addons) if spec.clusterAddons else {}
-        addons = list(self.addons.values())
-        commands = self._host_commands(loaded, "beforeNodes", [*before_addons, *addons])
-        before_nodes = [*commands, *kwok]
         # The lists are the cluster's own: what is declared in it later finds all of them.
         self.groups, self.faults, self.namespaces = self.cluster.groups, self.cluster.faults, self.cluster.namespaces
+        self._declare_contents()
+        self._describe()
+
+    def _declare_contents(self) -> None:
+        """Declare what is in the cluster, in the order in which it is made, and last what a destroy begins with."""
+        spec, pools = self.loaded.spec, self.loaded.pools
+        before_addons = self._host_commands("beforeAddons")
+        before_addons += self._images(before_addons)
+        self.kwok = self._kwok(before_addons)
+        kwok = [self.kwok] if self.kwok else []
+        self.addons = self._addons(before_addons) if spec.clusterAddons else {}
+        addons = list(self.addons.values())
+        commands = self._host_commands("beforeNodes", [*before_addons, *addons])
+        before_nodes = [*commands, *kwok]
         self.groups += [
-            KwokNodeGroup.of_pools(name, self.cluster, list(pools), pulumi.ResourceOptions(parent=self), before_nodes)
-            for name, pools in groupby(loaded.pools, key=lambda pool: pool.group)
+            KwokNodeGroup.of_pools(name, self.cluster, list(group), pulumi.ResourceOptions(parent=self), before_nodes)
+            for name, group in groupby(pools, key=lambda pool: pool.group)
         ]
-        self.device_classes = self._device_classes(loaded)
+        self.device_classes = self._device_classes()
         before_faults = self._sections_of_extras(before_nodes, before_faults=True)
-        self.faults += self._faults(loaded, before_faults)
-        self.tenants = self._tenants(loaded) if spec.tenants else {}
+        self.faults += self._faults(before_faults)
+        self.tenants = self._tenants() if spec.tenants else {}
         declared: list[pulumi.Resource] = [*before_addons, *commands, *addons, *self.groups, *self.faults]
-        declared += self._host_commands(loaded, "last", declared)
-        declared += self._hyper_nodes(loaded)
+        declared += self._host_commands("last", declared)
+        declared += self._hyper_nodes()
         if spec.podLifecycles or spec.podUsage:
-            declared.append(self._lifecycles(loaded))
+            declared.append(self._lifecycles())
         declared += [*kwok, *before_faults]
         declared += [*self.device_classes.values(), *self.tenants.values()]
         declared += self._sections_of_extras(declared, before_faults=False)
-        self._check_destroy(spec.runtime_descriptor.outlives_stack, declared)
-        self._describe(loaded)
+        self._check_destroy(declared)
 
-    def _check_destroy(self, outlives_stack: bool, within: Sequence[pulumi.Resource]) -> None:
+    def _check_destroy(self, within: Sequence[pulumi.Resource]) -> None:
         """Have a destroy begin with the question whether the cluster may be destroyed from here."""
-        cluster = self.resource
+        cluster, outlives_stack = self.resource, self.loaded.spec.runtime_descriptor.outlives_stack
         properties = {
             "name": cluster.name,
             "runtime": cluster.runtime,
@@ -173,9 +176,10 @@ class EmulatedCluster(pulumi.ComponentResource):
         opts = pulumi.ResourceOptions(parent=self, depends_on=within)
         of_plugin("kumulus:index:DestroyCheck", f"{self._name}-destroy-check", properties, opts)
 
-    def _describe(self, loaded: LoadedStack) -> None:
+    def _describe(self) -> None:
         """Set what a program may export of the cluster: its sums, and where its Prometheus answers."""
-        spec, sums = loaded.spec, totals(loaded.pools)
+        spec, pools = self.loaded.spec, self.loaded.pools
+        sums = totals(pools)
         measured = spec.measured and spec.runtime_descriptor.local
         self.prometheus = self.cluster.endpoint("prometheus") if measured else None
         self.node_count = sums.nodes
@@ -185,13 +189,14 @@ class EmulatedCluster(pulumi.ComponentResource):
             name: {
                 "nodes": tally.nodes,
                 "gpus": tally.gpus,
-                "zones": ", ".join(f"{pool.zone} {pool.replicas:,}" for pool in loaded.pools if pool.group == name),
+                "zones": ", ".join(f"{pool.zone} {pool.replicas:,}" for pool in pools if pool.group == name),
             }
             for name, tally in sums.by_group.items()
         }
 
-    def _kwok(self, plan: KwokPlan, loaded: LoadedStack, after: Sequence[pulumi.Resource]) -> KwokCharts | None:
+    def _kwok(self, after: Sequence[pulumi.Resource]) -> KwokCharts | None:
         """KWOK in the cluster, unless it runs locally; only the stack's stages if somebody else installed KWOK."""
+        plan, spec = self.plan, self.loaded.spec
         if plan.controller:
             pulumi.log.info(f"KWOK is in the cluster already ({plan.controller}): it is used and left as it is", self)
         if not plan.stages:
@@ -199,9 +204,9 @@ class EmulatedCluster(pulumi.ComponentResource):
         # Imported here, as the provider's SDK is.
         from kumulus.components.kwok_charts import KwokCharts, arguments_of
 
-        arguments = arguments_of(loaded.spec.kwokCharts, self.cluster, self.base)
-        arguments["nodes"] = sum(pool.replicas for pool in loaded.pools)
-        arguments["measured"] = loaded.spec.measured
+        arguments = arguments_of(spec.kwokCharts, self.cluster, self.base)
+        arguments["nodes"] = sum(pool.replicas for pool in self.loaded.pools)
+        arguments["measured"] = spec.measured
         arguments["install"] = plan.install
         return KwokCharts(
             f"{self._name}-kwok", **arguments, opts=pulumi.ResourceOptions(parent=self, depends_on=list(after))
@@ -217,18 +222,20 @@ class EmulatedCluster(pulumi.ComponentResource):
             for each in section.declare(f"{self._name}-{name}", self, opts)
         ]
 
-    def _faults(self, loaded: LoadedStack, after: Sequence[pulumi.Resource]) -> list[Fault]:
+    def _faults(self, after: Sequence[pulumi.Resource]) -> list[Fault]:
         opts = pulumi.ResourceOptions(parent=self, depends_on=list(after))
-        return [Fault.of_resolved(fault, self.cluster, opts) for fault in loaded.faults]
+        return [Fault.of_resolved(fault, self.cluster, opts) for fault in self.loaded.faults]
 
-    def _hyper_nodes(self, loaded: LoadedStack) -> list[InCluster]:
+    def _hyper_nodes(self) -> list[InCluster]:
         """Volcano's HyperNodes, for the groups whose topology has its preset."""
-        groups = {group.name for group in loaded.spec.nodeGroups if group.topology and group.topology.preset == VOLCANO}
+        groups = {
+            group.name for group in self.loaded.spec.nodeGroups if group.topology and group.topology.preset == VOLCANO
+        }
         if not groups:
             return []
         pools = {
             pool.name: {"zone": pool.zone, "replicas": pool.replicas, "topology": pool.topology.to_plain()}
-            for pool in loaded.pools
+            for pool in self.loaded.pools
             if pool.group in groups and pool.topology
         }
         # An add-on may install the CRD.
@@ -261,8 +268,8 @@ class EmulatedCluster(pulumi.ComponentResource):
         """Where a further service of the cluster answers, such as ``prometheus``; None where there is none."""
         return self.cluster.endpoint(name)
 
-    def _device_classes(self, loaded: LoadedStack) -> dict[str, DeviceClass]:
-        sections = [group.resourceSlices for group in loaded.spec.nodeGroups]
+    def _device_classes(self) -> dict[str, DeviceClass]:
+        sections = [group.resourceSlices for group in self.loaded.spec.nodeGroups]
         classes, extended = device_classes(sections), extended_names(sections)
         if not classes:
             return {}
@@ -281,50 +288,53 @@ class EmulatedCluster(pulumi.ComponentResource):
             for name, driver in classes.items()
         }
 
-    def _tenants(self, loaded: LoadedStack) -> dict[str, Tenant]:
+    def _tenants(self) -> dict[str, Tenant]:
         from kumulus.components.tenant import Tenant, arguments_of
 
         opts = pulumi.ResourceOptions(parent=self)
         return {
             tenant.name: Tenant(f"{self.prefix}{tenant.name}", **arguments_of(tenant, self.cluster), opts=opts)
-            for tenant in loaded.spec.tenants
+            for tenant in self.loaded.spec.tenants
         }
 
-    def _lifecycles(self, loaded: LoadedStack) -> PodLifecycles:
+    def _lifecycles(self) -> PodLifecycles:
         from kumulus.components.pod_lifecycles import PodLifecycles
 
+        spec = self.loaded.spec
         return PodLifecycles(
             f"{self._name}-lifecycles",
-            lifecycles=loaded.spec.podLifecycles,
-            usages=loaded.spec.podUsage,
+            lifecycles=spec.podLifecycles,
+            usages=spec.podUsage,
             cluster=self.cluster,
-            events=loaded.spec.kwok.events == "kubelet",
+            events=spec.kwok.events == "kubelet",
             depends_on=[self.kwok] if self.kwok else [],
             opts=pulumi.ResourceOptions(parent=self),
         )
 
-    def _host_commands(self, loaded: LoadedStack, when: When, after: Sequence[pulumi.Resource] = ()) -> list[Command]:
-        if all(command.when != when for command in loaded.spec.hostCommands):
+    def _host_commands(self, when: When, after: Sequence[pulumi.Resource] = ()) -> list[Command]:
+        if all(command.when != when for command in self.loaded.spec.hostCommands):
             return []
         # Imported here: no other stack needs pulumi-command.
         from kumulus.components.host_commands import host_commands
 
-        return host_commands(loaded, when, cluster=self.cluster, after=after, parent=self)
+        return host_commands(self.loaded, when, cluster=self.cluster, after=after, parent=self)
 
-    def _images(self, loaded: LoadedStack, after: Sequence[Command]) -> list[Command]:
-        if not loaded.spec.loadImages:
+    def _images(self, after: Sequence[Command]) -> list[Command]:
+        images = self.loaded.spec.loadImages
+        if not images:
             return []
         from kumulus.components.host_commands import image_load
 
         return [
             image_load(image, f"loadImages[{number}]", cluster=self.cluster, base=self.base, after=after, parent=self)
-            for number, image in enumerate(loaded.spec.loadImages)
+            for number, image in enumerate(images)
         ]
 
-    def _addons(self, loaded: LoadedStack, after: Sequence[pulumi.Resource]) -> dict[str, HelmAddon]:
+    def _addons(self, after: Sequence[pulumi.Resource]) -> dict[str, HelmAddon]:
         # Imported here, as the provider's SDK is.
         from kumulus.components.helm_addon import HelmAddon, arguments_of
 
+        loaded = self.loaded
         system = [self._system(loaded.system_pool, loaded.spec.kwok.processes)] if loaded.system_pool else []
         places = {addon.name: number for number, addon in enumerate(loaded.spec.clusterAddons)}
         made: dict[str, HelmAddon] = {}

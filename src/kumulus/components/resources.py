@@ -92,10 +92,10 @@ class ClusterLike(Protocol):
     namespaces: dict[str, str]
     """Those of tenants, and the name of each tenant's resource, likewise."""
     kubelet: str
-    """The version of its nodes, such as v1.37.2; empty where the program does not decide it, or by an output."""
+    """The version of its nodes, such as v1.37.2; empty where the program does not decide it, or only by an output."""
     prefix: str
-    """What names in the stack of what is declared in it begin with: ``worker-0.`` where its stack file has several
-    clusters, empty otherwise. No cluster's name has a dot."""
+    """The beginning of the names in the stack of all that is declared in it: ``worker-0.`` where its stack file has
+    several clusters, empty otherwise. No cluster's name has a dot."""
 
     @property
     def resource(self) -> DeclaredCluster:
