@@ -159,7 +159,7 @@ async def _removed_or_given_up(client: Client, path: str, maker: Maker) -> str:
         # That add-on's stack is not known here; its next update marks the CRD.
         await _give_up(client, path, crd, manager, {"annotations": {MADE_BY: others[0]}, "labels": {STACK_ID: None}})
         return f"{name} is kept: {others[0].removeprefix(_MANAGERS)} uses it too"
-    if await _has_objects(client, crd):
+    if await has_objects(client, crd):
         return f"{name} is kept: there are objects of it; kubectl delete crd {name} removes both"
     await remove(client, path, {"preconditions": {"resourceVersion": crd["metadata"]["resourceVersion"]}})
     return ""
@@ -244,11 +244,11 @@ def _appliers(crd: Mapping[str, Any]) -> list[str]:
     return sorted(name for name in names if name.startswith(_MANAGERS))
 
 
-async def _has_objects(client: Client, crd: Mapping[str, Any]) -> bool:
+async def has_objects(client: Client, crd: Mapping[str, Any]) -> bool:
+    """Whether there are objects of a CRD's kind; True as well if no version is served in which they can be listed."""
     spec = crd["spec"]
     version = next((each["name"] for each in spec["versions"] if each.get("served")), None)
     if version is None:
-        # There may be some, which nobody can list.
         return True
     with tolerating(404):
         found = await client.get(f"/apis/{spec['group']}/{version}/{spec['names']['plural']}", {"limit": "1"})

@@ -79,6 +79,7 @@ class Connections:
                 except Unreachable as error:
                     self._silent[kubeconfig] = (time.monotonic(), patience, error)
                     raise
+                self._silent.pop(kubeconfig, None)
         actual = self._identities[client]
         if actual != identity:
             raise WrongCluster(f"another cluster (identity {actual}) answers in place of {identity}")

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kumulus.helm import history
+from kumulus.helm.crds import has_objects
 from kumulus.kube import objects
-from kumulus.kube.errors import tolerating
 from kumulus.kwok.stages import API_VERSION
 from kumulus.model.plain import UNKNOWN
 from kumulus.nodes.errors import ProviderError
@@ -88,8 +88,8 @@ class Definitions(InClusterResource):
             name = each["metadata"]["name"]
             if writers := _writers(each) - {_HELM}:
                 op.report.warn(f"{name} stays: {', '.join(sorted(writers))} has written it")
-            elif left := await _objects(client, each["spec"]):
-                op.report.warn(f"{name} stays: there are objects of it, {left[0]} among them")
+            elif await has_objects(client, each):
+                op.report.warn(f"{name} stays: there are objects of it")
             else:
                 await objects.remove(client, f"{_DEFINITIONS}/{name}")
 
@@ -102,13 +102,3 @@ def _writers(definition: dict[str, Any]) -> set[str]:
 
 async def _definitions_of(client: Client, group: str) -> list[dict[str, Any]]:
     return [item async for page in client.pages(_DEFINITIONS) for item in page if item["spec"]["group"] == group]
-
-
-async def _objects(client: Client, spec: dict[str, Any]) -> list[str]:
-    """Names of the objects of a kind; none if the kind is not served."""
-    served = [version["name"] for version in spec["versions"] if version.get("served")]
-    if not served:
-        return []
-    with tolerating(404):
-        return await objects.names(client, f"/apis/{spec['group']}/{served[0]}/{spec['names']['plural']}")
-    return []
