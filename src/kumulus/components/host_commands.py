@@ -50,16 +50,16 @@ def _host_command(
     parent: pulumi.Resource,
 ) -> Command:
     kept = Secrets(tuple(secrets))
-    fields = command.model_dump(include={"create", "update", "delete", "triggers", "environment"})
-    plain = {key: with_secrets(value, kept.within(key)) for key, value in fields.items()}
+    plain = command.model_dump(include={"create", "update", "delete", "triggers", "environment"})
+    fields = {key: with_secrets(value, kept.within(key)) for key, value in plain.items()}
     environment = {"KUBECONFIG": cluster.kubeconfig, "KUMULUS_CLUSTER": cluster.cluster_name}
     return Command(
         f"{cluster.prefix}{command.name}",
-        create=plain["create"],
-        update=plain["update"],
-        delete=plain["delete"],
-        triggers=pulumi.Output.all(plain["triggers"], cluster.identity).apply(lambda both: [*both[0], both[1]]),
-        environment=pulumi.Output.all(environment, plain["environment"]).apply(lambda both: {**both[0], **both[1]}),
+        create=fields["create"],
+        update=fields["update"],
+        delete=fields["delete"],
+        triggers=pulumi.Output.all(fields["triggers"], cluster.identity).apply(lambda both: [*both[0], both[1]]),
+        environment=pulumi.Output.all(environment, fields["environment"]).apply(lambda both: {**both[0], **both[1]}),
         # Unchanged: the plugin runs in the project's directory, which may be elsewhere for a colleague.
         dir=command.dir if command.dir != "." else None,
         opts=pulumi.ResourceOptions(

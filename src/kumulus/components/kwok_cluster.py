@@ -79,7 +79,7 @@ class KwokCluster(ControlPlane):
         options = found.plain.kwok.options()
         if args.get("stage_objects"):
             options["stageObjects"] = True
-        # What an extra brings has its class there.
+        # Any, as its class is in the extra that has brought the section.
         measured: Any = found.plain.sections_of_extras().get("observability")
         if measured:
             options |= {"observability": measured.options(), "podUsage": "gpus"}

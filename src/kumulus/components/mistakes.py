@@ -143,8 +143,8 @@ def _leave_out(mistakes: Mistakes, component: Any, resource_name: str, **argumen
     known: dict[str, Any] = {each.name: settled(None, known=False) for each in outputs(kind)}
     known |= {_LEFT_OUT: mistakes, _LABEL: f"{kind.__name__} {resource_name}"}
     if "cluster" not in arguments:
-        name = default_cluster_name(resource_name)
-        itself = {"cluster_name": name, "groups": [], "faults": [], "namespaces": {}, "prefix": ""}
+        cluster_name = default_cluster_name(resource_name)
+        itself = {"cluster_name": cluster_name, "groups": [], "faults": [], "namespaces": {}, "prefix": ""}
         known |= {name: value for name, value in itself.items() if name not in vars(component)}
     vars(component).update(known)
 

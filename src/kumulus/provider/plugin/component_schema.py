@@ -96,7 +96,7 @@ class _SchemaReader:
 def _kind_named(schema: Schema) -> str | None:
     """The `type` of a schema, which may be a list with `null`; None if it has none."""
     named = schema.get("type", "string" if "enum" in schema else [])
-    kinds = [named] if isinstance(named, str) else named
+    kinds: list[str] = [named] if isinstance(named, str) else named
     return next((each for each in kinds if each != "null"), None)
 
 

@@ -190,10 +190,11 @@ class NodePool(InClusterResource):
         client = await self._reached(op, wanted)
         attempt = Attempt(op, client, resource_id, wanted, old)
 
-        async def look(pool: Pool) -> tuple[Pool, PoolObservation]:
-            found = await scaled.as_left(client, pool, WORK_PATIENCE, recorded_as, new=not old)
+        async def look(asked: Pool) -> tuple[Pool, PoolObservation]:
+            """The pool with the nodes that an autoscaler has left of it, and what exists of that."""
+            left = await scaled.as_left(client, asked, WORK_PATIENCE, recorded_as, new=not old)
             before = replicas_before(op, old or {})
-            return found, await observe(client, found, before=before, recorded=recorded_as, left=True)
+            return left, await observe(client, left, before=before, recorded=recorded_as, left=True)
 
         try:
             async with limited(op) as stop:

@@ -136,9 +136,10 @@ class ReleasePreparation(OfRelease):
     async def _looked_over(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
         """Refuse another owner's release, and repair what an interrupted update left; a preview only reports that."""
         found = await self.revisions(inputs, LOOK_PATIENCE if op.preview else WORK_PATIENCE)
-        # A stack without an identity has no other way to know its own.
-        proven = old is not None or (not _mine(inputs).identity and any(revision.recorded for revision in found))
         owner = self.owner(op, inputs, old)
+        is_recorded = any(revision.recorded for revision in found)
+        # A stack without an identity has no other way to know its own.
+        proven = old is not None or (is_recorded and not owner.identity)
         if history.is_anothers(found, owner, proven=proven):
             raise ProviderError(await self._refusal(inputs, found))
         marked = history.owner_of(found)
@@ -146,7 +147,7 @@ class ReleasePreparation(OfRelease):
             # The stack has been given another identity.
             await history.mark_recorded(await self.client(inputs, WORK_PATIENCE), found[-1], owner)
         outputs = _outputs(inputs, old or {})
-        if old is None and _mine(inputs).identity and any(each.recorded for each in found):
+        if old is None and is_recorded and owner.identity:
             # It was once in the stack's state, as after a refused destroy. The state may have lost this resource alone,
             # and the release changes only by another number of repairs.
             client = await self.client(inputs, WORK_PATIENCE)
