@@ -75,7 +75,7 @@ class ClusterResource(Resource):
             return
         if seen := await self._there(directory, inputs):
             require_no_run(seen.identity)
-            self._places.require_consent_anew(directory, inputs)
+            self._places.require_consent_to_make_again(directory, inputs)
             self._remade[directory] = seen
 
     async def _there(self, directory: str, inputs: Properties) -> Observed | None:
@@ -101,7 +101,7 @@ class ClusterResource(Resource):
         inputs: Properties,
     ) -> None:
         """See :meth:`Resource.preview`: what leaves the cluster with declarations that were removed."""
-        self._places.require(old_outputs, reporters(urn))
+        self._places.require_here_or_moving(old_outputs, reporters(urn))
         runtime = self._runtimes.get(str(inputs.get("runtime")))
         if runtime is not None and old_outputs.get("runtime") == runtime.name and not contains_unknown(inputs):
             wanted = self._wanted(inputs, str(old_outputs.get("owner")))

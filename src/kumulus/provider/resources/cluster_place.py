@@ -78,10 +78,12 @@ class RecordedPlaces:
         self._runtimes = runtimes
         self._settings = settings
         self._shown = shown or Shown()
+        # The clusters that are being moved here, by their recorded directories.
         self._moving: dict[str, Away] = {}
+        # The directories of clusters that may be replaced without being asked about.
         self._agreed: set[str] = set()
 
-    def require(self, outputs: Properties, report: Reporter) -> None:
+    def require_here_or_moving(self, outputs: Properties, report: Reporter) -> None:
         """Refuse a cluster that is elsewhere, unless it is to be moved here; then report what the move means."""
         self._require_known(outputs)
         found = self._away(outputs)
@@ -111,7 +113,7 @@ class RecordedPlaces:
         """Refuse to repair what somebody else has made since then where a recorded cluster was.
 
         Args:
-            owner: as which the stack will be recorded: an import keeps the owner that it found until the next update.
+            owner: the one that this update records; an import keeps the owner that it found until then.
         """
         recorded, directory = str(outputs.get("owner")), Path(str(outputs.get("directory")))
         found = Place(directory).note().get("owner", recorded)
@@ -122,7 +124,7 @@ class RecordedPlaces:
             )
 
     def differences(self, outputs: Properties) -> list[PropertyDifference]:
-        """The differences due to a recorded cluster's place; to be called after :meth:`require`."""
+        """The differences due to a recorded cluster's place; to be called after :meth:`require_here_or_moving`."""
         found = self._away(outputs)
         if found is not None and self._settings.move_here and found.moving:
             self._moving[str(found.directory)] = found
@@ -147,8 +149,8 @@ class RecordedPlaces:
             self._agreed.add(str(moving.files))
         self._require_consent(directory, inputs, f"cluster {outputs.get('name')} would be replaced ({', '.join(why)})")
 
-    def require_consent_anew(self, directory: str, inputs: Properties) -> None:
-        """Refuse likewise to make a cluster in the place of one that is there, as if a replacement is forced."""
+    def require_consent_to_make_again(self, directory: str, inputs: Properties) -> None:
+        """Refuse likewise to make a cluster in the place of one that is there, as a forced replacement does."""
         self._require_consent(directory, inputs, f"cluster {inputs.get('name')} is there and would be made again")
 
     def _require_consent(self, directory: str, inputs: Properties, what: str) -> None:
@@ -158,7 +160,7 @@ class RecordedPlaces:
         if preview:
             self._shown.note(directory)
             return
-        # Programs do not say whether this is a preview; who runs an update that had none sets the variable.
+        # A program does not say whether this is a preview; who runs an update that had none sets the variable.
         shown = not os.environ.get(UNSHOWN) if preview is None else self._shown.has(directory)
         if shown or self._settings.allow_replace:
             return
