@@ -77,7 +77,7 @@ async def test_another_crd_of_that_name_is_refused_in_the_preview_and_left_as_it
         with pytest.raises(ProviderError) as caught:
             await resource.create(operation(preview=preview), inputs)
         one, two = str(caught.value).splitlines()
-        assert f"the CRD {NAMES[0]} is there already and another one (made with " in one
+        assert f"the CRD {NAMES[0]} is there already and differs from the chart's (made with " in one
         assert "version 9.9.9, since 20" in one
         assert "(made by the Helm release monitoring/prom, since 20" in two
         for line in (one, two):

@@ -95,9 +95,9 @@ async def obstacle(client: Client, name: str, manifest: str, digest: str, maker:
     overwrite = " --overwrite" if MADE_BY in _notes(crd) else ""
     unmark = f"; kubectl label crd {name} {STACK_ID}-" if maker.is_anothers(crd) else ""
     return (
-        f"{name} is there already and another one ({_origin(crd)}); it is left alone. Use a version of the chart with "
-        "the same CRDs, or write `crds: Skip` for the add-on, which then uses what is there; to hand it over to this "
-        "stack, which upgrades and removes it from then on: "
+        f"{name} is there already and differs from the chart's ({_origin(crd)}); it is left alone. Use a version of "
+        "the chart with the same CRDs, or write `crds: Skip` for the add-on, which then uses what is there; to hand it "
+        "over to this stack, which upgrades and removes it from then on: "
         f"kubectl annotate crd {name} {MADE_BY}={maker.name}{overwrite}{unmark}"
     )
 

@@ -37,7 +37,7 @@ async def ensure(client: Client, name: str, cluster: str, owner: Owner, *, recor
         TimeoutError: it is still being deleted.
     """
     async with asyncio.timeout(_GOING_S):
-        while _is_going(namespace := await find(client, f"{NAMESPACES}/{name}")):  # noqa: ASYNC110 - the server tells it to nobody
+        while _is_going(namespace := await find(client, f"{NAMESPACES}/{name}")):  # noqa: ASYNC110 - only asking helps
             await asyncio.sleep(0.2)
     if namespace is not None:
         if recorded:

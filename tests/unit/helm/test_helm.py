@@ -342,5 +342,5 @@ async def test_a_crd_whose_maker_is_empty_was_made_by_others_and_is_handed_over_
     cluster: Any = Cluster("", [])
     cluster.metadata["annotations"][MADE_BY] = ""
     said = await obstacle(cluster, "ones.e.com", "{}", "another", MAKER)
-    assert "another one (made by others, since" in said
+    assert "differs from the chart's (made by others, since" in said
     assert said.endswith(f"kubectl annotate crd ones.e.com {MADE_BY}={OURS} --overwrite")

@@ -25,9 +25,9 @@ from kumulus.provider.settings import PluginSettings
 HOST = "127.0.0.1"
 REFUSED = "the plugin answers only programs of the user who started it"
 CALLERS_UNKNOWN = (
-    "while this command runs, other users of this machine can call Kumulus' plugin: this system does not say whose a "
-    "connection is. Where there are other users, run Pulumi in a container or virtual machine of its own: see "
-    "docs/security.md"
+    "while this command runs, other users of this machine can call Kumulus' plugin: this system does not say which "
+    "user a connection is from. Where there are other users, run Pulumi in a container or virtual machine of its own: "
+    "see docs/security.md"
 )
 _PREFIX = f"ipv4:{HOST}:"
 # The stubs of grpc give the class type parameters that it does not have.
@@ -82,7 +82,8 @@ async def _parent_gone(ended: asyncio.Event) -> None:
 
 # Who may call the plugin: programs of the user who runs it, although every user of the machine can reach its port.
 #
-# Pulumi's engine connects to a port of 127.0.0.1 and brings no password: the kernel is asked whose each connection is.
+# Pulumi's engine connects to a port of 127.0.0.1 and brings no password: the kernel knows which user each connection is
+# from.
 
 
 class OwnUser(grpc.aio.ServerInterceptor):
