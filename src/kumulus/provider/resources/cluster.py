@@ -180,15 +180,14 @@ class ClusterResource(Resource):
         return lost
 
     async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
-        declared, inputs = inputs, _without_contents(inputs)
         if op.preview:
-            return "", await self._preview_create(op, declared, inputs)
-        wanted = self._wanted(declared, _owner(op, inputs))
+            return "", await self._preview_create(op, _without_contents(inputs))
+        wanted = self._wanted(inputs, _owner(op, inputs))
         seen = await self._runtime(inputs).create(wanted, op.report, op.stop)
         self._kept[op.urn] = _directory(inputs)
         return wanted.name, self._outputs(inputs, seen, wanted.owner)
 
-    async def _preview_create(self, op: Operation, declared: Properties, inputs: Properties) -> Properties:
+    async def _preview_create(self, op: Operation, inputs: Properties) -> Properties:
         """Refuse what others already have in a cluster that is there; returns the outputs as far as they are known."""
         outputs: Properties = dict.fromkeys((*_UNKNOWN_AT_FIRST, "owner", "kubeconfig"), UNKNOWN)
         if not contains_unknown(inputs):
@@ -231,12 +230,11 @@ class ClusterResource(Resource):
         return ReadResult(place.name, self._outputs(inputs, seen, owner), inputs)
 
     async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
-        declared, inputs = inputs, _without_contents(inputs)
         owner = identified(str(old_outputs.get("owner")), str(inputs.get("stackId") or ""))
         self._places.require_own(old_outputs, owner)
         if op.preview:
-            return await self._preview_update(op, old_outputs, inputs)
-        wanted = self._wanted(declared, owner)
+            return await self._preview_update(op, old_outputs, _without_contents(inputs))
+        wanted = self._wanted(inputs, owner)
         seen = await self._runtime(inputs).repair(wanted, str(old_outputs.get("identity")), op.report)
         await put_back(seen, op.report)
         return self._outputs(inputs, seen, owner)
