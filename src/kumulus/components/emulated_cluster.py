@@ -23,7 +23,6 @@ from kumulus.model.names import default_cluster_name
 from kumulus.model.pools import Pool
 from kumulus.model.totals import totals
 from kumulus.stackfile.addons import in_order
-from kumulus.stackfile.group_topology import VOLCANO
 from kumulus.stackfile.host_commands import When
 from kumulus.stackfile.load import LoadedStack, load
 from kumulus.stackfile.resource_slices import device_classes, extended_names
@@ -228,9 +227,7 @@ class EmulatedCluster(pulumi.ComponentResource):
 
     def _hyper_nodes(self) -> list[InCluster]:
         """Volcano's HyperNodes, for the groups whose topology has its preset."""
-        groups = {
-            group.name for group in self.loaded.spec.nodeGroups if group.topology and group.topology.preset == VOLCANO
-        }
+        groups = {group.name for group in self.loaded.spec.nodeGroups if group.has_hyper_nodes}
         if not groups:
             return []
         pools = {

@@ -19,7 +19,6 @@ from kumulus.kwok.controllers import release_name
 from kumulus.model.errors import shown
 from kumulus.runtimes import existing
 from kumulus.runtimes.existing.section import Existing
-from kumulus.stackfile.group_topology import VOLCANO
 from kumulus.stackfile.load import LoadedStack
 from kumulus.stackfile.model import ClusterSpec
 
@@ -82,14 +81,13 @@ def secret(options: dict[str, Any]) -> dict[str, Any]:
 def needs_of(loaded: LoadedStack, kwok: KwokPlan) -> list[str]:
     """What a loaded stack does in its cluster, and so needs permissions for."""
     spec, extras = loaded.spec, loaded.spec.sections_of_extras()
-    hyper_nodes = any(group.topology and group.topology.preset == VOLCANO for group in spec.nodeGroups)
     wanted = {
         existing.NODES: loaded.pools,
         existing.FAULTS: loaded.faults,
         existing.STAGES: spec.podLifecycles or kwok.stages,
         existing.USAGE: spec.podUsage,
         existing.DEVICES: any(group.resourceSlices for group in spec.nodeGroups),
-        existing.HYPERNODES: hyper_nodes,
+        existing.HYPERNODES: any(group.has_hyper_nodes for group in spec.nodeGroups),
         existing.KWOK: kwok.install,
         existing.TENANTS: spec.tenants,
         existing.ADDONS: spec.clusterAddons or "observability" in extras,

@@ -39,7 +39,7 @@ from kumulus.model.pools import (
     allocatable_of,
     node_info_from,
 )
-from kumulus.stackfile.group_topology import ZONES, GroupTopology
+from kumulus.stackfile.group_topology import VOLCANO, ZONES, GroupTopology
 from kumulus.stackfile.resource_slices import ResourceSlices, devices_of, without_extended
 from kumulus.stackfile.shapes import GpuProductName, InstanceTypeName
 
@@ -148,6 +148,11 @@ class NodeGroup(Section):
     the number of nodes, and `replicas` is the initial one."""
     resourceSlices: ResourceSlices | None = Field(default=None, examples=["{driver: gpu.nvidia.com, count: 8}"])
     """The devices that each node publishes for Dynamic Resource Allocation."""
+
+    @property
+    def has_hyper_nodes(self) -> bool:
+        """Whether Volcano finds the positions of its nodes by HyperNodes."""
+        return self.topology is not None and self.topology.preset == VOLCANO
 
 
 def region_of(zone: str) -> str:
