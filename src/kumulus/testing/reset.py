@@ -4,7 +4,7 @@ Nothing that a test leaves can hold this back: neither a webhook nor a finalizer
 API server and the controllers see each change by their watches, as of any other. Objects keep their UIDs.
 
 A controller may still be at work on what is being removed, and make something of it again, such as a pod of a Job. So
-it is looked again, and again, until a look finds nothing to do.
+what is there is looked at again and again, until nothing is left to do.
 """
 
 import asyncio
@@ -28,8 +28,8 @@ from kumulus.testing import canaries
 from kumulus.testing.errors import ClusterError
 
 _ROOT = b"/registry/"
-# What processes that run keep renewing, or make again by themselves.
-_OF_THE_MOMENT = (
+# What running processes keep renewing, or make again by themselves.
+_RENEWED = (
     b"/registry/masterleases/",
     b"/registry/peerserverleases/",
     b"/registry/leases/kube-system/",
@@ -60,10 +60,12 @@ _FIRST = tuple(
         "namespaces",
     )
 )
-_WITHIN_S, _LOOK_EVERY = 30.0, 0.01
+_WITHIN_S = 30.0
+_WEBHOOKS = _FIRST[:2]
 # Seconds for a controller to have made what it was about to make.
 _QUIET_S = 0.05
 Change = tuple[bytes, bytes | None]
+"""A key, and the value to write there; None to remove it."""
 _META = tables_of(
     """
     ObjectMeta: name 1 string, namespace 3 string, finalizers 14 *string
@@ -103,33 +105,41 @@ class Baseline:
         self._kept: dict[bytes, EtcdEntry] = {}
 
     async def take(self, rest: float = _QUIET_S) -> None:
-        """Keep what there is, once nothing of it changes for `rest` seconds: what is at work could not be put back."""
-        ends, now = time.monotonic() + _WITHIN_S, await asyncio.to_thread(self._now)
+        """Keep what there is, once nothing of it changes any more: something half done could not be put back.
+
+        Args:
+            rest: seconds for which nothing has to change.
+        """
+        ends = time.monotonic() + _WITHIN_S
+        now = await asyncio.to_thread(self._now)
         while True:
             await asyncio.sleep(rest)
             before, now = now, await asyncio.to_thread(self._now)
-            if not (changed := _changed(before, now)):
-                # The leases of nodes that are gone are removed a while later.
-                self._kept = {
-                    key: entry
-                    for key, entry in now.items()
-                    if not key.startswith(_LEASES) or _NODES + key.removeprefix(_LEASES) in now
-                }
-                return
+            changed = _changed(before, now)
+            if not changed:
+                break
             if time.monotonic() > ends:
                 raise _restless(changed, "end the program that does it, or mark the cluster later")
+        # The leases of nodes that are gone are removed a while later.
+        self._kept = {
+            key: entry
+            for key, entry in now.items()
+            if not key.startswith(_LEASES) or _NODES + key.removeprefix(_LEASES) in now
+        }
 
     async def take_at_rest(self, client: Client) -> None:
         """Take it once controllers have done what they had to do: they would go on from there after each reset."""
-        ends, before = time.monotonic() + _WITHIN_S, dict[bytes, EtcdEntry]()
+        ends = time.monotonic() + _WITHIN_S
+        before: dict[bytes, EtcdEntry] = {}
         await self.take()
         while time.monotonic() < ends and _changed(before, self._kept):
             before = self._kept
-            if not (kinds := {_kind(key) for key in before} & canaries.KINDS - {"namespaces"}):
+            kinds = {_kind(key) for key in before} & (canaries.KINDS - {"namespaces"})
+            if not kinds:
                 return
-            # What a webhook, a policy or a quota that stays would refuse is not waited for.
+            # If a webhook, a policy or a quota that stays refuses a canary, its controller is not waited for.
             with suppress(ApiError):
-                await _seen(client, kinds, self._within, refused_for=0)
+                await _wait_until_seen(client, kinds, self._within, refused_for=0)
             now = await asyncio.to_thread(self._now)
             self._write([(key, None) for key in now if canaries.is_one(key)])
             await self.take()
@@ -139,7 +149,7 @@ class Baseline:
         return [(key, entry.value) for key, entry in self._kept.items()]
 
     async def restore(self, client: Client, done: Reset) -> set[str]:
-        """Put everything back but nodes that are gone, until looks find nothing to do, nor what looking has left.
+        """Put everything back but nodes that are gone, until two looks in turn find nothing to do, and no canary.
 
         Args:
             done: what has been done, to which this adds.
@@ -147,57 +157,73 @@ class Baseline:
         Returns:
             The names of the nodes that are gone; they are made again by what makes nodes.
         """
-        ends, gone, owners, quiet = time.monotonic() + _WITHIN_S, set[str](), set[str](), 0
+        ends = time.monotonic() + _WITHIN_S
+        gone: set[str] = set()
+        owners: set[str] = set()
+        quiet_looks = 0
         changes: list[Change] = []
         while time.monotonic() < ends:
-            known = set(owners)
-            changes, clean = await asyncio.to_thread(self._look, gone, done, owners)
-            quiet = 0 if changes else quiet + 1
-            if quiet > 1 and clean:
+            known_owners = set(owners)
+            changes, without_canaries = await asyncio.to_thread(self._look, gone, done, owners)
+            quiet_looks = 0 if changes else quiet_looks + 1
+            if quiet_looks < 2:
+                await self._wait(client, owners - known_owners, known_owners)
+            elif without_canaries:
                 return gone
-            if quiet > 1:
-                await asyncio.sleep(_QUIET_S)
             else:
-                await self._wait(client, owners - known, known)
+                await asyncio.sleep(_QUIET_S)
         raise _restless(
             (key for key, _ in changes),
             "end the program that does it, such as an operator that the test has started, before the reset",
         )
 
     async def _wait(self, client: Client, new: set[str], known: set[str]) -> None:
-        """Wait until the controllers have seen what was written, as far as they would make something of it."""
-        if not new and not known:
+        """Wait until the controllers have seen what was written, as far as they would make something of it.
+
+        Args:
+            new: kinds of owners that the last look has removed for the first time.
+            known: those that were removed before it.
+        """
+        if new:
+            await _wait_until_seen(client, new, self._within)
+        elif known:
+            # A canary's namespace is not gone at once, as controllers fill it: it is made only once.
+            await _wait_until_seen(client, (known - {"namespaces"}) | {"deployments"}, self._within)
+        else:
             await asyncio.sleep(_QUIET_S)
-            return
-        # A namespace is asked for once: it is not gone at once itself, as controllers fill it.
-        await _seen(client, new or (known - {"namespaces"} | {"deployments"}), self._within)
 
     def _look(self, gone: set[str], done: Reset, owners: set[str]) -> tuple[list[Change], bool]:
-        """Find what differs and write it; adds to the nodes that are gone, to what is done and to the owners removed.
+        """Find what differs and write it.
 
-        Of owners, only these are written: what they own is next, when they are gone.
+        If there are owners of a kind that was not removed before, only what goes first is written: what they own is
+        next, when they are gone.
+
+        Args:
+            gone: the names of nodes that are gone, to which this adds.
+            done: what has been done, to which this adds.
+            owners: the kinds of owners that were removed, to which this adds.
 
         Returns:
             What differed; and whether no canary was left, either.
         """
         now = self._now()
         changes = list(self._changes(now, gone))
-        kinds = {kind for key, value in changes if value is None and (kind := _kind(key)) in canaries.KINDS}
-        mine = {key for key, _ in changes if canaries.is_one(key)}
+        kinds = {_kind(key) for key, value in changes if value is None} & canaries.KINDS
+        of_canaries = {key for key, _ in changes if canaries.is_one(key)}
         first = [each for each in changes if each[0].startswith(_FIRST)]
-        if kinds - owners and not all(key in mine for key, _ in first):
+        if kinds - owners and not all(key in of_canaries for key, _ in first):
             owners |= kinds
             self._note(first, now, done)
             self._write(first)
             return first, False
         self._write(changes)
         # Events are reported a while after what they report, and nothing follows from them.
-        changes = [each for each in changes if each[0] not in mine and not each[0].startswith(_EVENTS)]
+        changes = [each for each in changes if each[0] not in of_canaries and not each[0].startswith(_EVENTS)]
         self._note(changes, now, done)
-        return changes, all(key.startswith(_EVENTS) for key in mine)
+        return changes, all(key.startswith(_EVENTS) for key in of_canaries)
 
-    def made_again(self, names: Iterable[str]) -> None:
-        """Take nodes that were made again for what was there at first."""
+    def accept_new_nodes(self, names: Iterable[str]) -> None:
+        """Keep nodes that were made again, with their leases, in place of those that were there at first."""
         now = self._now()
         for name in names:
             for prefix in (_NODES, _LEASES):
@@ -212,8 +238,10 @@ class Baseline:
             raise ClusterError(f"the cluster cannot be reset: {error}; start another one") from None
 
     def _is_ours(self, key: bytes) -> bool:
-        inside = f"/{self._within}/".encode()
-        return not key.startswith(_OF_THE_MOMENT) and (not self._within or inside in key)
+        """Whether a key is one to put back."""
+        if key.startswith(_RENEWED):
+            return False
+        return not self._within or f"/{self._within}/".encode() in key
 
     def _changes(self, now: Mapping[bytes, EtcdEntry], gone: set[str]) -> Iterator[Change]:
         """What to write, so that the cluster is what it was; adds to the nodes that are gone."""
@@ -225,16 +253,17 @@ class Baseline:
             if name not in gone and (key not in now or now[key].created != entry.created):
                 # Its leases and pods refer to the UID, which controllers know to be gone.
                 gone.add(name)
-        again = {prefix + name.encode() for name in gone for prefix in (_NODES, _LEASES)}
-        for key in again & now.keys():
+        of_gone_nodes = {prefix + name.encode() for name in gone for prefix in (_NODES, _LEASES)}
+        for key in of_gone_nodes & now.keys():
             yield key, None
         # The API server removes its services itself when their kinds are gone; before, it would make them again.
-        defined = any(key.startswith(_DEFINITIONS) for key in now.keys() - kept.keys())
-        for key in now.keys() - kept.keys() - again:
-            if not (defined and key.startswith(_SERVICES)):
+        has_new_kinds = any(key.startswith(_DEFINITIONS) for key in now.keys() - kept.keys())
+        for key in now.keys() - kept.keys() - of_gone_nodes:
+            if not (has_new_kinds and key.startswith(_SERVICES)):
                 yield key, None
         for key, entry in kept.items():
-            if key in again or key.startswith(_EVENTS) or (key.startswith(_LEASES) and key in now):
+            is_renewed = key.startswith(_LEASES) and key in now
+            if key in of_gone_nodes or key.startswith(_EVENTS) or is_renewed:
                 continue
             if key not in now or now[key].value != entry.value:
                 yield key, entry.value
@@ -246,6 +275,7 @@ class Baseline:
             raise ClusterError(f"the cluster cannot be reset: {error}; start another one") from None
 
     def _note(self, changes: Iterable[Change], now: Mapping[bytes, EtcdEntry], done: Reset) -> None:
+        """Add changes to what has been done."""
         for key, value in changes:
             if key.startswith(_LEASES):
                 continue
@@ -253,16 +283,21 @@ class Baseline:
                 done.restored += 1
                 continue
             done.removed += 1
-            held = "a webhook" if key.startswith(_FIRST[:2]) else ""
-            if finalizers := _finalizers(now[key].value):
-                held = f"with {', '.join(finalizers)}"
-            if held and not _is_usual(finalizers) and (text := f"{_shown(key)} ({held})") not in done.forced:
+            hold = _hold(key, now[key].value)
+            if hold and (text := f"{_shown(key)} ({hold})") not in done.forced:
                 done.forced.append(text)
 
 
-async def _seen(client: Client, kinds: set[str], within: str, refused_for: float = _WITHIN_S) -> None:
+def _hold(key: bytes, value: bytes) -> str:
+    """What of an object that is removed would have held a reset back; empty for nothing."""
+    if finalizers := _finalizers(value):
+        return "" if _are_usual(finalizers) else f"with {', '.join(finalizers)}"
+    return "a webhook" if key.startswith(_WEBHOOKS) else ""
+
+
+async def _wait_until_seen(client: Client, kinds: set[str], within: str, refused_for: float = _WITHIN_S) -> None:
     try:
-        await canaries.seen(client, kinds, within, refused_for=refused_for)
+        await canaries.wait_until_seen(client, kinds, within, refused_for=refused_for)
     except TimeoutError:
         raise ClusterError(
             "the cluster cannot be reset or marked: its kube-controller-manager does nothing; start another one"
@@ -270,6 +305,7 @@ async def _seen(client: Client, kinds: set[str], within: str, refused_for: float
 
 
 def _changed(before: Mapping[bytes, EtcdEntry], now: Mapping[bytes, EtcdEntry]) -> list[bytes]:
+    """The keys whose values differ, but for those of events and leases, which change all the time."""
     keys = (key for key in before.keys() | now.keys() if not key.startswith((_EVENTS, _LEASES)))
     return [key for key in keys if _value(before, key) != _value(now, key)]
 
@@ -284,11 +320,14 @@ def _restless(keys: Iterable[bytes], remedy: str) -> ClusterError:
 
 
 def _order(change: Change) -> tuple[int, bytes]:
+    """By which changes are sorted: removals in the order of _FIRST, other removals, those of events, then the rest."""
     key, value = change
     if value is not None:
         return len(_FIRST) + 2, key
-    first = next((place for place, prefix in enumerate(_FIRST) if key.startswith(prefix)), len(_FIRST))
-    return first + key.startswith(_EVENTS), key
+    if key.startswith(_EVENTS):
+        return len(_FIRST) + 1, key
+    place = next((place for place, prefix in enumerate(_FIRST) if key.startswith(prefix)), len(_FIRST))
+    return place, key
 
 
 @cache
@@ -306,12 +345,11 @@ def _finalizers(value: bytes) -> list[str]:
         return []
 
 
-def _is_usual(finalizers: Iterable[str]) -> bool:
+def _are_usual(finalizers: Iterable[str]) -> bool:
     """Whether Kubernetes' own controllers have put them there, and would take them away."""
-    found = list(finalizers)
     own = ("kubernetes.io/", "batch.kubernetes.io/", "resource.kubernetes.io/", "service.kubernetes.io/")
     names = ("foregroundDeletion", "orphan", "customresourcecleanup.apiextensions.k8s.io")
-    return bool(found) and all(each in names or each.startswith(own) for each in found)
+    return all(each in names or each.startswith(own) for each in finalizers)
 
 
 def _kind(key: bytes) -> str:
