@@ -8,70 +8,23 @@ what is there is looked at again and again, until nothing is left to do.
 """
 
 import asyncio
-import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Any
-
-from google.protobuf.message import DecodeError
 
 from kumulus.kube import ApiError, Client
-from kumulus.kube.message_tables import classes_of, tables_of
-from kumulus.kube.messages import opened
 from kumulus.model.words import listed
 from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes.kwok.etcd_keys import EtcdEntry, EtcdKeys
 from kumulus.testing import canaries
+from kumulus.testing import stored_objects as stored
 from kumulus.testing.errors import ClusterError
+from kumulus.testing.stored_objects import EVENTS, FIRST, LEASES, NODES, Change
 
-_ROOT = b"/registry/"
-# What running processes keep renewing, or make again by themselves.
-_RENEWED = (
-    b"/registry/masterleases/",
-    b"/registry/peerserverleases/",
-    b"/registry/leases/kube-system/",
-    b"/registry/services/endpoints/default/kubernetes",
-    b"/registry/endpointslices/default/kubernetes",
-    # Its name has a hash of the cluster's certificate authority; the controller manager publishes it at its start.
-    b"/registry/clustertrustbundles/kubernetes.io:kube-apiserver-serving:",
-)
-_NODES, _LEASES = b"/registry/minions/", b"/registry/leases/kube-node-lease/"
-_EVENTS, _SERVICES = b"/registry/events/", b"/registry/apiregistration.k8s.io/apiservices/"
-_DEFINITIONS = b"/registry/apiextensions.k8s.io/customresourcedefinitions/"
-# Whoever makes objects again goes before what it makes: owners and their kinds, and what they are allowed to.
-_FIRST = tuple(
-    f"/registry/{each}/".encode()
-    for each in (
-        "validatingwebhookconfigurations",
-        "mutatingwebhookconfigurations",
-        "validatingadmissionpolicybindings",
-        "mutatingadmissionpolicybindings",
-        "resourcequotas",
-        "cronjobs",
-        "deployments",
-        "statefulsets",
-        "daemonsets",
-        "replicasets",
-        "controllers",
-        "jobs",
-        "namespaces",
-    )
-)
 _WITHIN_S = 30.0
-_WEBHOOKS = _FIRST[:2]
 # Seconds for a controller to have made what it was about to make.
 _QUIET_S = 0.05
-Change = tuple[bytes, bytes | None]
-"""A key, and the value to write there; None to remove it."""
-_META = tables_of(
-    """
-    ObjectMeta: name 1 string, namespace 3 string, finalizers 14 *string
-    Any: metadata 1 ObjectMeta
-    """
-)
 
 
 @dataclass
@@ -124,7 +77,7 @@ class Baseline:
         self._kept = {
             key: entry
             for key, entry in now.items()
-            if not key.startswith(_LEASES) or _NODES + key.removeprefix(_LEASES) in now
+            if not key.startswith(LEASES) or NODES + key.removeprefix(LEASES) in now
         }
 
     async def take_at_rest(self, client: Client) -> None:
@@ -134,7 +87,7 @@ class Baseline:
         await self.take()
         while time.monotonic() < ends and _changed(before, self._kept):
             before = self._kept
-            kinds = {_kind(key) for key in before} & (canaries.KINDS - {"namespaces"})
+            kinds = {stored.kind_of(key) for key in before} & (canaries.KINDS - {"namespaces"})
             if not kinds:
                 return
             # If a webhook, a policy or a quota that stays refuses a canary, its controller is not waited for.
@@ -208,9 +161,9 @@ class Baseline:
         """
         now = self._now()
         changes = list(self._changes(now, gone))
-        kinds = {_kind(key) for key, value in changes if value is None} & canaries.KINDS
+        kinds = {stored.kind_of(key) for key, value in changes if value is None} & canaries.KINDS
         of_canaries = {key for key, _ in changes if canaries.is_one(key)}
-        first = [each for each in changes if each[0].startswith(_FIRST)]
+        first = [each for each in changes if each[0].startswith(FIRST)]
         if kinds - owners and not all(key in of_canaries for key, _ in first):
             owners |= kinds
             self._note(first, now, done)
@@ -218,28 +171,28 @@ class Baseline:
             return first, False
         self._write(changes)
         # Events are reported a while after what they report, and nothing follows from them.
-        changes = [each for each in changes if each[0] not in of_canaries and not each[0].startswith(_EVENTS)]
+        changes = [each for each in changes if each[0] not in of_canaries and not each[0].startswith(EVENTS)]
         self._note(changes, now, done)
-        return changes, all(key.startswith(_EVENTS) for key in of_canaries)
+        return changes, all(key.startswith(EVENTS) for key in of_canaries)
 
     def accept_new_nodes(self, names: Iterable[str]) -> None:
         """Keep nodes that were made again, with their leases, in place of those that were there at first."""
         now = self._now()
         for name in names:
-            for prefix in (_NODES, _LEASES):
+            for prefix in (NODES, LEASES):
                 if (key := prefix + name.encode()) in now:
                     self._kept[key] = now[key]
 
     def _now(self) -> dict[bytes, EtcdEntry]:
         try:
-            _, entries = self._etcd.entries(_ROOT)
+            _, entries = self._etcd.entries(stored.ROOT)
             return {each.key: each for each in entries if self._is_ours(each.key)}
         except ProviderError as error:
-            raise ClusterError(f"the cluster cannot be reset: {error}; start another one") from None
+            raise ClusterError(f"the cluster cannot be reset or marked: {error}; start another one") from None
 
     def _is_ours(self, key: bytes) -> bool:
         """Whether a key is one to put back."""
-        if key.startswith(_RENEWED):
+        if key.startswith(stored.RENEWED):
             return False
         return not self._within or f"/{self._within}/".encode() in key
 
@@ -247,52 +200,45 @@ class Baseline:
         """What to write, so that the cluster is what it was; adds to the nodes that are gone."""
         kept = self._kept
         for key, entry in kept.items():
-            if not key.startswith(_NODES):
+            if not key.startswith(NODES):
                 continue
-            name = key.removeprefix(_NODES).decode()
+            name = key.removeprefix(NODES).decode()
             if name not in gone and (key not in now or now[key].created != entry.created):
                 # Its leases and pods refer to the UID, which controllers know to be gone.
                 gone.add(name)
-        of_gone_nodes = {prefix + name.encode() for name in gone for prefix in (_NODES, _LEASES)}
+        of_gone_nodes = {prefix + name.encode() for name in gone for prefix in (NODES, LEASES)}
         for key in of_gone_nodes & now.keys():
             yield key, None
         # The API server removes its services itself when their kinds are gone; before, it would make them again.
-        has_new_kinds = any(key.startswith(_DEFINITIONS) for key in now.keys() - kept.keys())
+        has_new_kinds = any(key.startswith(stored.DEFINITIONS) for key in now.keys() - kept.keys())
         for key in now.keys() - kept.keys() - of_gone_nodes:
-            if not (has_new_kinds and key.startswith(_SERVICES)):
+            if not (has_new_kinds and key.startswith(stored.SERVICES)):
                 yield key, None
         for key, entry in kept.items():
-            is_renewed = key.startswith(_LEASES) and key in now
-            if key in of_gone_nodes or key.startswith(_EVENTS) or is_renewed:
+            is_renewed = key.startswith(LEASES) and key in now
+            if key in of_gone_nodes or key.startswith(EVENTS) or is_renewed:
                 continue
             if key not in now or now[key].value != entry.value:
                 yield key, entry.value
 
     def _write(self, changes: list[Change]) -> None:
         try:
-            self._etcd.write(sorted(changes, key=_order))
+            self._etcd.write(sorted(changes, key=stored.order))
         except ProviderError as error:
-            raise ClusterError(f"the cluster cannot be reset: {error}; start another one") from None
+            raise ClusterError(f"the cluster cannot be reset or marked: {error}; start another one") from None
 
     def _note(self, changes: Iterable[Change], now: Mapping[bytes, EtcdEntry], done: Reset) -> None:
         """Add changes to what has been done."""
         for key, value in changes:
-            if key.startswith(_LEASES):
+            if key.startswith(LEASES):
                 continue
             if value is not None:
                 done.restored += 1
                 continue
             done.removed += 1
-            hold = _hold(key, now[key].value)
-            if hold and (text := f"{_shown(key)} ({hold})") not in done.forced:
+            hold = stored.hold(key, now[key].value)
+            if hold and (text := f"{stored.shown(key)} ({hold})") not in done.forced:
                 done.forced.append(text)
-
-
-def _hold(key: bytes, value: bytes) -> str:
-    """What of an object that is removed would have held a reset back; empty for nothing."""
-    if finalizers := _finalizers(value):
-        return "" if _are_usual(finalizers) else f"with {', '.join(finalizers)}"
-    return "a webhook" if key.startswith(_WEBHOOKS) else ""
 
 
 async def _wait_until_seen(client: Client, kinds: set[str], within: str, refused_for: float = _WITHIN_S) -> None:
@@ -306,7 +252,7 @@ async def _wait_until_seen(client: Client, kinds: set[str], within: str, refused
 
 def _changed(before: Mapping[bytes, EtcdEntry], now: Mapping[bytes, EtcdEntry]) -> list[bytes]:
     """The keys whose values differ, but for those of events and leases, which change all the time."""
-    keys = (key for key in before.keys() | now.keys() if not key.startswith((_EVENTS, _LEASES)))
+    keys = (key for key in before.keys() | now.keys() if not key.startswith((EVENTS, LEASES)))
     return [key for key in keys if _value(before, key) != _value(now, key)]
 
 
@@ -315,46 +261,5 @@ def _value(entries: Mapping[bytes, EtcdEntry], key: bytes) -> bytes | None:
 
 
 def _restless(keys: Iterable[bytes], remedy: str) -> ClusterError:
-    named = listed(sorted(set(map(_shown, keys))), 5)
+    named = listed(sorted(set(map(stored.shown, keys))), 5)
     return ClusterError(f"the cluster does not come to rest: {named} is written again and again; {remedy}")
-
-
-def _order(change: Change) -> tuple[int, bytes]:
-    """By which changes are sorted: removals in the order of _FIRST, other removals, those of events, then the rest."""
-    key, value = change
-    if value is not None:
-        return len(_FIRST) + 2, key
-    if key.startswith(_EVENTS):
-        return len(_FIRST) + 1, key
-    place = next((place for place, prefix in enumerate(_FIRST) if key.startswith(prefix)), len(_FIRST))
-    return place, key
-
-
-@cache
-def _classes() -> Mapping[str, Any]:
-    return classes_of(_META)
-
-
-def _finalizers(value: bytes) -> list[str]:
-    """The finalizers of a stored object: in protobuf, or in JSON as custom resources are."""
-    try:
-        if value.startswith(b"{"):
-            return [str(each) for each in json.loads(value)["metadata"].get("finalizers") or ()]
-        return [str(each) for each in _classes()["Any"].FromString(opened(value).raw).metadata.finalizers]
-    except (DecodeError, ValueError, KeyError):
-        return []
-
-
-def _are_usual(finalizers: Iterable[str]) -> bool:
-    """Whether Kubernetes' own controllers have put them there, and would take them away."""
-    own = ("kubernetes.io/", "batch.kubernetes.io/", "resource.kubernetes.io/", "service.kubernetes.io/")
-    names = ("foregroundDeletion", "orphan", "customresourcecleanup.apiextensions.k8s.io")
-    return all(each in names or each.startswith(own) for each in finalizers)
-
-
-def _kind(key: bytes) -> str:
-    return key.removeprefix(_ROOT).partition(b"/")[0].decode(errors="replace")
-
-
-def _shown(key: bytes) -> str:
-    return key.removeprefix(_ROOT).decode(errors="replace").replace("minions/", "nodes/")
