@@ -84,8 +84,11 @@ def resized(pools: Mapping[str, Pool], nodes: int | Mapping[str, int]) -> list[P
     found = []
     for name, number in nodes.items():
         named = [each for each in pools.values() if name in (each.name, each.group)]
-        if len(named) != 1 or number < 0:
-            raise ClusterError(f"{name}: {number} is not possible; write a number from 0 for one of the pools {known}")
+        if len(named) != 1:
+            why = "has several pools" if named else "is no pool"
+            raise ClusterError(f"{name} {why}; write one of {known}")
+        if number < 0:
+            raise ClusterError(f"{name}: {number} is less than no nodes; write a number from 0")
         found.append(replace(named[0], replicas=number))
     return found
 

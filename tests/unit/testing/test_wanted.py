@@ -86,8 +86,8 @@ def test_of_several_clusters_one_has_to_be_named(tmp_path: Path) -> None:
     ("nodes", "message"),
     [
         (5, "several pools; write numbers by pool: h100-zone-1, l4-zone-1"),
-        ({"t4": 1}, "t4: 1 cannot be"),
-        ({"l4": -1}, "l4: -1"),
+        ({"t4": 1}, "t4 is no pool; write one of h100-zone-1, l4-zone-1"),
+        ({"l4": -1}, "l4: -1 is less than no nodes; write a number from 0"),
     ],
 )
 def test_other_numbers_are_of_pools_that_there_are(nodes: Any, message: str) -> None:
