@@ -65,21 +65,21 @@ def is_established(definition: Mapping[str, Any]) -> bool:
     return holds(definition, "Established")
 
 
-async def established(client: Client, path: str, within: float) -> bool:
+async def wait_until_established(client: Client, path: str, within: float) -> bool:
     """Wait until the API server has accepted a CustomResourceDefinition; False if it has not within some seconds."""
-    return await comes(lambda: client.get(path), is_established, within)
+    return await wait_until(lambda: client.get(path), is_established, within)
 
 
-async def has_account(client: Client, namespace: str, within: float) -> bool:
+async def wait_for_account(client: Client, namespace: str, within: float) -> bool:
     """Wait until a namespace has its default ServiceAccount; False if it has not within some seconds.
 
     Before, pods in it are refused.
     """
     path = f"/api/v1/namespaces/{namespace}/serviceaccounts/default"
-    return await comes(lambda: find(client, path), lambda found: found is not None, within)
+    return await wait_until(lambda: find(client, path), lambda found: found is not None, within)
 
 
-async def comes(
+async def wait_until(
     look: Callable[[], Awaitable[T]], wanted: Callable[[T], bool], within: float, every: float = _LOOK_EVERY_S
 ) -> bool:
     """Look until what is found is wanted; False if it is not within some seconds.

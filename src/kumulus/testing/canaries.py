@@ -106,7 +106,7 @@ async def _make(client: Client, collection: str, body: Mapping[str, Any], refuse
 
 
 async def _wait_until(client: Client, path: str, condition: Callable[[dict[str, Any] | None], bool]) -> None:
-    await objects.comes(lambda: objects.find(client, path), condition, _WITHIN_S, _LOOK_EVERY_S)
+    await objects.wait_until(lambda: objects.find(client, path), condition, _WITHIN_S, _LOOK_EVERY_S)
 
 
 def _was_acted_on(found: Mapping[str, Any] | None) -> bool:

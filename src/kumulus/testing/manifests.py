@@ -50,7 +50,7 @@ async def apply(client: Client, manifests: Manifests, namespace: str) -> list[di
             where = f" in namespace {within}" if within else ""
             raise ClusterError(f"{kind} {name}{where} is refused: {error.message}") from None
         if kind == "CustomResourceDefinition":
-            await objects.established(client, f"{collection}/{name}", discovery.SERVED_S)
+            await objects.wait_until_established(client, f"{collection}/{name}", discovery.SERVED_S)
     return made
 
 

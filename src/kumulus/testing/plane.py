@@ -98,8 +98,8 @@ class Plane:
     """Takes lines of progress."""
     storages: Storages = field(default_factory=Storages)
     """Its etcd, to which many nodes are written."""
-    cpu_yield: CpuYield = field(default_factory=CpuYield)
-    """Has its controllers yield the CPU while many nodes are made or removed."""
+    way: CpuYield = field(default_factory=CpuYield)
+    """Has its controllers yield meanwhile."""
     kept: bool = False
     """Whether it is left standing when it is stopped."""
 
@@ -116,7 +116,7 @@ class Plane:
         kubeconfig = self.observed.kubeconfig
         storage_of = partial(self.storages.of, kubeconfig, client)
         many = len(seen.missing) + len(seen.extra) >= _MANY
-        with self.cpu_yield.cleared(kubeconfig) if many else nullcontext():
+        with self.way.cleared(kubeconfig) if many else nullcontext():
             result = await converge(client, wanted, seen, stop, self.report, storage_of)
         if not result.complete:
             raise ClusterError(f"pool {pool.name}: {result.describe()}: {'; '.join(result.problems)}")

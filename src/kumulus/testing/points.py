@@ -74,7 +74,7 @@ class Points:
 
 async def _until_served(client: Client, wanted: set[str]) -> None:
     """Wait until the API server serves these versions and no others: clients would ask for kinds that are gone."""
-    await objects.comes(partial(_served, client), lambda served: served == wanted, _WITHIN_S, _LOOK_EVERY_S)
+    await objects.wait_until(partial(_served, client), lambda served: served == wanted, _WITHIN_S, _LOOK_EVERY_S)
 
 
 async def _served(client: Client) -> set[str]:

@@ -69,7 +69,8 @@ def nodes_of(words: Sequence[str]) -> Nodes:
 
 
 def tools(wanted: LoadedStack) -> list[str]:
-    """The programs that a cluster needs. Only one that is not made from a template needs kubectl, too."""
+    """The programs that a cluster needs, but for kubectl, which only the first of its kind does."""
+    # kubectl is got when a cluster has to be made by kwokctl, because there is no template of its kind yet.
     others = {*needs.ENGINE, PROVIDER, COMMAND, "kubectl"}
     return [tool for need in needs.NEEDS if need.asked(wanted) for tool in need.tools if tool not in others]
 
@@ -101,8 +102,11 @@ def _of_file(file: Path, cluster: str, added: Mapping[str, Any]) -> LoadedStack:
     except (OSError, UnicodeDecodeError) as error:
         raise ClusterError(f"{file} cannot be read: {error}; name a stack file, or write nodes=30") from None
     config = document.get("config") if isinstance(document, dict) else None
-    values = config if isinstance(config, dict) else {}
-    ours = {str(key): without_secrets(value) for key, value in values.items() if str(key).startswith("kumulus:")}
+    ours = {
+        str(key): without_secrets(value)
+        for key, value in (config if isinstance(config, dict) else {}).items()
+        if str(key).startswith("kumulus:")
+    }
     if not ours:
         raise ClusterError(f"{file} is no stack file of Kumulus: it has no kumulus:cluster below config")
     project = pulumi_project.find(file.absolute().parent)
