@@ -171,14 +171,14 @@ def pytest_runtest_makereport(
     error = call.excinfo if uses_clusters else None
     if error is not None and not _is_cluster_error(error.value):
         error = None
-    shortened = error is not None and not item.config.getoption("fulltrace")
-    if error is not None and shortened:
-        _cut(error.tb)
+    shortened = None if item.config.getoption("fulltrace") else error
+    if shortened is not None:
+        _cut(shortened.tb)
     report = yield
-    if error is not None and shortened and not clusters:
+    if shortened is not None and not clusters:
         # The test's cluster could not be made, before the test began: no line of the test's own is in the traceback.
         path, line, _ = item.location
-        report.longrepr = f"E   {error.value}\n\n{path}:{(line or 0) + 1}: {error.typename}"
+        report.longrepr = f"E   {shortened.value}\n\n{path}:{(line or 0) + 1}: {shortened.typename}"
     if report.failed:
         item.stash[_FAILED] = True
         if report.when == "call" and error is None:
