@@ -47,7 +47,7 @@ class Client:
         patience: float = 60.0,
         request_timeout: float = 30.0,
     ) -> None:
-        local = _is_local(connection.server)
+        local = urlsplit(connection.server).hostname in ("127.0.0.1", "::1", "localhost")
         self.connection = connection
         self.connections = connections or (_LOCAL_CONNECTIONS if local else _CONNECTIONS)
         self.patience = patience
@@ -288,7 +288,3 @@ async def _until(chunks: AsyncIterator[bytes], ends: float, server: str) -> Asyn
         return
     except OSError as error:
         raise Unreachable(server, reason(error)) from error
-
-
-def _is_local(server: str) -> bool:
-    return urlsplit(server).hostname in ("127.0.0.1", "::1", "localhost")

@@ -46,18 +46,16 @@ class ExecPlugin:
 
 @dataclass(frozen=True)
 class Credential:
-    """What a command printed, or a token from a file.
-
-    Attributes:
-        token: a bearer token; empty if none.
-        certificate, key: a client certificate and its key, PEM; empty if none.
-        expires: when it expires; None when the command does not say.
-    """
+    """What a command printed, or a token from a file."""
 
     token: str = field(default="", repr=False)
+    """A bearer token; empty for none."""
     certificate: str = field(default="", repr=False)
+    """A client certificate, PEM; empty for none."""
     key: str = field(default="", repr=False)
+    """Its key, PEM."""
     expires: datetime | None = None
+    """When it expires; None when the command does not say."""
 
     @property
     def headers(self) -> dict[str, str]:

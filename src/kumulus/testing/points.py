@@ -67,14 +67,11 @@ class Points:
             # Making nodes writes more than nodes, such as their pools' records.
             await point.baseline.restore(plane.client, done)
         if not self._within:
-            await _until_served(plane.client, point.served)
+            # Until the API server serves these versions and no others: clients would ask for kinds that are gone.
+            look = partial(_served, plane.client)
+            await objects.wait_until(look, lambda served: served == point.served, _WITHIN_S, _LOOK_EVERY_S)
         done.seconds = time.monotonic() - begun
         return done
-
-
-async def _until_served(client: Client, wanted: set[str]) -> None:
-    """Wait until the API server serves these versions and no others: clients would ask for kinds that are gone."""
-    await objects.wait_until(partial(_served, client), lambda served: served == wanted, _WITHIN_S, _LOOK_EVERY_S)
 
 
 async def _served(client: Client) -> set[str]:

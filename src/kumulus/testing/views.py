@@ -78,25 +78,24 @@ class Pod:
 
 @dataclass(frozen=True)
 class Event:
-    """An event.
-
-    Attributes:
-        when: when it was last seen, RFC 3339.
-        kind, name, namespace: the object that it is about.
-        type: Normal or Warning.
-        reason: such as FailedScheduling.
-        message: what happened.
-        count: how often.
-    """
+    """An event."""
 
     when: str
+    """When it was last seen, RFC 3339."""
     kind: str
+    """The kind of the object that it is about."""
     name: str
+    """The object's name."""
     namespace: str
+    """The object's namespace; empty for none."""
     type: str
+    """Normal or Warning."""
     reason: str
+    """Such as FailedScheduling."""
     message: str
+    """What happened."""
     count: int
+    """How often."""
 
     def __str__(self) -> str:
         """One line."""

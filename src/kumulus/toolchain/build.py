@@ -126,7 +126,7 @@ class Builder:
         output = cwd.parent / "stdout"
         output.write_bytes(b"")
         needs_newer_go = golang.newer(tool) is not None
-        variables = golang.environment(self.scratch, caches or self.caches(tool.workspace), switches=needs_newer_go)
+        variables = golang.environment(self.scratch, caches or self.caches(tool.workspace), may_switch=needs_newer_go)
         try:
             progress.run([self.go, *arguments], step, log, stdout=output, cwd=cwd, env=variables)
         except progress.Failed as failure:
