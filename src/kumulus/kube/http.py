@@ -194,7 +194,8 @@ class Http:
         return None
 
     async def _connect(self, tls: ssl.SSLContext | None) -> HttpConnection:
-        context, server_name = None, None
+        context: ssl.SSLContext | None = None
+        server_name: str | None = None
         if self._secure:
             context = tls or self._tls or _system_trust()
             server_name = self._server_name or None
