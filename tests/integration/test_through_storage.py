@@ -349,7 +349,7 @@ async def test_of_two_nodes_at_one_version_a_watch_that_goes_on_tells_one(plane:
     pool = pool_from_properties({key: plain[key] for key in plain if key not in _PLACE})
     first, second = pool.node_name(0), pool.node_name(1)
     async with written(plane, pool) as (client, writes):
-        values = [writes.like.of(writes.bodies.manifest(ordinal), str(uuid.uuid4()), 1) for ordinal in (0, 1)]
+        values = [writes.stored.of(writes.bodies.manifest(ordinal), str(uuid.uuid4()), 1) for ordinal in (0, 1)]
         puts = [
             _RANGE["RequestOp"](request_put=_RANGE["PutRequest"](key=node_key(name), value=value))
             for name, value in zip((first, second), values, strict=True)

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from kumulus.toolchain import pins
 from kumulus.toolchain.pins import Pins
-from kumulus.toolchain.versions import MODULE, KubernetesVersion
+from kumulus.toolchain.versions import KUBERNETES_MODULE, KubernetesVersion
 
-FOLDER = pins.HERE / "modules" / MODULE
+FOLDER = pins.HERE / "modules" / KUBERNETES_MODULE
 SYSTEMS, MACHINES = ("linux", "darwin"), ("amd64", "arm64")
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.kube.codecs import APPLY_PATCH, MERGE_PATCH
 from kumulus.kube.errors import tolerating
-from kumulus.kube.objects import established, find, persist, remove
+from kumulus.kube.objects import find, persist, remove, wait_until_established
 from kumulus.model.identity import STACK_ID, Owner
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ async def apply(client: Client, name: str, manifest: str, digest: str, maker: Ma
     labels = maker.labels if made_by == maker.name else {}
     change = {"metadata": {"annotations": {DIGEST: digest, MADE_BY: made_by}, "labels": labels}}
     await client.write("PATCH", path, change, content_type=MERGE_PATCH)
-    if not await established(client, path, ESTABLISHED_S):
+    if not await wait_until_established(client, path, ESTABLISHED_S):
         raise TimeoutError
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import ApiError
 from kumulus.kube.codecs import METADATA_ONLY
-from kumulus.kube.discovery import BESIDE_OTHERS, IN_EVERY_NAMESPACE, ApiResource, namespaced
+from kumulus.kube.discovery import IN_EVERY_NAMESPACE, KINDS_OF_CONTROLLERS, ApiResource, namespaced
 from kumulus.kube.errors import tolerating
 from kumulus.kube.namespaces import NAMESPACES
 from kumulus.kube.objects import find, remove
@@ -94,7 +94,7 @@ def _made_for(namespace: Mapping[str, Any]) -> Any:
 async def _left(client: Client, name: str) -> str:
     """The kind and name of an object in a namespace that neither every namespace has nor another object owns."""
     # Kinds such as events only accompany objects of other kinds, which are listed themselves.
-    kinds = [each for each in await namespaced(client) if each.kind not in BESIDE_OTHERS]
+    kinds = [each for each in await namespaced(client) if each.kind not in KINDS_OF_CONTROLLERS]
     answers = await asyncio.gather(*(_first(client, kind, name) for kind in kinds), return_exceptions=True)
     for answer in answers:
         if isinstance(answer, str) and answer:

@@ -23,7 +23,7 @@ GROUP = "kumulus"
 class BrokenExtra(Exception):
     """What an entry point or an :class:`Extra` names cannot be imported, is not what it has to be, or is there twice.
 
-    Whoever asks for an extra, or for what it brings, may get it.
+    Every function here that looks for an extra, or for what it brings, may raise it.
     """
 
 
@@ -64,7 +64,7 @@ class Extra:
     files: tuple[str, ...] = ()
     """Files besides the stack's that have a schema, :class:`kumulus.stackfile.schema.published.DescribedFile`."""
     install: str = ""
-    """What pip is to be given; by default the extra of Kumulus with this name."""
+    """What `pip install` gets it by; by default, the extra of Kumulus with this name."""
 
     @property
     def missing(self) -> list[str]:
@@ -79,8 +79,9 @@ class Extra:
 
 @functools.cache
 def every() -> tuple[Extra, ...]:
-    """All extras, by name."""
-    return tuple(sorted((_extra(name, value) for name, value in _entry_points().items()), key=lambda each: each.name))
+    """All extras, in the order of their names."""
+    found = [_extra(name, value) for name, value in _entry_points().items()]
+    return tuple(sorted(found, key=lambda each: each.name))
 
 
 def brought(part: str) -> list[Any]:
@@ -94,15 +95,17 @@ def names(part: str, taken: Iterable[str] = ()) -> tuple[str, ...]:
     Args:
         taken: names that the core has.
     """
-    found = dict.fromkeys(taken, "the core")
+    found = []
+    owners = dict.fromkeys(taken, "the core")
     for extra in every():
         for name in getattr(extra, part):
-            if name in found:
+            if name in owners:
                 raise BrokenExtra(
-                    f"the extra {extra.name} brings {name!r} among its {part}, which {found[name]} has; uninstall it"
+                    f"the extra {extra.name} brings {name!r} among its {part}, which {owners[name]} has; uninstall it"
                 )
-            found[name] = f"the extra {extra.name}"
-    return tuple(found)[len(tuple(taken)) :]
+            owners[name] = f"the extra {extra.name}"
+            found.append(name)
+    return tuple(found)
 
 
 def named(part: str, name: str, kind: type | None = None) -> Any:
@@ -114,7 +117,7 @@ def named(part: str, name: str, kind: type | None = None) -> Any:
     for extra in every():
         if place := getattr(extra, part).get(name):
             found = imported(place, extra.name)
-            if kind and not (issubclass(found, kind) if isinstance(found, type) else isinstance(found, kind)):
+            if kind and not _is_of(found, kind):
                 raise BrokenExtra(
                     f"the extra {extra.name} ({place}) has no {kind.__name__} for {name!r}; update it, or uninstall it"
                 )
@@ -122,10 +125,14 @@ def named(part: str, name: str, kind: type | None = None) -> Any:
     return None
 
 
+def _is_of(found: Any, kind: type) -> bool:
+    return issubclass(found, kind) if isinstance(found, type) else isinstance(found, kind)
+
+
 def _entry_points() -> dict[str, str]:
     found = {each.name: each.value for each in metadata.entry_points(group=GROUP)}
     if root := installation.checkout():
-        # Its command runs before it is installed anywhere.
+        # A checkout's command runs before anything is installed.
         settings = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
         found |= settings["project"]["entry-points"][GROUP]
     return found

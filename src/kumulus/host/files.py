@@ -45,7 +45,7 @@ def replacing(file: Path, mode: int = 0o644) -> Iterator[BinaryIO]:
             opened.flush()
             # Before the rename: otherwise a power loss may leave the new name without its content.
             os.fsync(opened.fileno())
-            # Before it is closed: until then, no other writer takes it for what a killed one has left.
+            # Before it is closed, which frees the lock: then another writer would take it for what a killed one left.
             temporary.replace(file)
         except BaseException:
             temporary.unlink(missing_ok=True)
@@ -65,7 +65,7 @@ def replacing_text(file: Path, mode: int = 0o644) -> Iterator[TextIO]:
 
 
 def _create_locked(temporary: Path, mode: int) -> int:
-    """Create and lock an empty file; the writer that has one of that name is waited for, unless it was killed."""
+    """Create and lock an empty file; a writer that has a file of that name is waited for, unless it was killed."""
     while True:
         try:
             opened = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
@@ -128,7 +128,7 @@ def sync(path: Path) -> None:
 
 
 _TAIL_BYTES = 64 * 1024
-_LONGEST_LINE = 1000
+_MOST_CHARACTERS = 1000
 
 
 def last_lines(log: Path, most: int) -> str:
@@ -145,8 +145,11 @@ def last_lines(log: Path, most: int) -> str:
             lines = opened.read().replace(b"\0", b"").decode(errors="replace").splitlines()
     except OSError:
         return ""
-    cut = (line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]} …" for line in lines[-most:])
-    return "\n".join(f"    {line}" for line in cut)
+    return "\n".join(f"    {_cut(line)}" for line in lines[-most:])
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _MOST_CHARACTERS else f"{line[:_MOST_CHARACTERS]} …"
 
 
 _ASK_AGAIN_S = 0.1
@@ -170,7 +173,7 @@ async def take_lock(file: Path, waits: Callable[[], object] = lambda: None) -> t
     waited = False
     while True:
         try:
-            return _taken(file), waited
+            return _lock_now(file), waited
         except (BlockingIOError, FileNotFoundError):
             if not waited:
                 waits()
@@ -178,7 +181,13 @@ async def take_lock(file: Path, waits: Callable[[], object] = lambda: None) -> t
             await asyncio.sleep(_ASK_AGAIN_S)
 
 
-def _taken(file: Path) -> int:
+def _lock_now(file: Path) -> int:
+    """Take a lock without waiting, and return its descriptor.
+
+    Raises:
+        BlockingIOError: another holder has it.
+        FileNotFoundError: its holder has removed the file meanwhile.
+    """
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     lock = os.open(file, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:

@@ -29,8 +29,8 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 def checkout() -> Path | None:
     """The checkout that this package is in, or None if it is installed."""
     source, root = _PACKAGE.parent, _PACKAGE.parents[1]
-    there = source.name == "src" and (root / "kumulus").is_file() and (root / "requirements.txt").is_file()
-    return root if there else None
+    is_checkout = source.name == "src" and (root / "kumulus").is_file() and (root / "requirements.txt").is_file()
+    return root if is_checkout else None
 
 
 def python() -> Path:
@@ -65,18 +65,21 @@ def way_to_add(extra: str) -> str:
 
 
 def requirement(extra: str = "") -> str:
-    """This package, with an extra, at the commit that pip had it from (PEP 508); empty if it was from no repository."""
+    """What pip installs this package again by, at the same commit and with an extra (PEP 508).
+
+    Empty if it was not installed from a repository.
+    """
     source = origin()
     vcs = source.get("vcs_info")
     if not vcs:
         return ""
-    # pip until 23.2, which is Python 3.11's own, takes no such address without a host.
+    # pip until 23.2 refuses such an address without a host, and Python 3.11 comes with an older one.
     address = source["url"].replace("file:///", "file://localhost/", 1)
     return f"kumulus{f'[{extra}]' if extra else ''} @ {vcs['vcs']}+{address}@{vcs['commit_id']}"
 
 
 def origin() -> dict[str, Any]:
-    """What pip says of where it had this package from, by its address (PEP 610); empty if it was an index."""
+    """What pip recorded about the address that it installed this package from (PEP 610); empty if it was an index."""
     with suppress(metadata.PackageNotFoundError, ValueError):
         found: dict[str, Any] = json.loads(metadata.distribution("kumulus").read_text("direct_url.json") or "{}")
         return found
@@ -84,6 +87,7 @@ def origin() -> dict[str, Any]:
 
 
 NAME = "pulumi-resource-kumulus"
+"""The plugin's file."""
 
 
 def pulumi_home() -> Path:
@@ -99,18 +103,19 @@ def pulumi_home() -> Path:
 
 def install_plugin(pulumi_home: Path, python: Path) -> None:
     """Make engines with this PULUMI_HOME start the plugin with this Python; does nothing if they do already."""
-    _write(_place(pulumi_home, VERSION), _text(python))
+    script = _plugin_script(python)
+    _write_if_changed(_plugin_file(pulumi_home, VERSION), script)
     for version in EARLIER:
-        # One that is installed on this machine, too, is left its own.
-        if not (place := _place(pulumi_home, version)).exists():
-            _write(place, _text(python))
+        # If an earlier version is installed on this machine, too, it keeps its own plugin.
+        if not (file := _plugin_file(pulumi_home, version)).exists():
+            _write_if_changed(file, script)
 
 
-def _place(pulumi_home: Path, version: str) -> Path:
+def _plugin_file(pulumi_home: Path, version: str) -> Path:
     return pulumi_home / "plugins" / f"resource-kumulus-v{version}" / NAME
 
 
-def _write(file: Path, text: str) -> None:
+def _write_if_changed(file: Path, text: str) -> None:
     try:
         if file.read_text() == text and os.access(file, os.X_OK):
             return
@@ -121,7 +126,7 @@ def _write(file: Path, text: str) -> None:
     files.write(file, text, mode=0o755)
 
 
-def _text(python: Path) -> str:
+def _plugin_script(python: Path) -> str:
     # -P keeps the working directory, which is the user's program, off the import path: its modules must not shadow
     # the plugin's.
     return f"""\

@@ -1,4 +1,4 @@
-"""Ctrl-C, `kill` and a closed terminal end what was begun in order; for a run, a second one ends it at once."""
+"""Ctrl-C, `kill` and a closed terminal let what was begun clean up; a second one ends a run at once."""
 
 import asyncio
 import os
@@ -40,7 +40,13 @@ def like_ctrl_c() -> Iterator[None]:
 
 
 def stop_event(say: Callable[[str], None], first: str, second: str) -> asyncio.Event:
-    """An event of the running loop that SIGINT, SIGTERM or SIGHUP sets; the second of them ends this process."""
+    """An event of the running loop that SIGINT, SIGTERM or SIGHUP sets; a second signal ends this process.
+
+    Args:
+        say: called with a line for the user at each of the two.
+        first: the line at the first signal.
+        second: the line at the second one.
+    """
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
 
     def interrupt() -> None:

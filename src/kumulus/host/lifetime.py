@@ -12,7 +12,8 @@ from kumulus.host import machine
 
 _PROC = Path("/proc")
 _BOOT = _PROC / "sys/kernel/random/boot_id"
-_STARTED, _STATE = 21, 2
+# Where they are among the fields.
+_STATE, _STARTED = 2, 21
 # The process has ended, but its parent has not yet asked for its exit status.
 _ENDED = ("Z", "X", "x")
 
@@ -65,6 +66,6 @@ def _namespace() -> str:
 
 
 def _stat(pid: int) -> list[str]:
-    """The fields of a process; its name, the second, may contain spaces and brackets."""
-    head, _, rest = (_PROC / str(pid) / "stat").read_text().rpartition(")")
-    return [head.partition(" ")[0], head, *rest.split()]
+    """The fields of a process; its name, the second, is in brackets, and may contain spaces and brackets."""
+    pid_and_name, _, rest = (_PROC / str(pid) / "stat").read_text().rpartition(")")
+    return [*pid_and_name.split(" (", maxsplit=1), *rest.split()]

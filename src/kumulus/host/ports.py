@@ -1,11 +1,11 @@
-"""Give each cluster local ports of its own, also when several are made at the same time.
+"""Gives each cluster local ports of its own, also when several are made at the same time.
 
 kwokctl looks for unused ports by itself, but two runs at once can find the same ones before either listens. So a
 port is claimed first, by a Unix socket with an abstract name, unix(7): it is in no folder, it is seen where the port is
 seen (in one network namespace, by all users), and the kernel drops it when its holder ends, however it ends.
 
-Also whose process is at the other end of a connection within this machine: the kernel is asked, by sock_diag(7).
-/proc/net/tcp says the same, but lists every connection of the machine: with 200 of them, 4 ms for each question.
+It also says which user's process is at the other end of a connection within this machine: the kernel is asked, by
+sock_diag(7). /proc/net/tcp says the same, but lists every connection of the machine: with 200 of them, 4 ms each time.
 """
 
 from __future__ import annotations
@@ -65,15 +65,15 @@ class Claims:
 
     def claim(self, port: int) -> bool:
         """Claim one particular port against other Kumulus runs; False when another run has it."""
-        claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        held = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         try:
-            claim.bind(f"\0kumulus-port-{port}")
+            held.bind(f"\0kumulus-port-{port}")
         except OSError as error:
-            claim.close()
+            held.close()
             if error.errno != errno.EADDRINUSE:
                 raise
             return False
-        self._held.append(claim)
+        self._held.append(held)
         return True
 
 
@@ -85,18 +85,23 @@ _PORTS = struct.Struct("!HH")
 _ANSWER = struct.Struct("=BB2x48x12xII")
 _ESTABLISHED = 1
 _ANY_SOCKET = b"\0" * 4 + b"\xff" * 8
-_LONGEST = 4096
+_MOST_BYTES = 4096
 
 
 def user_of(theirs: tuple[str, int], ours: tuple[str, int]) -> int | None:
-    """The id of the user whose process has a connection (IPv4) to this one; None if none has, or it is not known."""
+    """The id of the user whose process has the other end of a connection; None if none has, or it is not known.
+
+    Args:
+        theirs: the IPv4 address and port of the other end.
+        ours: those of this end.
+    """
     source, target = (socket.inet_aton(address).ljust(16, b"\0") for address, _ in (theirs, ours))
     place = _PORTS.pack(theirs[1], ours[1]) + source + target + _ANY_SOCKET
     # An IPv6 socket with mapped addresses (::ffff:127.0.0.1) is found by its IPv4 addresses, too.
     question = _QUESTION.pack(socket.AF_INET, socket.IPPROTO_TCP, 0, 1 << _ESTABLISHED) + place
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _SOCK_DIAG) as kernel:
         kernel.send(_HEADER.pack(_HEADER.size + len(question), _BY_FAMILY, _REQUEST, 0, 0) + question)
-        answer = kernel.recv(_LONGEST)
+        answer = kernel.recv(_MOST_BYTES)
     if _HEADER.unpack_from(answer)[1] != _BY_FAMILY:
         return None
     _, state, owner, inode = _ANSWER.unpack_from(answer, _HEADER.size)

@@ -1,6 +1,6 @@
-"""Find, and end, the processes that run from one directory.
+"""Find processes in the process table, as those that run from one directory; and end them.
 
-Each is started as ``<directory>/bin/<program>``. Pid files go stale at a reboot: a recycled pid would count as
+A cluster's are started as ``<directory>/bin/<program>``. Pid files go stale at a reboot: a recycled pid would count as
 running, and stopping would kill a stranger. So the process table is asked instead: a process is ours when its
 ``argv[0]`` lies in the directory's ``bin``.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import psutil
 
-# man 2 prctl, PR_SET_PDEATHSIG. The process that it is tied to may have ended before it was.
+# man 2 prctl: PR_SET_PDEATHSIG is 1, SIGKILL 9. The process that it is tied to may have ended before the call.
 _TIED = """
 import ctypes, os, sys
 ctypes.CDLL(None).prctl(1, 9)
@@ -25,9 +25,9 @@ if os.getppid() == int(sys.argv[1]):
 
 
 def tied(command: Sequence[str]) -> list[str]:
-    """The command that runs another one which the kernel kills when the thread that starts it ends; on Linux alone.
+    """A command that runs this one so that the kernel kills it when the thread that starts it ends; on Linux alone.
 
-    A wrapper sets this, since doing so between fork and exec is not safe in a process with threads.
+    A wrapper asks for that: to ask between fork and exec is not safe in a process with threads.
     """
     wrapper = [sys.executable, "-I", "-S", "-c", _TIED, str(os.getpid())] if sys.platform == "linux" else []
     return [*wrapper, *command]
@@ -50,17 +50,22 @@ def running(directory: Path) -> dict[str, list[int]]:
 
 
 def with_directories(parent: str) -> dict[Path, list[int]]:
-    """Return the pids of all users' programs by directory, of directories in folders of a name such as ``clusters``."""
+    """Return the pids of all users' programs that run from directories in a folder of some name, by directory.
+
+    Args:
+        parent: the folder's name, such as ``clusters``.
+    """
     found: dict[Path, list[int]] = {}
     for process in psutil.process_iter(["cmdline"]):
         program = Path((process.info["cmdline"] or [""])[0])
-        if program.is_absolute() and program.parts[-4:-3] == (parent,) and program.parts[-2] == "bin":
-            found.setdefault(program.parents[1], []).append(process.pid)
+        match program.parts[-4:]:
+            case [folder, _, "bin", _] if folder == parent and program.is_absolute():
+                found.setdefault(program.parents[1], []).append(process.pid)
     return found
 
 
 def user_and_memory(pids: Iterable[int]) -> tuple[str, int]:
-    """The user of processes, and the resident memory that they take together, in bytes; of those that still run."""
+    """The user of the processes that still run, and the resident memory that they take together, in bytes."""
     user, memory = "", 0
     for pid in pids:
         with suppress(psutil.Error):
@@ -105,8 +110,9 @@ def naming(program: str, argument: str) -> list[int]:
     found = []
     for process in psutil.process_iter(["cmdline", "status"]):
         command = process.info["cmdline"] or []
-        called = {Path(each).name for each in command[:2]}
-        if program in called and argument in command[1:] and process.info["status"] != psutil.STATUS_ZOMBIE:
+        # A script is the second word, after its interpreter.
+        programs = {Path(each).name for each in command[:2]}
+        if program in programs and argument in command[1:] and process.info["status"] != psutil.STATUS_ZOMBIE:
             found.append(process.pid)
     return found
 

@@ -102,7 +102,10 @@ def find(start: Path) -> PulumiProject | None:
 
 
 def salt(file: Path) -> str:
-    """The line that Pulumi has put into a stack's file, for whoever writes the file anew; empty if it has none."""
+    """The line with the salt of a stack's secrets, which Pulumi writes into its file; empty if the file has none.
+
+    Whoever writes the file anew has to keep it.
+    """
     try:
         lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
     except FileNotFoundError:
@@ -117,6 +120,8 @@ def read(file: Path) -> PulumiProject:
     backend = fields.get("backend")
     url = backend.get("url") if isinstance(backend, dict) else None
     runtime = fields.get("runtime")
+    if isinstance(runtime, dict):
+        runtime = runtime.get("name")
     plugins = fields.get("plugins")
     providers = plugins.get("providers") if isinstance(plugins, dict) else None
     paths = [
@@ -125,12 +130,12 @@ def read(file: Path) -> PulumiProject:
         if isinstance(each, dict) and each.get("name") == "kumulus"
     ]
     return PulumiProject(
-        file,
-        str(fields.get("name") or ""),
-        file.parent / str(fields.get("stackConfigDir") or "."),
-        str(url or ""),
-        file.parent / str(paths[0]) if paths and paths[0] else None,
-        str((runtime.get("name") if isinstance(runtime, dict) else runtime) or ""),
+        file=file,
+        name=str(fields.get("name") or ""),
+        stack_files=file.parent / str(fields.get("stackConfigDir") or "."),
+        backend=str(url or ""),
+        plugin=file.parent / str(paths[0]) if paths and paths[0] else None,
+        runtime=str(runtime or ""),
     )
 
 
@@ -159,7 +164,7 @@ def _fields(file: Path) -> dict[str, Any]:
 
 
 def _without_a_library(text: str) -> dict[str, Any]:
-    """The fields that are needed from the checkout's own file before its environment is created."""
+    """The fields that the command needs before there is a YAML library, found by their usual spelling."""
 
     def field(pattern: str) -> str:
         match = re.search(pattern, text, re.MULTILINE)

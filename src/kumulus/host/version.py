@@ -1,6 +1,7 @@
-"""Kumulus' version: of the package and of the provider plugin, which programs request from the engine; its address.
+"""Kumulus' version, of the package and of the provider plugin, and where Kumulus is published.
 
-Also the format of what it writes to states and clusters' folders: a version that finds a later format does nothing.
+Also the number of the format in which it writes states and clusters' folders: a version that finds a later format does
+nothing.
 """
 
 from collections.abc import Mapping

@@ -3,8 +3,8 @@
 It knows the API's verbs, its errors and how to retry, and nothing about Kumulus: it imports no other package of ours.
 
 Whatever gets a :class:`Client` and asks the API server may raise :class:`ApiError`, if the server refuses, and
-:class:`Unreachable`, if it gives no answer. Docstrings name these two only where there is more to say of them,
-and so `patience`: seconds to keep trying a server that gives no answer.
+:class:`Unreachable`, if it gives no answer. An argument `patience` is for how many seconds a server without an answer
+is asked again. Docstrings name the two errors and this argument only where there is more to say of them.
 """
 
 from typing import TYPE_CHECKING

@@ -16,7 +16,7 @@ from kumulus.kube.exec_credentials import Credential
 
 # As in client-go: read again after a minute, less ten seconds for requests that are under way.
 _GOOD_FOR_S = 50.0
-_IMPERSONATED = ("as-uid", "as-groups", "as-user-extra")
+_NEED_AS = ("as-uid", "as-groups", "as-user-extra")
 # What RFC 7230 allows in a header's name; of the rest, quote escapes all that the API server unescapes.
 _IN_HEADER_NAMES = "!#$&'*+-.^_`|~"
 
@@ -32,11 +32,14 @@ def refuse(cluster: Mapping[str, Any], user: Mapping[str, Any], place: str) -> N
     def has(*keys: str) -> bool:
         return any(user.get(key) for key in keys)
 
-    password = has("username", "password")
-    ways = {"token": has("token", "tokenFile"), "username and password": password, "exec": has("exec")}
-    methods = [name for name, there in ways.items() if there]
+    supported = {
+        "token": has("token", "tokenFile"),
+        "username and password": has("username", "password"),
+        "exec": has("exec"),
+    }
+    methods = [name for name, there in supported.items() if there]
     without_key = has("client-certificate", "client-certificate-data") and not has("client-key", "client-key-data")
-    without_name = [each for each in _IMPERSONATED if user.get(each) and not user.get("as")]
+    without_name = [] if user.get("as") else [each for each in _NEED_AS if user.get(each)]
     for wrong, what in (
         (
             cluster.get("proxy-url"),
@@ -104,7 +107,7 @@ class TokenFile:
                 raise
 
     async def current(self) -> tuple[Credential, None]:
-        """The token that is valid now."""
+        """The token that is valid now; the None is for a TLS context, which only a command's certificate needs."""
         if time.monotonic() - self._read_at >= _GOOD_FOR_S:
             try:
                 self._read()

@@ -21,7 +21,7 @@ def content(raw: bytes) -> Any:
 
 
 def nothing(_: bytes) -> None:
-    """The decoded form of an answer that nobody reads."""
+    """Decode nothing: for answers that nobody reads."""
 
 
 def refusal(raw: bytes) -> Any:

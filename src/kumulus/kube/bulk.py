@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
-_GRACE = 0.5
+# What is under way when an operation is stopped has this long to finish.
+_GRACE_S = 0.5
 
 
 class Interrupted(Exception):
@@ -54,22 +55,24 @@ async def for_each(
             request that is being tried again could otherwise hold up the user's Ctrl-C for its whole patience).
         lanes: shared by several such operations, to limit how many items they have under way together; an item that
             waits for it has not been begun.
-        most_failures: failures after which no further item is begun.
+        most_failures: after this many failures, no further item is begun.
         progress: called after each success with the number of successes so far.
     """
     outcome: BulkOutcome[T] = BulkOutcome()
-    source = iter(items)
+    not_taken = iter(items)
+
+    def may_begin() -> bool:
+        stopped = stop is not None and stop.is_set()
+        return not stopped and len(outcome.failed) < most_failures
 
     async def work() -> None:
-        for item in source:
+        for item in not_taken:
             begun = False
             try:
                 async with lanes or nullcontext():
-                    if (stop is not None and stop.is_set()) or len(outcome.failed) >= most_failures:
-                        outcome.skipped += 1
-                        continue
-                    begun = True
-                    await action(item)
+                    begun = may_begin()
+                    if begun:
+                        await action(item)
             except asyncio.CancelledError:
                 if begun:
                     outcome.failed.append((item, Interrupted("given up after the stop")))
@@ -78,24 +81,17 @@ async def for_each(
                 raise
             except Exception as error:
                 outcome.failed.append((item, error))
-            else:
-                outcome.done.append(item)
-                if progress is not None:
-                    progress(len(outcome.done))
+                continue
+            if not begun:
+                outcome.skipped += 1
+                continue
+            outcome.done.append(item)
+            if progress is not None:
+                progress(len(outcome.done))
 
     most = min(workers, len(items)) if isinstance(items, Sized) else workers
-    tasks = [asyncio.ensure_future(work()) for _ in range(max(1, most))]
-    guard = asyncio.ensure_future(_abandon(tasks, stop)) if stop is not None else None
-    try:
-        # With exceptions for results, a cancelled worker is distinguished from a cancellation of this whole operation.
-        ends = await asyncio.gather(*tasks, return_exceptions=True)
-    finally:
-        for task in tasks if guard is None else [*tasks, guard]:
-            task.cancel()
-    for end in ends:
-        if isinstance(end, BaseException) and not isinstance(end, asyncio.CancelledError):
-            raise end
-    outcome.skipped += sum(1 for _ in source)
+    await _all_end([asyncio.ensure_future(work()) for _ in range(max(1, most))], stop)
+    outcome.skipped += sum(1 for _ in not_taken)
     return outcome
 
 
@@ -108,9 +104,23 @@ async def for_all(
         raise outcome.failed[0][1]
 
 
-async def _abandon(tasks: Sequence[asyncio.Future[None]], stop: asyncio.Event) -> None:
+async def _all_end(workers: Sequence[asyncio.Future[None]], stop: asyncio.Event | None) -> None:
+    """Wait until all workers have ended; once stopped, for a moment only."""
+    guard = [asyncio.ensure_future(_abandon(workers, stop))] if stop is not None else []
+    try:
+        # With exceptions for results, a cancelled worker is distinguished from a cancellation of this whole operation.
+        results = await asyncio.gather(*workers, return_exceptions=True)
+    finally:
+        for task in (*workers, *guard):
+            task.cancel()
+    for result in results:
+        if isinstance(result, BaseException) and not isinstance(result, asyncio.CancelledError):
+            raise result
+
+
+async def _abandon(workers: Sequence[asyncio.Future[None]], stop: asyncio.Event) -> None:
     """Once stopped, cancel the workers that do not end by themselves."""
     await stop.wait()
-    await asyncio.sleep(_GRACE)
-    for task in tasks:
-        task.cancel()
+    await asyncio.sleep(_GRACE_S)
+    for worker in workers:
+        worker.cancel()

@@ -24,8 +24,7 @@ T = TypeVar("T")
 _UNREAD = f"{PROTOBUF};as=PartialObjectMetadata;g=meta.k8s.io;v=v1, {JSON}"
 _CONNECTIONS, _LOCAL_CONNECTIONS = 64, 192
 # A watch with bookmarks receives one each minute (k8s.io/apiserver, storage/cacher: defaultBookmarkFrequency).
-_LONGEST_SILENCE = 150.0
-_NO_OTHER = Credential()
+_LONGEST_SILENCE_S = 150.0
 
 
 class Client:
@@ -48,13 +47,14 @@ class Client:
         patience: float = 60.0,
         request_timeout: float = 30.0,
     ) -> None:
+        local = urlsplit(connection.server).hostname in ("127.0.0.1", "::1", "localhost")
         self.connection = connection
-        self.connections = connections or (_LOCAL_CONNECTIONS if _is_local(connection.server) else _CONNECTIONS)
+        self.connections = connections or (_LOCAL_CONNECTIONS if local else _CONNECTIONS)
         self.patience = patience
         self._request_timeout = request_timeout
-        self._answered = -math.inf
+        # When the latest answer came, by time.monotonic.
+        self._answered_at = -math.inf
         self.date = ""  # The server's clock in its latest answer, as HTTP writes it.
-        local = _is_local(connection.server)
         # The API server compresses long lists, which costs it more time than a local socket saves.
         self._http = Http(
             connection.server,
@@ -63,7 +63,7 @@ class Client:
             compressed=not local,
             server_name=connection.server_name,
         )
-        # More callers than connections would only queue inside the connector with a timeout already running.
+        # A request waits here for a connection, before its timeout begins.
         self._slots = asyncio.Semaphore(self.connections)
         # For operations on many objects (`bulk`), which share the connections and can be stopped between objects.
         self.lanes = asyncio.Semaphore(self.connections)
@@ -139,27 +139,29 @@ class Client:
         if verb in ("POST", "PATCH", "PUT"):
             query.setdefault("fieldManager", USER_AGENT)
         attempts = RequestAttempts(self.patience if patience is None else patience, self._request_timeout)
-        renewed, begun, first = False, math.inf, time.monotonic()
+        started = attempt_started = time.monotonic()
+        has_new_credentials = False
         while True:
             try:
                 async with self._slots:
-                    begun = time.monotonic()
+                    attempt_started = time.monotonic()
                     return await self._once(verb, path, query, headers, data, attempts.within, decode or content)
             except ApiError as error:
-                if error.status == 401 and self.connection.credentials is not None and not renewed:
-                    # The credentials were revoked before they expired; the next attempt has new ones.
-                    renewed = True
+                if error.status == 401 and self.connection.credentials is not None and not has_new_credentials:
+                    # The credentials were revoked before they expired; the next attempt asks for new ones.
+                    has_new_credentials = True
                     continue
                 pause = attempts.pause(error.retry_after) if error.transient else None
                 if pause is None:
                     raise
             except OSError as error:
-                if isinstance(error, TimeoutError) and self._answered > begun:
-                    attempts.busy()
+                has_answered_others = self._answered_at > attempt_started
+                if isinstance(error, TimeoutError) and has_answered_others:
+                    attempts.server_is_busy()
                 # Asking again does not make a certificate a trusted one.
                 pause = None if isinstance(error, ssl.SSLCertVerificationError) else attempts.pause()
                 if pause is None:
-                    raise Unreachable(self.connection.server, reason(error, time.monotonic() - first)) from error
+                    raise Unreachable(self.connection.server, reason(error, time.monotonic() - started)) from error
             await asyncio.sleep(pause)
 
     async def _once(
@@ -175,26 +177,29 @@ class Client:
         credential, tls = await self._credential()
         signed = {**headers, **credential.headers}
         answer = await self._http.request(verb, path, query, signed, data, within=within, tls=tls)
-        self._answered, self.date = time.monotonic(), answer.headers.get("date", "")
-        if answer.status < 300:
-            try:
-                return decode(answer.body)
-            except ValueError:
-                raise no_answer(path) from None
-        raise self._refused(answer, answer.body, verb, path, credential)
+        self._answered_at, self.date = time.monotonic(), answer.headers.get("date", "")
+        if answer.status >= 300:
+            raise self._refused(answer, answer.body, verb, path, credential)
+        try:
+            return decode(answer.body)
+        except ValueError:
+            raise no_answer(path) from None
 
     async def _credential(self) -> tuple[Credential, ssl.SSLContext | None]:
-        """A command's credentials and the TLS context with their certificate; None for the connection's own."""
+        """Credentials that change, and the TLS context with their certificate; None for the connection's own context.
+
+        They are empty if nothing changes: then the connection's headers say who asks.
+        """
         if self.connection.credentials is None:
-            return _NO_OTHER, None
+            return Credential(), None
         return await self.connection.credentials.current()
 
     def _refused(self, answer: HttpAnswer, body: bytes, verb: str, path: str, credential: Credential) -> ApiError:
         if answer.status == 401 and self.connection.credentials is not None:
             self.connection.credentials.refused(credential)
-        after = answer.headers.get("retry-after", "")
-        wait = float(after) if after.isdigit() else None
-        return api_error(answer.status, refusal(body), verb, path, wait)
+        seconds = answer.headers.get("retry-after", "")
+        retry_after = float(seconds) if seconds.isdigit() else None
+        return api_error(answer.status, refusal(body), verb, path, retry_after)
 
     async def pages(
         self,
@@ -247,11 +252,13 @@ class Client:
         Yields the chunks of the answer as they arrive. They end with the answer, after ``timeout`` seconds, or when the
         server was silent for so long that it may be gone.
         """
-        server, (credential, tls) = self.connection.server, await self._credential()
+        server = self.connection.server
+        credential, tls = await self._credential()
         headers = {"Accept": accept, **credential.headers}
-        begun = time.monotonic()
+        silence = min(timeout, _LONGEST_SILENCE_S)
+        started = time.monotonic()
         streaming = self._http.stream(
-            path, params or {}, headers, within=self._request_timeout, silence=min(timeout, _LONGEST_SILENCE), tls=tls
+            path, params or {}, headers, within=self._request_timeout, silence=silence, tls=tls
         )
         async with AsyncExitStack() as stack:
             try:
@@ -260,12 +267,16 @@ class Client:
                     body = b"".join([chunk async for chunk in chunks])
                     raise self._refused(answer, body, "GET", path, credential)
             except OSError as error:
-                raise Unreachable(server, reason(error, time.monotonic() - begun)) from error
-            yield await stack.enter_async_context(aclosing(_until(chunks, begun + timeout, server)))
+                raise Unreachable(server, reason(error, time.monotonic() - started)) from error
+            yield await stack.enter_async_context(aclosing(_until(chunks, started + timeout, server)))
 
 
 async def _until(chunks: AsyncIterator[bytes], ends: float, server: str) -> AsyncGenerator[bytes, None]:
-    """The chunks, until it is time to end or the server was silent for too long."""
+    """The chunks, until it is time to end or the server was silent for too long.
+
+    Args:
+        ends: by ``time.monotonic``.
+    """
     try:
         while True:
             async with asyncio.timeout(ends - time.monotonic()):
@@ -277,7 +288,3 @@ async def _until(chunks: AsyncIterator[bytes], ends: float, server: str) -> Asyn
         return
     except OSError as error:
         raise Unreachable(server, reason(error)) from error
-
-
-def _is_local(server: str) -> bool:
-    return urlsplit(server).hostname in ("127.0.0.1", "::1", "localhost")

@@ -21,7 +21,7 @@ from kumulus.kube.authentication import TokenFile
 from kumulus.kube.errors import KubeconfigError
 from kumulus.kube.exec_credentials import ExecCredentials, exec_plugin
 from kumulus.kube.http_connection import ResumingContext
-from kumulus.kube.safe_yaml import FAST_LOADER, MOST_BYTES, TooMuch, check_limits
+from kumulus.kube.safe_yaml import FAST_LOADER, MOST_BYTES, TooMuch, check_limits, too_large
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,11 @@ class Connection:
     context: str
     """Name of the kubeconfig context that was used."""
     headers: dict[str, str | tuple[str, ...]] = field(default_factory=dict, repr=False)
-    """Headers to send with every request (a bearer token, for one)."""
+    """Headers to send with every request, such as a bearer token."""
     tls: ssl.SSLContext | None = field(default=None, repr=False)
     """The TLS context, or None for a plain ``http`` server."""
     credentials: ExecCredentials | TokenFile | None = field(default=None, repr=False)
-    """Asked at each request: a command or a token's file; None when there is neither."""
+    """Asked before each request: a command or a token's file; None if there is neither."""
     server_name: str = ""
     """The name in the server's certificate, if it is not that of its address; empty otherwise."""
 
@@ -60,10 +60,14 @@ def read_kubeconfig(path: Path) -> dict[str, Any]:
     """The document of a kubeconfig file."""
     try:
         with path.open("rb") as file:
-            # One byte more than allowed, which the limits then report.
-            text = file.read(MOST_BYTES + 1).decode()
+            content = file.read(MOST_BYTES + 1)
+        if len(content) > MOST_BYTES:
+            raise too_large()
+        text = content.decode()
     except FileNotFoundError:
         raise KubeconfigError(f"kubeconfig {path} does not exist; check its path") from None
+    except TooMuch as error:
+        raise KubeconfigError(f"kubeconfig {path} {error}; {error.remedy}") from None
     except (OSError, ValueError) as error:
         raise KubeconfigError(f"kubeconfig {path} cannot be read: {error}") from None
     return parse_kubeconfig(text, path)
@@ -96,39 +100,46 @@ def connection(document: dict[str, Any], path: Path, context: str | None = None)
     """
     chosen = entries(document, path, context)
     name, cluster, user = chosen.context, chosen.cluster, chosen.user
-
-    server = str(cluster.get("server") or "").rstrip("/")
-    if not server.startswith(("https://", "http://")):
-        wrong = f"the server {server!r} has no scheme" if server else "it has no server"
-        raise KubeconfigError(f"kubeconfig {path}, context {name!r}: {wrong}; write it like https://127.0.0.1:6443")
     place = f"kubeconfig {path}, context {name!r}"
-    if wrong := _wrong_address(server):
-        raise KubeconfigError(f"{place}: the server {server!r} has {wrong}; write it like https://127.0.0.1:6443")
+    server = str(cluster.get("server") or "").rstrip("/")
+    if problem := _address_problem(server):
+        raise KubeconfigError(f"{place}: {problem}; write it like https://127.0.0.1:6443")
     authentication.refuse(cluster, user, place)
     headers = authentication.headers(user, place)
     tls = _tls(cluster, user, path) if server.startswith("https://") else None
     credentials: ExecCredentials | TokenFile | None = None
     if user.get("exec"):
         plugin = exec_plugin(user["exec"], cluster, path)
-        credentials = ExecCredentials(plugin, server, partial(_tls_with, cluster, path))
+        credentials = ExecCredentials(plugin, server, partial(_tls_with_certificate, cluster, path))
     elif user.get("tokenFile"):
         file = path.parent / str(user["tokenFile"])
         with _using(f"tokenFile {file}", path):
             credentials = TokenFile(file, str(user.get("token") or ""))
-    return Connection(server, name, headers, tls, credentials, str(cluster.get("tls-server-name") or ""))
+    return Connection(
+        server=server,
+        context=name,
+        headers=headers,
+        tls=tls,
+        credentials=credentials,
+        server_name=str(cluster.get("tls-server-name") or ""),
+    )
 
 
-def _wrong_address(server: str) -> str:
+def _address_problem(server: str) -> str:
     """What is wrong with a server's address; empty for nothing."""
+    if not server:
+        return "it has no server"
+    if not server.startswith(("https://", "http://")):
+        return f"the server {server!r} has no scheme"
     try:
         parts = urlsplit(server)
     except ValueError:
-        return "no closing bracket"
+        return f"the server {server!r} has no closing bracket"
     try:
         parts.port  # noqa: B018  # which is parsed only now
     except ValueError:
-        return "no port from 0 to 65535"
-    return "" if parts.hostname else "no host"
+        return f"the server {server!r} has no port from 0 to 65535"
+    return "" if parts.hostname else f"the server {server!r} has no host"
 
 
 @dataclass(frozen=True)
@@ -180,7 +191,7 @@ def _named(document: dict[str, Any], section: str, name: str, kind: str, path: P
 
 @contextmanager
 def _using(what: str, path: Path) -> Iterator[None]:
-    """Name the kubeconfig and its entry when that entry cannot be used."""
+    """A context in which an entry is used; if it cannot be, the error names the kubeconfig and the entry."""
     try:
         yield
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError, binascii.Error a ValueError
@@ -204,14 +215,14 @@ def _tls(cluster: dict[str, Any], user: dict[str, Any], path: Path) -> ssl.SSLCo
     else:
         # The system's authorities, a hundred of them, are read only if they are needed.
         context = ResumingContext.for_client()
-    if certificate := _material(user, "client-certificate", path):
+    if certificate := _pem(user, "client-certificate", path):
         with _using("client-certificate and client-key", path):
-            _load_pair(context, certificate, _material(user, "client-key", path))
+            _load_pair(context, certificate, _pem(user, "client-key", path))
     return context
 
 
-def _material(user: dict[str, Any], name: str, path: Path) -> bytes:
-    """A certificate or key from the kubeconfig itself or, if it is not there, from the file it names."""
+def _pem(user: dict[str, Any], name: str, path: Path) -> bytes:
+    """A user's certificate or key: from the kubeconfig itself, or else from the file that it names; empty for none."""
     if user.get(f"{name}-data"):
         with _using(f"{name}-data", path):
             return _decode(user[f"{name}-data"])
@@ -222,7 +233,7 @@ def _material(user: dict[str, Any], name: str, path: Path) -> bytes:
         return file.read_bytes()
 
 
-def _tls_with(cluster: dict[str, Any], path: Path, certificate: str, key: str) -> ssl.SSLContext:
+def _tls_with_certificate(cluster: dict[str, Any], path: Path, certificate: str, key: str) -> ssl.SSLContext:
     """Build the TLS context from the cluster's CA and a client certificate that a command gave."""
     context = _tls(cluster, {}, path)
     _load_pair(context, certificate.encode(), key.encode())
@@ -238,7 +249,7 @@ def _load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
 
 
 def _decode(data: object) -> bytes:
-    # Strictly: authorities that are not base64 would decode to nothing, and nothing means the system's.
+    # Strictly: otherwise, authorities that are not base64 would decode to nothing, which means the system's.
     found = base64.b64decode("".join(str(data).split()), validate=True)
     if not found.strip():
         raise ValueError("it is empty")

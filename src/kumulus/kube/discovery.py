@@ -13,7 +13,7 @@ from kumulus.kube.objects import find, inside, root
 if TYPE_CHECKING:
     from kumulus.kube.client import Client
 
-BESIDE_OTHERS = frozenset({"Event", "Endpoints", "EndpointSlice", "Lease", "ControllerRevision"})
+KINDS_OF_CONTROLLERS = frozenset({"Event", "Endpoints", "EndpointSlice", "Lease", "ControllerRevision"})
 """Kinds of objects that controllers make for others, or keep for themselves."""
 
 IN_EVERY_NAMESPACE = frozenset({("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")})
@@ -24,7 +24,7 @@ _VERBS = {"list", "create", "delete"}
 _MEASUREMENTS = "metrics.k8s.io"
 SERVED_S = 10.0
 """Seconds within which an API server serves a new kind."""
-_LOOK_EVERY = 0.02
+_LOOK_EVERY_S = 0.02
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
@@ -51,7 +51,7 @@ class ApiResource:
 async def namespaced(client: Client) -> list[ApiResource]:
     """The namespaced kinds that can be listed, created and deleted, each in one version.
 
-    That is the version that the cluster prefers, or for a kind that this one does not have, another of its group.
+    That is the version that the cluster prefers or, for a kind that is not in it, another of its group.
     """
     versions = ["v1"]
     for group in (await client.get("/apis"))["groups"]:
@@ -74,21 +74,26 @@ async def served(client: Client, api_version: str, kind: str) -> tuple[str, bool
 
     One that was defined just before, as by Helm, is waited for.
     """
-    ends = 0.0
-    while True:
-        listed = await find(client, root(api_version))
-        for each in (listed or {}).get("resources") or ():
-            if each["kind"] == kind and "/" not in each["name"]:
-                return str(each["name"]), bool(each["namespaced"])
-        if not ends and await _is_defined(client, api_version.rpartition("/")[0], kind):
-            ends = time.monotonic() + SERVED_S
-        if time.monotonic() >= ends:
-            return None
-        await asyncio.sleep(_LOOK_EVERY)
+    found = await _served_now(client, api_version, kind)
+    if found is not None or not await _is_defined(client, api_version.rpartition("/")[0], kind):
+        return found
+    ends = time.monotonic() + SERVED_S
+    while found is None and time.monotonic() < ends:
+        await asyncio.sleep(_LOOK_EVERY_S)
+        found = await _served_now(client, api_version, kind)
+    return found
+
+
+async def _served_now(client: Client, api_version: str, kind: str) -> tuple[str, bool] | None:
+    listed = await find(client, root(api_version))
+    for each in (listed or {}).get("resources") or ():
+        if each["kind"] == kind and "/" not in each["name"]:
+            return str(each["name"]), bool(each["namespaced"])
+    return None
 
 
 async def _is_defined(client: Client, group: str, kind: str) -> bool:
-    # Who may not list definitions has to wait for them.
+    """Whether there is a definition of a kind; not known, and so false, to a user who may not list definitions."""
     with tolerating(403):
         found = [each["spec"] for each in (await client.get(_DEFINITIONS))["items"]]
         return any((each["group"], each["names"]["kind"]) == (group, kind) for each in found)

@@ -1,4 +1,4 @@
-"""What can go wrong when talking to an API server, explained to the user; and how long a request is tried again."""
+"""What can go wrong when talking to an API server, in words for the user; and how long a request is tried again."""
 
 import random
 import time
@@ -61,7 +61,7 @@ class tolerating:  # noqa: N801 - it reads as `contextlib.suppress` does
 
 
 class Unreachable(Exception):
-    """No answer could be had from the API server: refused, cut, or silent for too long."""
+    """The API server gave no answer: it refused the connection, cut it, or was silent for too long."""
 
     def __init__(self, server: str, detail: str) -> None:
         super().__init__(f"the Kubernetes API server at {server} is not reachable: {detail}")
@@ -96,21 +96,21 @@ def api_error(status: int, body: Any, verb: str, path: str, retry_after: float |
 
 
 def no_answer(path: str) -> ApiError:
-    """The error for an answer that no API server gives."""
+    """The error for an answer that is not from an API server."""
     message = "this is no answer of an API server; is something else between it and us?"
     return ApiError(502, "BadGateway", message, "GET", path)
 
 
-_LONGEST_PAUSE = 5.0
-# Seconds after which an API server ends a request itself (kube-apiserver --request-timeout).
-_ITS_OWN_TIMEOUT_S = 60.0
+_LONGEST_PAUSE_S = 5.0
+# An API server ends a request itself after that (kube-apiserver --request-timeout).
+_SERVER_TIMEOUT_S = 60.0
 
 
 class RequestAttempts:
-    """The attempts of one request.
+    """The attempts of one request: how long each may take, and when there is none any more.
 
     Args:
-        patience: seconds for which it is tried again.
+        patience: seconds for which the request is tried again.
         request_timeout: seconds after which one attempt is abandoned.
 
     Attributes:
@@ -121,24 +121,34 @@ class RequestAttempts:
         self._ends = time.monotonic() + patience
         # A single silent attempt must not take longer than the patience either.
         self.within = min(request_timeout, max(patience, 1.0))
-        self._may_be_busy = self.within >= request_timeout
-        self._made = 0
+        # A busy server is waited for once, and not by a caller with less patience than one attempt may take.
+        self._may_wait = self.within >= request_timeout
+        self._pauses = 0
 
     def pause(self, seconds: float | None = None) -> float | None:
-        """Seconds to wait before the next attempt; None when there is no time for one."""
-        # A server that asks for no pause at all would be asked thousands of times a second.
-        pause = seconds or backoff(self._made)
-        self._made += 1
+        """Seconds to wait before the next attempt; None when there is no time for one.
+
+        Args:
+            seconds: what the server asks for, if it does.
+        """
+        # A server that asks for no pause at all (0) would be asked thousands of times a second.
+        pause = seconds or backoff(self._pauses)
+        self._pauses += 1
         return pause if time.monotonic() + pause <= self._ends else None
 
-    def busy(self) -> None:
-        """Wait once more, for as long as a server may work on a request, as it has answered others in the meantime."""
-        if self._may_be_busy:
-            self._may_be_busy, self.within = False, _ITS_OWN_TIMEOUT_S
-            self._ends = time.monotonic() + _LONGEST_PAUSE + self.within
+    def server_is_busy(self) -> None:
+        """Allow one more attempt, for as long as a server may work on it: this one was silent, but answered others."""
+        if self._may_wait:
+            self._may_wait = False
+            self.within = _SERVER_TIMEOUT_S
+            self._ends = time.monotonic() + _LONGEST_PAUSE_S + self.within
 
 
 def backoff(attempt: int) -> float:
-    """Seconds to wait before the next attempt: exponential from 50 ms, with jitter so that many are not in step."""
-    ceiling: float = min(_LONGEST_PAUSE, 0.05 * 2 ** min(attempt, 10))
+    """Seconds to wait before the next attempt: exponential from 50 ms, with jitter so that many are not in step.
+
+    Args:
+        attempt: the number of the one that failed, from 0.
+    """
+    ceiling: float = min(_LONGEST_PAUSE_S, 0.05 * 2 ** min(attempt, 10))
     return ceiling * (0.5 + random.random() / 2)

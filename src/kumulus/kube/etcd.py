@@ -1,4 +1,4 @@
-"""Talk to etcd as an API server does: create missing keys in one transaction. And make room in it.
+"""Create keys in etcd that do not exist, in one transaction, as an API server does; and make room in a full one.
 
 Sources: etcd's api/etcdserverpb/rpc.proto (v3.6) for the messages; k8s.io/apiserver pkg/storage/etcd3/store.go, whose
 transaction this is; https://etcd.io/docs/v3.6/op-guide/maintenance/ for what makes room.
@@ -23,10 +23,14 @@ CHANNEL = (("grpc.enable_http_proxy", 0),)
 _TIMEOUT_S = 10.0
 # Queries take milliseconds; rewriting the whole file takes longer.
 _LOOK_S, _REWRITE_S = 2.0, 60.0
-# AlarmRequest.AlarmAction and AlarmType.
-_GET, _DEACTIVATE, _NO_SPACE = 0, 2, 1
-# Compare.CompareResult and Compare.CompareTarget.
-_EQUAL, _MODIFIED = 0, 2
+# AlarmRequest.AlarmAction.
+_GET, _DEACTIVATE = 0, 2
+# AlarmType.
+_NO_SPACE = 1
+# Compare.CompareResult.
+_EQUAL = 0
+# Compare.CompareTarget: mod_revision, which is 0 of a key that does not exist.
+_MOD_REVISION = 2
 _MESSAGES = tables_of(
     """
     Compare: result 1 int32, target 2 int32, key 3 bytes, mod_revision 6 int64
@@ -66,7 +70,7 @@ class Etcd:
         self._channel: grpc.aio.Channel = grpc.aio.secure_channel(address, credentials, CHANNEL)
 
     async def create(self, *objects: tuple[bytes, bytes]) -> bool:
-        """Write keys that do not exist, all or none; False if one of them does, and nothing was written.
+        """Write keys with their values, all or none; False if one of them exists: then nothing was written.
 
         An API server writes each object at a revision of its own: the revision becomes the object's resourceVersion,
         and a client that watches resumes from the last version that it has seen. If several objects of one kind had one
@@ -74,14 +78,16 @@ class Etcd:
         So there may be only one object of each kind here, as no watch covers several kinds.
         """
         asked = {
-            "compare": [{"result": _EQUAL, "target": _MODIFIED, "key": key, "mod_revision": 0} for key, _ in objects],
+            "compare": [
+                {"result": _EQUAL, "target": _MOD_REVISION, "key": key, "mod_revision": 0} for key, _ in objects
+            ],
             "success": [{"request_put": {"key": key, "value": value}} for key, value in objects],
         }
         answer = await self._ask("KV/Txn", "TxnRequest", asked, "TxnResponse", _TIMEOUT_S)
         return bool(answer.succeeded)
 
-    async def full(self) -> list[int]:
-        """The members that have raised the alarm that their data have reached the quota."""
+    async def full_members(self) -> list[int]:
+        """The IDs of the members that have raised the alarm that their data have reached the quota."""
         asked = {"action": _GET, "alarm": _NO_SPACE}
         answer = await self._ask("Maintenance/Alarm", "AlarmRequest", asked, "AlarmResponse")
         return [member.memberID for member in answer.alarms]
@@ -92,7 +98,7 @@ class Etcd:
         Returns:
             the bytes that it took before, and takes now.
         """
-        members, before = await self.full(), await self._status()
+        members, before = await self.full_members(), await self._status()
         # Another client may just have done it: then etcd refuses, and there is nothing left to compact.
         with suppress(EtcdError):
             asked = {"revision": before.header.revision, "physical": True}
@@ -110,7 +116,12 @@ class Etcd:
     async def _ask(
         self, method: str, message: str | None, fields: Mapping[str, Any], answer: str | None, timeout: float = _LOOK_S
     ) -> Any:
-        """Call a method with a message; one without a name has no fields, or none that are read."""
+        """Call a method.
+
+        Args:
+            message: the type of its request; None for one without fields.
+            answer: the type of its answer; None if nobody reads it.
+        """
         request = bytes(_classes()[message](**fields).SerializeToString()) if message else b""
         call: Callable[..., Awaitable[bytes]] = self._channel.unary_unary(f"/etcdserverpb.{method}")
         try:

@@ -5,6 +5,7 @@ k8s.io/client-go/plugin/pkg/client/auth/exec, which this follows to the letter f
 """
 
 import asyncio
+import base64
 import json
 import os
 import ssl
@@ -19,7 +20,7 @@ from kumulus.kube.errors import CredentialsError, KubeconfigError
 API_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 _EXTENSION = "client.authentication.k8s.io/exec"
 _CLUSTER_KEYS = ("server", "tls-server-name", "insecure-skip-tls-verify", "certificate-authority-data", "proxy-url")
-_PATIENCE = 60.0
+_PATIENCE_S = 60.0
 # A token that expires while a request is on its way would be refused.
 _MARGIN = timedelta(seconds=10)
 
@@ -29,15 +30,14 @@ class ExecPlugin:
     """The command of a kubeconfig's user."""
 
     api_version: str
-    """The version of the API that the command should speak."""
+    """The version of ExecCredential that the command should print."""
     command: str
     """A program on PATH, or a path."""
     arguments: tuple[str, ...]
-    """For it."""
     environment: Mapping[str, str] = field(repr=False)
     """Variables added to ours."""
     information: str = field(repr=False)
-    """What KUBERNETES_EXEC_INFO says."""
+    """The value of the variable KUBERNETES_EXEC_INFO: what the command may want to know, as JSON."""
     hint: str
     """What the kubeconfig says to do when the command is missing."""
     kubeconfig: Path
@@ -46,18 +46,16 @@ class ExecPlugin:
 
 @dataclass(frozen=True)
 class Credential:
-    """What a command returned.
-
-    Attributes:
-        token: a bearer token; empty if none.
-        certificate, key: a client certificate and its key, PEM; empty if none.
-        expires: when it expires; None when the command does not say.
-    """
+    """What a command printed, or a token from a file."""
 
     token: str = field(default="", repr=False)
+    """A bearer token; empty for none."""
     certificate: str = field(default="", repr=False)
+    """A client certificate, PEM; empty for none."""
     key: str = field(default="", repr=False)
+    """Its key, PEM."""
     expires: datetime | None = None
+    """When it expires; None when the command does not say."""
 
     @property
     def headers(self) -> dict[str, str]:
@@ -109,8 +107,6 @@ def exec_plugin(raw: object, cluster: Mapping[str, Any], path: Path) -> ExecPlug
 def _cluster_information(cluster: Mapping[str, Any], path: Path) -> dict[str, Any]:
     found = {key: cluster[key] for key in _CLUSTER_KEYS if cluster.get(key)}
     if cluster.get("certificate-authority") and "certificate-authority-data" not in found:
-        import base64
-
         file = path.parent / str(cluster["certificate-authority"])
         try:
             found["certificate-authority-data"] = base64.b64encode(file.read_bytes()).decode()
@@ -143,12 +139,15 @@ class ExecCredentials:
     async def current(self) -> tuple[Credential, ssl.SSLContext | None]:
         """Return credentials that are valid now, and the TLS context with their certificate if they have one."""
         async with self._lock:
-            if self._known is None or not self._known.usable(datetime.now(UTC)):
-                found = await self._ask()
-                if self._known is None or (found.certificate, found.key) != (self._known.certificate, self._known.key):
-                    self._context = self._context_of(found)
-                self._known = found
-            return self._known, self._context
+            known = self._known
+            if known is not None and known.usable(datetime.now(UTC)):
+                return known, self._context
+            found = await self._ask()
+            # Idle connections go by their context: with the same certificate, it is kept.
+            if known is None or (found.certificate, found.key) != (known.certificate, known.key):
+                self._context = self._context_of(found)
+            self._known = found
+            return found, self._context
 
     def refused(self, credential: Credential) -> None:
         """Forget credentials that the server did not accept, unless others have replaced them already."""
@@ -178,10 +177,10 @@ class ExecCredentials:
             hint = plugin.hint or "install it, or check the kubeconfig's command"
             raise self._failed(f"cannot be run ({(error.strerror or str(error)).lower()}); {hint}") from None
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(_PATIENCE_S):
                 out, err = await process.communicate()
         except TimeoutError:
-            raise self._failed(f"did not end within {_PATIENCE:.0f} s") from None
+            raise self._failed(f"did not end within {_PATIENCE_S:.0f} s") from None
         finally:
             if process.returncode is None:
                 process.kill()

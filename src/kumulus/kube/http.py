@@ -22,7 +22,7 @@ from kumulus.kube.codecs import USER_AGENT
 from kumulus.kube.http_connection import Broken, HttpAnswer, HttpConnection
 
 # Servers close what was idle for long (Go's own after 90 s, load balancers after 60), so it is not used.
-_LONGEST_IDLE = 30.0
+_LONGEST_IDLE_S = 30.0
 # RFC 8305: when an address does not answer, the next one is tried in parallel.
 _NEXT_ADDRESS_S = 0.25
 _IN_PATHS = "/:@!$&'()*+,;=~%"
@@ -39,6 +39,7 @@ class Http:
 
     Args:
         server: its address, such as ``https://127.0.0.1:6443``; a path in it comes before that of each request.
+        headers: sent with every request; they say who asks.
         compressed: let the server compress its answers.
         server_name: the name in the server's certificate, if it is not that of its address; empty otherwise.
     """
@@ -96,17 +97,18 @@ class Http:
         Raises:
             OSError: no connection, or it broke (:class:`Broken`), or TimeoutError. :func:`reason` says it in words.
         """
-        head = self._head(verb, path, query, headers, data, self._coding)
+        request = self._encoded(verb, path, query, headers, data, self._coding)
         async with asyncio.timeout(within):
             connection = self._kept(tls)
             if connection is not None:
                 try:
-                    return _whole(await self._ask(connection, head))
+                    return _whole(await self._ask(connection, request))
                 except ConnectionError:
-                    # The server closed the connection while it was idle: a request that changes nothing is repeated.
+                    # If nothing was heard, the server has closed the connection while it was idle. A request that
+                    # changes nothing is sent again, on a new one.
                     if connection.heard or verb != "GET":
                         raise
-            return _whole(await self._ask(await self._connect(tls), head))
+            return _whole(await self._ask(await self._connect(tls), request))
 
     async def _ask(self, connection: HttpConnection, request: bytes) -> HttpAnswer:
         self._busy.add(connection)
@@ -146,12 +148,12 @@ class Http:
         Raises:
             OSError: as for :meth:`request`; the chunks raise it, too.
         """
-        head = self._head("GET", path, query, headers, None, _lines({"Accept-Encoding": "identity"}))
+        request = self._encoded("GET", path, query, headers, None, _lines({"Accept-Encoding": "identity"}))
         async with asyncio.timeout(within):
             connection = await self._connect(tls)
             self._busy.add(connection)
             try:
-                answer = await connection.ask(head, whole=False)
+                answer = await connection.ask(request, whole=False)
             except BaseException:
                 self._end(connection)
                 raise
@@ -165,7 +167,7 @@ class Http:
         self._busy.discard(connection)
         connection.abort()
 
-    def _head(
+    def _encoded(
         self,
         verb: str,
         path: str,
@@ -174,7 +176,7 @@ class Http:
         data: bytes | None,
         coding: str,
     ) -> bytes:
-        """The request, its body included."""
+        """The bytes of a request, its body included."""
         target = f"{self._prefix}{quote(path, safe=_IN_PATHS)}{_query(tuple(query.items()))}"
         length = f"Content-Length: {len(data)}\r\n" if data is not None else ""
         head = f"{verb} {target} HTTP/1.1\r\n{self._common}{coding}{_lines(headers)}{length}\r\n".encode()
@@ -185,19 +187,24 @@ class Http:
         idle = self._idle.get(tls or self._tls)
         while idle:
             connection = idle.pop()
-            if not connection.lost and time.monotonic() - connection.idle_since < _LONGEST_IDLE:
+            idle_s = time.monotonic() - connection.idle_since
+            if not connection.lost and idle_s < _LONGEST_IDLE_S:
                 return connection
             connection.abort()
         return None
 
     async def _connect(self, tls: ssl.SSLContext | None) -> HttpConnection:
-        context = (tls or self._tls or _system_trust()) if self._secure else None
+        context: ssl.SSLContext | None = None
+        server_name: str | None = None
+        if self._secure:
+            context = tls or self._tls or _system_trust()
+            server_name = self._server_name or None
         _, connection = await asyncio.get_running_loop().create_connection(
             lambda: HttpConnection(tls or self._tls),
             self._host,
             self._port,
             ssl=context,
-            server_hostname=self._server_name or None if context else None,
+            server_hostname=server_name,
             happy_eyeballs_delay=None if _is_address(self._host) else _NEXT_ADDRESS_S,
         )
         return connection
@@ -208,7 +215,11 @@ _OTHER_AUTHORITY = frozenset({7, 18, 19, 20, 21})
 
 
 def reason(error: OSError, waited: float = 0.0) -> str:
-    """Why no answer came, in words for the user; with the seconds for which it was waited for, if they are given."""
+    """Why no answer came, in words for the user.
+
+    Args:
+        waited: seconds for which it was waited for; 0 to leave them out.
+    """
     if isinstance(error, TimeoutError):
         return "no answer in time" + (f", after {waited:.1f} s" if waited else "")
     if isinstance(error, ssl.SSLCertVerificationError):
@@ -227,7 +238,7 @@ def reason(error: OSError, waited: float = 0.0) -> str:
 
 
 def _whole(answer: HttpAnswer) -> HttpAnswer:
-    """The answer with its body decompressed."""
+    """The answer, with its body decompressed if the server compressed it."""
     if answer.headers.get("content-encoding", "").lower() == "gzip":
         try:
             answer.body = gzip.decompress(answer.body)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import httptools
 
-# A stream whose reader is slower than the server buffers this much, and then makes the server wait.
+# A stream whose reader is slower than the server buffers this many bytes, and then makes the server wait.
 _MOST_UNREAD = 2**20
 
 
@@ -34,7 +34,7 @@ class HttpConnection(asyncio.Protocol):
     """One connection, with at most one request under way.
 
     Attributes:
-        tls: the context it was made with.
+        tls: the context it was made with; None for the system's, or without TLS.
         heard: whether any part of an answer to the latest request has arrived.
         reusable: whether another request may follow.
         lost: whether it has ended.
@@ -52,17 +52,21 @@ class HttpConnection(asyncio.Protocol):
         self._whole = True
         self._headers: dict[str, str] = {}
         self._body: list[bytes] = []
+        # Bytes of a stream that its reader has not taken.
         self._unread = 0
         # The answer's headers have arrived, and its end has not.
         self._begun = False
         self._ended = False
+        # Why the connection was lost.
         self._error: OSError | None = None
+        # Wakes the reader of a stream.
         self._news: asyncio.Future[None] | None = None
 
     def ask(self, request: bytes, *, whole: bool = True) -> asyncio.Future[HttpAnswer]:
         """Send a request; the answer comes when it is complete or, if not ``whole``, when its headers have arrived."""
         self._asked = self._loop.create_future()
-        self._whole, self._ended, self.heard, self.reusable = whole, False, False, False
+        self._whole = whole
+        self._ended = self.heard = self.reusable = False
         self._headers, self._body = {}, []
         if self._transport is None or self.lost:
             self._asked.set_exception(Broken("the connection was closed"))
@@ -116,7 +120,8 @@ class HttpConnection(asyncio.Protocol):
         self.lost = True
         if self._error is None and isinstance(exc, OSError):
             self._error = exc
-        if self._begun and not {"content-length", "transfer-encoding"} & self._headers.keys():
+        has_length = not {"content-length", "transfer-encoding"}.isdisjoint(self._headers)
+        if self._begun and not has_length:
             # RFC 9112, section 6.3: such an answer ends with its connection.
             self._complete()
         elif self._asked is not None and not self._asked.done():
@@ -138,35 +143,36 @@ class HttpConnection(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         """See :class:`httptools.HttpResponseParser`."""
-        self._begun = self._final()
-        if not self._whole and self._asked is not None and not self._asked.done() and self._begun:
+        self._begun = self._is_final()
+        if self._begun and not self._whole and self._asked is not None and not self._asked.done():
             self._asked.set_result(HttpAnswer(self._parser.get_status_code(), self._headers))
 
     def on_body(self, body: bytes) -> None:
         """See :class:`httptools.HttpResponseParser`."""
         self._body.append(body)
         if not self._whole:
-            before, self._unread = self._unread, self._unread + len(body)
-            if before <= _MOST_UNREAD < self._unread and self._transport is not None:
+            self._unread += len(body)
+            if self._unread > _MOST_UNREAD and self._transport is not None:
                 self._transport.pause_reading()
             self._notify()
 
     def on_message_complete(self) -> None:
         """See :class:`httptools.HttpResponseParser`."""
-        if not self._final():
+        if not self._is_final():
             self._headers = {}
             return
         self.reusable = self._parser.should_keep_alive()
         self._complete()
 
-    def _final(self) -> bool:
+    def _is_final(self) -> bool:
         """Whether this is the answer, and not "100 Continue" and the like before it."""
         return self._parser.get_status_code() >= 200
 
     def _complete(self) -> None:
-        asked, self._ended, self._begun, self.idle_since = self._asked, True, False, time.monotonic()
-        if asked is not None and not asked.done():
-            asked.set_result(HttpAnswer(self._parser.get_status_code(), self._headers, b"".join(self._body)))
+        self._begun, self._ended = False, True
+        self.idle_since = time.monotonic()
+        if self._asked is not None and not self._asked.done():
+            self._asked.set_result(HttpAnswer(self._parser.get_status_code(), self._headers, b"".join(self._body)))
         self._asked = None
         self._notify()
 

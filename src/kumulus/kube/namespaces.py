@@ -1,4 +1,4 @@
-"""Removes a namespace as soon as it is empty; the controller manager does not look at it before five seconds."""
+"""Removes a namespace as soon as it is empty; the controller manager begins to empty it only after five seconds."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ NAMESPACES = "/api/v1/namespaces"
 # A lease for each API server of a cluster.
 _API_SERVERS = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 _OF_API_SERVERS = {"labelSelector": "apiserver.kubernetes.io/identity=kube-apiserver"}
-# Seconds after which the controller manager removes it.
-_HEAD_START = 5.0
-_LOOK_EVERY = 0.1
+# The controller manager begins to empty a namespace so long after its deletion.
+_HEAD_START_S = 5.0
+_LOOK_EVERY_S = 0.1
 
 
 async def remove(client: Client, path: str, options: Mapping[str, Any] | None = None) -> bool:
@@ -31,22 +31,24 @@ async def remove(client: Client, path: str, options: Mapping[str, Any] | None = 
     Kubernetes' namespace controller begins to empty a namespace 5 s after its deletion, because another API server may
     not have seen the deletion yet and create an object in it (`namespaceDeletionGracePeriod`,
     pkg/controller/namespace/namespace_controller.go). The only API server of a cluster has seen it: it refuses new
-    objects from then on (the admission plugin NamespaceLifecycle). There, this does in those seconds what the
-    controller would do after them. If there are several API servers, if the user lacks a right for that, or if objects
-    have finalizers that stay, the namespace is left to the controller, and may still exist when this returns.
+    objects from then on (the admission plugin NamespaceLifecycle). In such a cluster, this does at once what the
+    controller would do after those seconds. If there are several API servers, if the user lacks a right for that, or if
+    objects have finalizers that stay, the namespace is left to the controller, and may still exist when this returns.
     """
     begun = asyncio.get_running_loop().time()
     there = await objects.find(client, path)
     if there is None or not await objects.remove(client, path, options):
         return False
-    # Of one that was being deleted before, the controller's seconds may be over: it, and then another of that name.
-    if "deletionTimestamp" not in there["metadata"]:
-        with suppress(ApiError, TimeoutError):
-            async with asyncio.timeout_at(begun + _HEAD_START):
-                if len(await objects.names(client, _API_SERVERS, _OF_API_SERVERS)) == 1:
-                    kinds = await namespaced(client)
-                    await _empty(client, [each.collection(path.rpartition("/")[2]) for each in kinds])
-                    await _finalize(client, path)
+    if "deletionTimestamp" in there["metadata"]:
+        # It was being deleted before: the controller may remove it at any time, and somebody create another of that
+        # name, which is not to be emptied.
+        return True
+    with suppress(ApiError, TimeoutError):
+        async with asyncio.timeout_at(begun + _HEAD_START_S):
+            if len(await objects.names(client, _API_SERVERS, _OF_API_SERVERS)) == 1:
+                kinds = await namespaced(client)
+                await _empty(client, [each.collection(path.rpartition("/")[2]) for each in kinds])
+                await _finalize(client, path)
     return True
 
 
@@ -55,16 +57,16 @@ async def _empty(client: Client, collections: list[str]) -> None:
 
     The look comes last, as it also finds what the API server was creating when it took the namespace's deletion.
     """
-    while left := await _deleted(client, collections):
+    while left := await _delete_in(client, collections):
         while left:
-            await asyncio.sleep(_LOOK_EVERY)
-            left = await _deleted(client, left)
+            await asyncio.sleep(_LOOK_EVERY_S)
+            left = await _delete_in(client, left)
 
 
-async def _deleted(client: Client, collections: list[str]) -> list[str]:
+async def _delete_in(client: Client, collections: list[str]) -> list[str]:
     """Delete what is in collections; returns those in which there was something."""
 
-    async def had_any(collection: str) -> bool:
+    async def delete(collection: str) -> bool:
         # It is not found if its kind has been removed.
         with tolerating(404):
             found = await client.get(collection, {"limit": "1"}, accept=METADATA_ONLY)
@@ -73,11 +75,12 @@ async def _deleted(client: Client, collections: list[str]) -> list[str]:
                 return True
         return False
 
-    had = await asyncio.gather(*map(had_any, collections))
-    return [each for each, any_there in zip(collections, had, strict=True) if any_there]
+    had_any = await asyncio.gather(*map(delete, collections))
+    return [each for each, any_there in zip(collections, had_any, strict=True) if any_there]
 
 
 async def _finalize(client: Client, path: str) -> None:
+    """Declare a namespace empty, as the controller does: the API server then removes it."""
     found = await client.get(path)
     remaining = [each for each in found["spec"].get("finalizers", ()) if each != "kubernetes"]
     await client.write("PUT", f"{path}/finalize", {**found, "spec": {**found["spec"], "finalizers": remaining}})

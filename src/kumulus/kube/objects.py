@@ -14,7 +14,12 @@ from kumulus.kube.errors import ApiError, no_answer, tolerating
 if TYPE_CHECKING:
     from kumulus.kube.client import Client
 
+T = TypeVar("T")
 NODES = "/api/v1/nodes"
+_KUBE_SYSTEM = "/api/v1/namespaces/kube-system"
+_PAGE = 2000
+_TRIES = 8
+_LOOK_EVERY_S = 0.05
 
 
 def root(api_version: str) -> str:
@@ -44,13 +49,6 @@ def address(manifest: Mapping[str, Any]) -> str:
     return f"{collection(manifest)}/{manifest['metadata']['name']}"
 
 
-T = TypeVar("T")
-_KUBE_SYSTEM = "/api/v1/namespaces/kube-system"
-_MANY = 2000
-_TRIES = 8
-_LOOK_EVERY = 0.05
-
-
 def labelled(labels: Mapping[str, str]) -> dict[str, str]:
     """The query for objects that have all of these labels."""
     return {"labelSelector": ",".join(f"{key}={value}" for key, value in labels.items())}
@@ -67,26 +65,32 @@ def is_established(definition: Mapping[str, Any]) -> bool:
     return holds(definition, "Established")
 
 
-async def established(client: Client, path: str, within: float) -> bool:
-    """Wait until the API server has accepted a CustomResourceDefinition; whether it has within some seconds."""
-    return await comes(lambda: client.get(path), is_established, within)
+async def wait_until_established(client: Client, path: str, within: float) -> bool:
+    """Wait until the API server has accepted a CustomResourceDefinition; False if it has not within some seconds."""
+    return await wait_until(lambda: client.get(path), is_established, within)
 
 
-async def has_account(client: Client, namespace: str, within: float) -> bool:
-    """Wait until a namespace has the ServiceAccount of its pods, which are refused before; False after some seconds."""
+async def wait_for_account(client: Client, namespace: str, within: float) -> bool:
+    """Wait until a namespace has its default ServiceAccount; False if it has not within some seconds.
+
+    Before, pods in it are refused.
+    """
     path = f"/api/v1/namespaces/{namespace}/serviceaccounts/default"
-    return await comes(lambda: find(client, path), lambda found: found is not None, within)
+    return await wait_until(lambda: find(client, path), lambda found: found is not None, within)
 
 
-async def comes(
-    look: Callable[[], Awaitable[T]], wanted: Callable[[T], bool], within: float, every: float = _LOOK_EVERY
+async def wait_until(
+    look: Callable[[], Awaitable[T]], wanted: Callable[[T], bool], within: float, every: float = _LOOK_EVERY_S
 ) -> bool:
-    """Look until what is found is wanted; False if it is not within some seconds."""
+    """Look until what is found is wanted; False if it is not within some seconds.
+
+    Args:
+        every: seconds between two looks.
+    """
     ends = time.monotonic() + within
     while not wanted(await look()):
         if time.monotonic() > ends:
             return False
-        # The server tells only who asks.
         await asyncio.sleep(every)
     return True
 
@@ -109,8 +113,8 @@ async def identity(client: Client, patience: float | None = None) -> str:
 
 
 async def names(client: Client, collection: str, params: Mapping[str, str] | None = None) -> list[str]:
-    """The names of a collection's objects; nothing else about them is transferred."""
-    pages = client.pages(collection, params, limit=_MANY, accept=METADATA_ONLY)
+    """The names of a collection's objects; only their metadata are transferred."""
+    pages = client.pages(collection, params, limit=_PAGE, accept=METADATA_ONLY)
     return [item["metadata"]["name"] async for page in pages for item in page]
 
 
@@ -162,13 +166,17 @@ async def merge_or_create(client: Client, path: str, change: Mapping[str, Any], 
 
 
 async def release_instances(client: Client, definition: Mapping[str, Any]) -> None:
-    """Remove the finalizers from all objects of a kind: the controller that would act on them has ended."""
+    """Remove the finalizers from all objects of a kind: the controller that would act on them has ended.
+
+    Args:
+        definition: the kind's CustomResourceDefinition.
+    """
     spec = definition["spec"]
     stored = next(version["name"] for version in spec["versions"] if version["storage"])
-    root, plural = f"/apis/{spec['group']}/{stored}", spec["names"]["plural"]
+    version, plural = root(f"{spec['group']}/{stored}"), spec["names"]["plural"]
     unfinished = [
-        f"{root}{inside(item['metadata'].get('namespace'))}/{plural}/{item['metadata']['name']}"
-        async for page in client.pages(f"{root}/{plural}")
+        f"{version}{inside(item['metadata'].get('namespace'))}/{plural}/{item['metadata']['name']}"
+        async for page in client.pages(f"{version}/{plural}")
         for item in page
         if item["metadata"].get("finalizers")
     ]

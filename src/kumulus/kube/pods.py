@@ -1,4 +1,4 @@
-"""Pods: by the nodes they are bound to, of few nodes or of thousands; why one is not ready."""
+"""Pods: those that are bound to some nodes, few or thousands; and why a pod is not ready."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PODS = "/api/v1/pods"
 UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"
 """The field selector of pods that have not ended."""
 BOUND = f"spec.nodeName!=,{UNFINISHED}"
-"""That of pods that have a node and have not ended."""
+"""The field selector of pods that have a node and have not ended."""
 
 # Up to this many nodes are asked for one by one (the server indexes pods by node); beyond it all pods are paged.
 _ASK_SINGLY = 40
@@ -51,7 +51,7 @@ async def each_bound(
 
 # The reasons for which a starting pod waits normally.
 _ON_ITS_WAY = ("ContainerCreating", "PodInitializing")
-_LONGEST = 200
+_MOST_CHARACTERS = 200
 
 
 def reason(pod: Mapping[str, Any]) -> str:
@@ -67,14 +67,15 @@ def reason(pod: Mapping[str, Any]) -> str:
             return f"{pod['metadata']['name']}: {why} {each['image']}{cause}"
     for condition in status.get("conditions") or []:
         if condition["type"] == "PodScheduled" and condition["status"] == "False":
-            return f"{pod['metadata']['name']}: {condition.get('reason')}: {condition.get('message', '')[:_LONGEST]}"
+            message = condition.get("message", "")[:_MOST_CHARACTERS]
+            return f"{pod['metadata']['name']}: {condition.get('reason')}: {message}"
     return ""
 
 
 def _short(message: str) -> str:
     """The end of containerd's message, whose beginning says, layer by layer, what it was about to do."""
     parts = " ".join(message.split()).split(": ")
-    return f": {': '.join(parts[-2:])[-_LONGEST:]}" if message else ""
+    return f": {': '.join(parts[-2:])[-_MOST_CHARACTERS:]}" if message else ""
 
 
 def _ended(terminated: Mapping[str, Any]) -> str:

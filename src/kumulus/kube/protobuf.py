@@ -29,7 +29,7 @@ class NoEncoding(ValueError):
 
 
 def encode_node(node: Mapping[str, Any]) -> bytes:
-    """Encode a v1 Node given as for JSON.
+    """Encode a v1 Node from its JSON form.
 
     Raises:
         NoEncoding: it has a field that the tables here do not know.
@@ -37,7 +37,7 @@ def encode_node(node: Mapping[str, Any]) -> bytes:
     return enveloped("v1", "Node", _encoded(_without_type(node)))
 
 
-def encode_object(node: Mapping[str, Any]) -> bytes:
+def encode_bare_node(node: Mapping[str, Any]) -> bytes:
     """Encode a v1 Node as its Go type does (``Marshal``), without the envelope that names the kind."""
     return _encoded(_without_type(node))
 
@@ -49,7 +49,7 @@ class NodeBatch:
     win, and maps and lists are joined (https://protobuf.dev/programming-guides/encoding/#last-one-wins).
 
     Args:
-        another: another one; a list in which the two differ is taken to differ from node to node.
+        one, another: two of the nodes; a list in which they differ is taken to differ from node to node.
     """
 
     def __init__(self, one: Mapping[str, Any], another: Mapping[str, Any]) -> None:
@@ -59,11 +59,13 @@ class NodeBatch:
     def encode(self, node: Mapping[str, Any]) -> bytes:
         """Encode a node; raises :class:`NoEncoding` as :func:`encode_node` does."""
         own = _own(self._shared, _without_type(node))
-        return encode_node(node) if own is None else enveloped("v1", "Node", self._encoded + _encoded(own))
+        if own is None:
+            return encode_node(node)
+        return enveloped("v1", "Node", self._encoded + _encoded(own))
 
 
 def _own(shared: Mapping[str, Any], node: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What a node has that is not shared; None when the merger of the two would not be the node."""
+    """What a node has that is not shared; None if the shared fields and these would not merge into the node."""
     if not shared.keys() <= node.keys():
         return None
     own: dict[str, Any] = {}
@@ -116,10 +118,10 @@ def _fields(message: str, value: Mapping[str, Any]) -> dict[str, Any]:
         if name not in table:
             raise NoEncoding(f"no protobuf encoding for the field {name!r}")
         kind = table[name][1]
-        if kind.startswith("{}"):
-            found[name] = (
-                content if kind == "{}string" else {key: _one(kind[2:], each) for key, each in content.items()}
-            )
+        if kind == "{}string":
+            found[name] = content
+        elif kind.startswith("{}"):
+            found[name] = {key: _one(kind[2:], each) for key, each in content.items()}
         elif kind.startswith("*"):
             found[name] = [_one(kind[1:], each) for each in content]
         else:

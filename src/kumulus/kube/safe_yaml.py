@@ -1,4 +1,4 @@
-"""YAML: what a text may cost to read, and how it is written so that all read it alike.
+"""YAML: how much a text may cost to read, and how it is written so that all programs read it alike.
 
 A few hundred bytes of aliases of aliases stand for billions of values, and libyaml's composer, which recurses in C,
 ends the process at a hundred thousand brackets. So the events are counted first: they neither nest nor expand.
@@ -27,10 +27,10 @@ FAST_LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class TooMuch(ValueError):
-    """A text is not read, because of what reading it would cost, or as it has no end.
+    """A text is not read: it would cost too much, or it contains itself.
 
     Args:
-        message: what there is too much of, without a full stop.
+        message: what there is too much of, as the end of a sentence, without a full stop.
         remedy: what to write instead, without a full stop.
     """
 
@@ -59,24 +59,24 @@ def check_limits(text: str, *, only_fast: bool = False) -> bool:
     """
     if len(text) > MOST_BYTES:
         raise too_large()
-    # The slower one as well if libyaml fails: PyYAML's own parser may accept what libyaml refuses.
-    for loader in (FAST_LOADER, *([] if only_fast else [yaml.SafeLoader])):
+    # PyYAML's own parser may accept what libyaml refuses.
+    loaders = (FAST_LOADER,) if only_fast else (FAST_LOADER, yaml.SafeLoader)
+    for loader in loaders:
         limits = YamlLimits()
         try:
             for event in yaml.parse(text, Loader=loader):
                 limits.count(event)
+            return loader is FAST_LOADER
+        except TooMuch:
+            raise
         except (yaml.YAMLError, ValueError) as reason:
-            if isinstance(reason, TooMuch):
-                raise
             if limits.values > MOST_TRIED_TWICE:
                 raise TooMuch(_parse_error(reason), "correct it") from None
-            continue
-        return loader is FAST_LOADER
     return False
 
 
 class YamlLimits:
-    """Counts what the events of one text stand for.
+    """Counts the values that the events of one text stand for.
 
     Attributes:
         values: how many there have been so far.
@@ -84,7 +84,9 @@ class YamlLimits:
 
     def __init__(self) -> None:
         self.values = 0
+        # By anchor, how many values an alias for it repeats; one that is missing here stands for a single value.
         self._sizes: dict[str, int] = {}
+        # The collections that have not ended, each with its anchor and how many values there were before it.
         self._begun: list[tuple[str | None, int]] = []
 
     def count(self, event: Any) -> None:
@@ -105,7 +107,7 @@ class YamlLimits:
             message = f"{_place(event)}*{event.anchor} stands for what it is in"
             raise TooMuch(message, "leave it out, or write what is meant")
         before = self.values
-        self.values += self._sizes.get(event.anchor or "", 1) if isinstance(event, yaml.AliasEvent) else 1
+        self.values += self._sizes.get(event.anchor, 1) if isinstance(event, yaml.AliasEvent) else 1
         if isinstance(event, yaml.CollectionStartEvent):
             self._begun.append((event.anchor, before))
             if len(self._begun) > MOST_LEVELS:
@@ -140,7 +142,10 @@ _SWITCH = re.compile(r"[yYnN]\Z")
 
 
 class Dumper(_Fast):
-    """PyYAML's safe dumper, libyaml's if PyYAML was built with it, which quotes what Go would read otherwise."""
+    """PyYAML's safe dumper, which also quotes the texts that Go would take for something else.
+
+    It is libyaml's, if PyYAML was built with it.
+    """
 
 
 Dumper.add_implicit_resolver("tag:yaml.org,2002:float", _NUMBER, list("-+.0123456789"))

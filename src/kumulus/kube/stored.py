@@ -11,7 +11,7 @@ keys in k8s.io/kubernetes pkg/kubeapiserver/default_storage_factory_builder.go (
 table, so that the order of the bytes is the server's own; what is not changed is passed through unread.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -23,8 +23,8 @@ from kumulus.kube.messages import OBSERVED, decoded, opened, sealed
 
 _NODES, _LEASES = b"/registry/minions/", b"/registry/leases/kube-node-lease/"
 
-# Entry is for maps, which an API server writes in the order of their keys; protobuf's C library orders keys differently
-# where one begins with another.
+# Maps are lists of Entry here: an API server writes them in the order of their keys, and protobuf's C library would
+# order keys differently where one begins with another.
 _STORED = {"NodeSystemInfo": OBSERVED["NodeSystemInfo"]} | tables_of(
     """
     Entry: key 1 string, value 2 string
@@ -44,8 +44,8 @@ _STORED = {"NodeSystemInfo": OBSERVED["NodeSystemInfo"]} | tables_of(
     Lease: metadata 1 ObjectMeta, spec 2 LeaseSpec
     """
 )
-_NAMED = {"name", "labels", "annotations"}
-# The parts of the status that are a node's own; all others have to equal those of the node asked for.
+_METADATA = {"name", "labels", "annotations"}
+# The parts of the status that are a node's own; all others have to be equal.
 _OWN_STATUS = ("addresses", "nodeInfo")
 
 
@@ -65,19 +65,23 @@ def lease_key(node: str) -> bytes:
 
 def alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether two nodes to be posted differ only as two nodes of a pool do: in names and numbers."""
-    ours, theirs = one["metadata"], other["metadata"]
-    status, others = one["status"], other["status"]
+    metadata, other_metadata = one["metadata"], other["metadata"]
+    status, other_status = one["status"], other["status"]
     return (
-        ours.keys() == theirs.keys() == _NAMED
-        and ours["labels"].keys() == theirs["labels"].keys()
-        and ours["annotations"].keys() == theirs["annotations"].keys()
+        one.keys() == other.keys()
+        and metadata.keys() == other_metadata.keys() == _METADATA
+        and metadata["labels"].keys() == other_metadata["labels"].keys()
+        and metadata["annotations"].keys() == other_metadata["annotations"].keys()
         and one["spec"] == other["spec"]
-        and one.keys() == other.keys()
-        and status.keys() == others.keys()
-        and all(status[key] == others[key] for key in status if key not in _OWN_STATUS)
-        and [address["type"] for address in status["addresses"]] == [each["type"] for each in others["addresses"]]
-        and status["nodeInfo"].keys() == others["nodeInfo"].keys()
+        and status.keys() == other_status.keys()
+        and all(status[key] == other_status[key] for key in status if key not in _OWN_STATUS)
+        and _types(status["addresses"]) == _types(other_status["addresses"])
+        and status["nodeInfo"].keys() == other_status["nodeInfo"].keys()
     )
+
+
+def _types(addresses: Sequence[Mapping[str, str]]) -> list[str]:
+    return [each["type"] for each in addresses]
 
 
 class StoredNodes:
@@ -119,13 +123,13 @@ class StoredNodes:
         for field, value in manifest["status"]["nodeInfo"].items():
             if value != model["status"]["nodeInfo"][field]:
                 setattr(status.nodeInfo, field, value)
-        return _closed(self._envelope, node)
+        return _sealed(self._envelope, node)
 
 
 def _set(entries: Any, wanted: Mapping[str, str], there: Mapping[str, str]) -> None:
+    """Change a map's entries from what the model has to what is wanted; those that neither has are the server's."""
     for entry in entries:
         key = entry.key
-        # Entries that the posted node does not have are the server's.
         if key in wanted and wanted[key] != there[key]:
             entry.value = wanted[key]
 
@@ -134,7 +138,7 @@ def same(one: bytes, other: bytes) -> bool:
     """Whether two nodes are the same to an API server, except for their UIDs and times.
 
     Args:
-        one: a node as it is stored or answered.
+        one, other: nodes as they are stored or answered.
     """
     return _timeless(one) == _timeless(other)
 
@@ -145,7 +149,7 @@ def _timeless(raw: bytes) -> bytes:
     node.metadata.ClearField("creationTimestamp")
     for entry in node.metadata.managedFields:
         entry.ClearField("time")
-    return _closed(envelope, node)
+    return _sealed(envelope, node)
 
 
 class StoredLeases:
@@ -157,7 +161,7 @@ class StoredLeases:
 
     def __init__(self, answer: bytes) -> None:
         self._envelope, self._lease = _opened(answer, "Lease")
-        # A stored object has none: it is the revision at which the object is stored.
+        # No version is stored with an object: it is the revision at which it is stored.
         self._lease.metadata.resourceVersion = ""
 
     @property
@@ -167,7 +171,7 @@ class StoredLeases:
 
     @property
     def is_new(self) -> bool:
-        """Whether the lease is as it was created, and owned by its node: others like it are as new ones would be."""
+        """Whether the lease is as it was created, and owned by its node: only then are others like it as new ones."""
         owners = self._lease.metadata.ownerReferences
         return len(owners) == 1 and bool(owners[0].uid) and len(self._lease.metadata.managedFields) == 1
 
@@ -193,7 +197,7 @@ class StoredLeases:
         lease.spec.renewTime.seconds = seconds
         # Microseconds, as Kubernetes keeps them.
         lease.spec.renewTime.nanos = int((now - seconds) * 1e6) * 1000
-        return _closed(self._envelope, lease)
+        return _sealed(self._envelope, lease)
 
 
 def _opened(raw: bytes, kind: str) -> tuple[Any, Any]:
@@ -205,8 +209,8 @@ def _opened(raw: bytes, kind: str) -> tuple[Any, Any]:
     return envelope, decoded(_classes()[kind], envelope.raw)
 
 
-def _closed(envelope: Any, message: Any) -> bytes:
-    """An object as it is stored."""
+def _sealed(envelope: Any, message: Any) -> bytes:
+    """An object as it is stored, in an envelope like this one."""
     found = type(envelope)()
     found.CopyFrom(envelope)
     found.raw = message.SerializeToString()

@@ -21,8 +21,10 @@ from kumulus.kube.errors import ApiError, Unreachable, api_error, backoff
 T = TypeVar("T")
 Kind = Literal["ADDED", "MODIFIED", "DELETED"]
 
-_SHORTEST = 1.0
-_PAGE_PATIENCE = 5.0
+# A watch that ends sooner counts as an attempt without success.
+_SHORTEST_S = 1.0
+# For a page of a further list: the caller is to hear soon that the connection is lost.
+_PAGE_PATIENCE_S = 5.0
 _GONE = 410
 
 
@@ -35,7 +37,7 @@ class WatchEvent(NamedTuple, Generic[T]):
     key: str
     """``namespace/name``, or the name alone where there is no namespace."""
     item: T | None
-    """The object afterwards; for a deleted one its last state, or None if a new list just lacked it."""
+    """The object afterwards; for a deleted one its last state, or None if a new list just did not have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ class Events(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Synced:
-    """The events so far are the whole collection; from here on they tell what happens.
+    """The events so far are the whole collection; those from here on are what happens in it.
 
     Comes after the first list, and again after each further one.
     """
@@ -71,8 +73,8 @@ class WatchInterrupted:
 class Resumed:
     """After an interruption: events arrive again.
 
-    From where they ended, all that happened meanwhile comes first, as if it happened now. By a new list only the state
-    comes: what came and went meanwhile is never heard of.
+    If the watch goes on from where it ended, all that happened meanwhile comes first, as if it happened now. If a new
+    list was needed, only the present state comes: what came and went meanwhile is never heard of.
     """
 
 
@@ -128,14 +130,14 @@ def follow(
         params: ``labelSelector`` and ``fieldSelector``.
         codec: the representation; JSON by default.
         page: objects per page of a list.
-        timeout: seconds that one watch lasts; up to a quarter more, so that many do not end at once.
+        timeout: seconds that one watch lasts; it is up to a quarter more, so that many do not end at once.
 
     Raises:
         ApiError: the first list is refused. Later refusals are reported as :class:`WatchInterrupted`.
         Unreachable: the server does not answer the first list within the client's patience.
     """
-    how = codec or cast(Codec[T], JsonCodec())
-    return _Follower(client, path, dict(params or {}), how, page, timeout).news()
+    chosen = codec or cast(Codec[T], JsonCodec())
+    return _Follower(client, path, dict(params or {}), chosen, page, timeout).news()
 
 
 class _Follower(Generic[T]):
@@ -155,8 +157,8 @@ class _Follower(Generic[T]):
         self._version = ""
         self._synced = False
         self._interrupted = False
-        # Attempts without success since the last event, for the pause before the next.
-        self._fruitless = 0
+        # Attempts without success since the last event; they make the pause before the next one longer.
+        self._failed_attempts = 0
 
     async def news(self) -> AsyncGenerator[News[T], None]:
         while True:
@@ -171,23 +173,25 @@ class _Follower(Generic[T]):
                     yield WatchInterrupted(error)
                 if isinstance(error, ApiError) and error.status == _GONE:
                     self._version = ""
-                    await self._pause(None if self._fruitless else 0)
+                    # The first new list is asked for at once.
+                    await self._pause(None if self._failed_attempts else 0)
                     continue
                 if not self._synced:
                     raise
-                after = error.retry_after if isinstance(error, ApiError) else None
-                # Not at once, even if the server asks for no pause.
-                await self._pause(after or None)
+                retry_after = error.retry_after if isinstance(error, ApiError) else None
+                # Not at once, even if the server asks for no pause (0).
+                await self._pause(retry_after or None)
 
     async def _pause(self, seconds: float | None = None) -> None:
-        await asyncio.sleep(backoff(self._fruitless) if seconds is None else seconds)
-        self._fruitless += 1
+        await asyncio.sleep(backoff(self._failed_attempts) if seconds is None else seconds)
+        self._failed_attempts += 1
 
     async def _listing(self) -> AsyncGenerator[News[T], None]:
         """List page by page; known objects that are not listed have been deleted."""
-        query, gone, version = {**self._params, "limit": str(self._page)}, set(self._known), ""
+        query = {**self._params, "limit": str(self._page)}
+        gone = set(self._known)
         while True:
-            patience = _PAGE_PATIENCE if self._synced else None
+            patience = _PAGE_PATIENCE_S if self._synced else None
             page = await self._client.request(
                 "GET",
                 self._path,
@@ -196,21 +200,20 @@ class _Follower(Generic[T]):
                 accept=self._codec.list_type,
                 decode=self._codec.listed,
             )
-            for news in self._in_touch():
+            for news in self._resumed():
                 yield news
             events = [self._listed(item) for item in page.items]
             gone.difference_update(event.key for event in events)
             yield Events(events, listed=True)
-            # The whole list is as of the first page's version, which every page repeats.
-            version = page.version
             if not page.token:
                 break
             query["continue"] = page.token
         if gone:
             self._known -= gone
             yield Events([WatchEvent("DELETED", key, None) for key in sorted(gone)], listed=True)
-        self._version, self._synced = version, True
-        yield Synced(version)
+        # The whole list is as of the first page's version, which every page repeats.
+        self._version, self._synced = page.version, True
+        yield Synced(page.version)
 
     def _listed(self, item: T) -> WatchEvent[T]:
         key = self._codec.key(item)
@@ -223,44 +226,56 @@ class _Follower(Generic[T]):
         query = {**self._params, "resourceVersion": self._version, "allowWatchBookmarks": "true"}
         lasts = self._timeout * (1 + random.random() / 4)
         clock = asyncio.get_running_loop().time
+        # When the server accepted the watch.
         began = math.inf
         batches = watch(self._client, self._path, query, timeout=lasts, codec=self._codec)
         try:
             async with aclosing(batches):
                 async for batch in batches:
                     began = min(began, clock())
-                    for news in self._in_touch():
+                    for news in self._resumed():
                         yield news
                     if events := self._happened(batch):
-                        self._fruitless = 0
+                        self._failed_attempts = 0
                         yield Events(events)
         finally:
-            short = clock() - began < _SHORTEST
-            if not short:
-                self._fruitless = 0
-        if short:
+            was_short = clock() - began < _SHORTEST_S
+            if not was_short:
+                self._failed_attempts = 0
+        if was_short:
             # A server that ends each watch at once would otherwise be asked thousands of times a second.
             await self._pause()
 
-    def _in_touch(self) -> list[Resumed]:
+    def _resumed(self) -> list[Resumed]:
+        """What to report now that the server has answered: that events arrive again, if they were interrupted."""
         if not self._interrupted:
             return []
         self._interrupted = False
         return [Resumed()]
 
     def _happened(self, batch: list[tuple[str, T]]) -> list[WatchEvent[T]]:
-        events = []
+        """The events of a batch that are about objects; the next watch then begins after the batch."""
         if batch:
-            # First: where it ends the watch, the new list has to say what this batch would have said.
+            # Before anything of it is reported: if this ends the watch, the new list has what the batch would report.
             self._advance(*batch[-1])
+        events = []
         for kind, item in batch:
-            if kind in ("ADDED", "MODIFIED", "DELETED"):
-                key = self._codec.key(item)
-                (self._known.discard if kind == "DELETED" else self._known.add)(key)
-                events.append(WatchEvent(cast(Kind, kind), key, item))
+            if kind not in ("ADDED", "MODIFIED", "DELETED"):
+                continue
+            key = self._codec.key(item)
+            if kind == "DELETED":
+                self._known.discard(key)
+            else:
+                self._known.add(key)
+            events.append(WatchEvent(cast(Kind, kind), key, item))
         return events
 
     def _advance(self, kind: str, item: T) -> None:
+        """Begin the next watch after this event.
+
+        Raises:
+            ApiError: the server went back to an earlier state (410 Gone).
+        """
         version = self._codec.version(item)
         # The versions of a collection only rise (https://kep.k8s.io/5504), unless its etcd was restored to an earlier
         # state: then its history is a different one, and nothing that is known about it holds.

@@ -158,7 +158,7 @@ async def _removed(client: Client, path: str, there: Object, stop: asyncio.Event
 
     # Only this one, not a later one of its name.
     await objects.remove(client, path, {"preconditions": {"uid": uid}})
-    await objects.comes(left, lambda found: found is None or stop.is_set(), seconds)
+    await objects.wait_until(left, lambda found: found is None or stop.is_set(), seconds)
     if found := await left():
         waits = ", ".join(found["metadata"].get("finalizers") or ()) or "none"
         raise ProviderError(f"{Address.of(there)} is being deleted (finalizers: {waits}); the next run goes on")

@@ -25,12 +25,13 @@ from kumulus.testing.manifests import Manifests
 from kumulus.testing.plane import EXPERIMENTS, Plane, PlaneReporter, provide, start
 from kumulus.testing.points import START, Points
 from kumulus.testing.reset import Reset
-from kumulus.testing.views import Event, Node, Pod, events_of
+from kumulus.testing.views import Event, Node, Pod, events_of, last_events
 from kumulus.testing.wanted import Nodes, Spec, resized
 
 T = TypeVar("T")
-_LOOK_EVERY, _LOOK_RARELY = 0.02, 0.25
-_SHOWN = 12
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.25
+_SHOWN_EVENTS = 12
+_THIS_PROCESS = -1
 
 
 def _silent(line: str) -> None:
@@ -52,7 +53,7 @@ class AsyncCluster(ClusterFacts):
         nodes: how many plain nodes; or how many of each instance type or GPU.
         cluster: which of a stack file's clusters, if it has several.
         say: takes lines of progress.
-        ends_with: another process that it ends with instead of this one; None for none.
+        ends_with: the id of another process that it ends with, instead of this one; None for none.
         sections: further sections of the spec, such as `kubernetesVersion="1.36.4"`.
 
     Raises:
@@ -61,6 +62,7 @@ class AsyncCluster(ClusterFacts):
 
     namespace = "default"
     """Where objects go that name no namespace."""
+    # The namespace to which resets, marks, pods and events are limited; empty for the whole cluster.
     _within = ""
 
     def __init__(
@@ -70,15 +72,15 @@ class AsyncCluster(ClusterFacts):
         nodes: Nodes | None = None,
         cluster: str = "",
         say: Callable[[str], None] = _silent,
-        ends_with: int | None = -1,
+        ends_with: int | None = _THIS_PROCESS,
         **sections: Any,
     ) -> None:
         self._loaded = wanted.loaded(spec, nodes, cluster, sections)
-        self._ends_with = os.getpid() if ends_with == -1 else ends_with
+        self._ends_with = os.getpid() if ends_with == _THIS_PROCESS else ends_with
         self._report = PlaneReporter(say)
         self._plane: Plane | None = None
         self._points: Points | None = None
-        self._faults = 0
+        self._faults_begun = 0
         self._programs: list[programs.Program] = []
 
     async def __aenter__(self) -> Self:
@@ -88,23 +90,23 @@ class AsyncCluster(ClusterFacts):
         await self.stop()
 
     async def start(self) -> Self:
-        """Start it, and wait until every node is Ready and takes pods.
+        """Start it, and wait until every node is Ready and takes pods; nothing happens when it is up.
 
         Raises:
             ClusterError: it does not start; nothing of it is left.
         """
         if self._plane is not None:
             return self
-        self._plane = await self._begun()
+        self._plane = await self._start_plane()
         try:
             self._points = Points(self._plane, self._within)
-            await self._asked(self._points.mark(START))
+            await self._answer_of(self._points.mark(START))
         except BaseException:
             await self.stop()
             raise
         return self
 
-    async def _begun(self) -> Plane:
+    async def _start_plane(self) -> Plane:
         return await start(self._loaded, self._ends_with, self._report)
 
     def provide(self) -> None:
@@ -160,7 +162,7 @@ class AsyncCluster(ClusterFacts):
         Raises:
             ClusterError: one is none, cannot be read, is of an unknown kind, or is refused.
         """
-        return await self._asked(applying.apply(self.client, manifests, namespace or self.namespace))
+        return await self._answer_of(applying.apply(self.client, manifests, namespace or self.namespace))
 
     @overload
     async def wait(self, condition: Callable[[], Awaitable[T]], *, timeout: float = ..., what: str = ...) -> T: ...
@@ -180,8 +182,10 @@ class AsyncCluster(ClusterFacts):
             NotInTime: it was not true in time; the message has the last assertion and the cluster's last events.
             ClusterError: it was not true, and a program of `run` has ended by itself with an error.
         """
-        ends, last, pause = time.monotonic() + timeout, "", _LOOK_EVERY
-        named = what or getattr(condition, "__name__", "the condition")
+        name = what or getattr(condition, "__name__", "the condition")
+        ends = time.monotonic() + timeout
+        pause = _FIRST_PAUSE_S
+        last_assertion = ""
         while True:
             try:
                 answer = condition()
@@ -189,18 +193,16 @@ class AsyncCluster(ClusterFacts):
                 if found:
                     return found
             except AssertionError as error:
-                last = f": {error}" if str(error) else ""
+                last_assertion = f": {error}" if str(error) else ""
             for program in list(self._programs):
-                program.require(f", while {named} was waited for")
+                program.raise_if_failed(f", while {name} was waited for")
             if time.monotonic() > ends:
                 break
             await asyncio.sleep(pause)
             # A condition that reads thousands of pods should not keep the cluster busy.
-            pause = min(_LOOK_RARELY, pause * 1.2)
-        # Each node has one, which says nothing of what a test waits for.
-        shown = [each for each in await self.events() if each.reason != "RegisteredNode"][-_SHOWN:]
-        events = "".join(f"\n  {each}" for each in shown)
-        raise NotInTime(f"{named} was not true within {timeout:g} s{last}; the last events:{events or ' none'}")
+            pause = min(_LONGEST_PAUSE_S, pause * 1.2)
+        events = "".join(f"\n  {each}" for each in last_events(await self.events(), _SHOWN_EVENTS)) or " none"
+        raise NotInTime(f"{name} was not true within {timeout:g} s{last_assertion}; the last events:{events}")
 
     async def nodes(self, selector: str = "") -> list[Node]:
         """Its nodes, or those that a label selector selects."""
@@ -211,7 +213,7 @@ class AsyncCluster(ClusterFacts):
         return [Pod(each) for each in await self._list(_path("pods", namespace or self._within), selector)]
 
     async def events(self) -> list[Event]:
-        """Its events, the latest last; those of a reset's own objects are left out."""
+        """Its events, the latest last; those about a reset's own objects are left out."""
         found = events_of(await self._list(_path("events", self._within), ""))
         return [each for each in found if not each.name.startswith(canaries.NAME)]
 
@@ -229,14 +231,14 @@ class AsyncCluster(ClusterFacts):
         Raises:
             ClusterError: there is no such kind, or it contradicts a fault that is active.
         """
-        self._faults += 1
-        name = f"{kind or 'fault'}-{self._faults}"
-        names = await self._asked(faults.begin(self._up, faults.fault_item(name, kind, nodes, fields)))
+        self._faults_begun += 1
+        name = f"{kind or 'fault'}-{self._faults_begun}"
+        names = await self._answer_of(faults.begin(self._up, faults.fault_item(name, kind, nodes, fields)))
         try:
             yield faults.AsyncFaultHandle(name, names, self.nodes)
         finally:
             if self._plane is not None:
-                await self._asked(faults.end(self._plane, name))
+                await self._answer_of(faults.end(self._plane, name))
 
     async def resize(self, nodes: int | Mapping[str, int]) -> None:
         """Change how many nodes there are; `reset` takes that back.
@@ -249,7 +251,7 @@ class AsyncCluster(ClusterFacts):
         """
         plane = self._up
         for pool in resized(plane.pools, nodes):
-            await self._asked(plane.converge(pool))
+            await self._answer_of(plane.converge(pool))
 
     async def experiment(self, description: str | Path | Mapping[str, Any]) -> dict[str, Any]:
         """Run an experiment on it; returns its report (docs/experiments.md).
@@ -267,8 +269,8 @@ class AsyncCluster(ClusterFacts):
             raise ClusterError(f"experiments need more packages ({error}); to get them: {way}") from None
         results, kubeconfig = self._up.folder / EXPERIMENTS, self.kubeconfig
         try:
-            found = Experiment(description)
-            return await asyncio.to_thread(found.run, kubeconfig, results=results, stack=self._loaded.cluster_name)
+            run = Experiment(description).run
+            return await asyncio.to_thread(run, kubeconfig, results=results, stack=self._loaded.cluster_name)
         except (ValueError, RuntimeError, OSError) as error:
             raise ClusterError(str(error)) from None
 
@@ -278,7 +280,7 @@ class AsyncCluster(ClusterFacts):
         Raises:
             ClusterError: there is a point of that name; or something is changed again and again.
         """
-        await self._asked(self._marks.mark(name))
+        await self._answer_of(self._marks.mark(name))
 
     async def reset(self, to: str = START) -> Reset:
         """Put everything back to what it was when the cluster had started: all objects, nodes and faults.
@@ -292,7 +294,7 @@ class AsyncCluster(ClusterFacts):
             ClusterError: there is no such point; something is changed again and again by a program outside; or the
                 cluster does not answer.
         """
-        return await self._asked(self._marks.reset(to))
+        return await self._answer_of(self._marks.reset(to))
 
     @property
     def _marks(self) -> Points:
@@ -302,19 +304,19 @@ class AsyncCluster(ClusterFacts):
 
     async def _list(self, path: str, selector: str) -> list[dict[str, Any]]:
         params = {"labelSelector": selector} if selector else None
-        return await self._asked(_pages(self.client, path, params))
+        return await self._answer_of(_pages(self.client, path, params))
 
-    async def _asked(self, asking: Awaitable[T]) -> T:
-        """What the cluster answers; an error says what is wrong with it."""
+    async def _answer_of(self, request: Awaitable[T]) -> T:
+        """What the cluster answers to a request; whatever goes wrong is a ClusterError."""
         try:
-            return await asking
+            return await request
         except ProviderError as error:
             raise ClusterError(str(error)) from None
         except ApiError as error:
             raise ClusterError(explain(error)) from None
         except Unreachable as error:
-            died = f"\n{self.logs(lines=3)}" if self._plane else ""
-            raise ClusterError(f"{error}; start another cluster{died}") from None
+            logs = f"\n{self.logs(lines=3)}" if self._plane else ""
+            raise ClusterError(f"{error}; start another cluster{logs}") from None
 
 
 def _path(plural: str, namespace: str) -> str:

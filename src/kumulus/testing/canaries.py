@@ -15,7 +15,7 @@ from typing import Any
 
 from kumulus.kube import ApiError, Client, Unreachable, objects
 
-_WITHIN_S, _LOOK_EVERY = 30.0, 0.01
+_WITHIN_S, _LOOK_EVERY_S = 30.0, 0.01
 NAME = "kumulus-reset"
 """How the names of these objects begin."""
 _LABELS = {"app.kubernetes.io/name": NAME}
@@ -28,6 +28,7 @@ _APPS = "/apis/apps/v1/namespaces/{}"
 _REPLICA_SET = {"spec": {"replicas": 0, **_SELECTED}}
 _JOB = {"spec": {"suspend": True, "template": {"spec": {**_CONTAINERS, "restartPolicy": "Never"}}}}
 # By the name below which objects of a kind are stored: where to make one that has no pods, and what it is like.
+# CronJobs have none: their controller makes a Job at a full minute only.
 _CANARIES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "deployments": (f"{_APPS}/deployments", {"spec": {"replicas": 0, "paused": True, **_SELECTED}}),
     "replicasets": (f"{_APPS}/replicasets", _REPLICA_SET),
@@ -46,7 +47,9 @@ def is_one(key: bytes) -> bool:
     return f"/{NAME}-".encode() in key
 
 
-async def seen(client: Client, kinds: Collection[str], namespace: str = "", *, refused_for: float = _WITHIN_S) -> None:
+async def wait_until_seen(
+    client: Client, kinds: Collection[str], namespace: str = "", *, refused_for: float = _WITHIN_S
+) -> None:
     """Wait until the controllers of kinds have seen all that has become of objects of these kinds.
 
     The objects that this makes are left for the caller to remove.
@@ -60,30 +63,32 @@ async def seen(client: Client, kinds: Collection[str], namespace: str = "", *, r
         ApiError: one was refused for so long.
         TimeoutError: the controllers do nothing.
     """
-    # Nobody has a CronJob's Jobs before its controller has made one, which it does at a full minute only.
     async with asyncio.timeout(_WITHIN_S):
         known = sorted(set(kinds) & _CANARIES.keys())
-        ones = (_one(client, kind, namespace or "default", refused_for) for kind in known)
-        # Of several, none is still at work when this is over.
-        for failed in filter(None, await asyncio.gather(*ones, return_exceptions=True)):
-            raise failed
+        waits = (_make_and_wait(client, kind, namespace or "default", refused_for) for kind in known)
+        # With exceptions for results, all of them have ended when this goes on.
+        results = await asyncio.gather(*waits, return_exceptions=True)
+    for result in results:
+        if result is not None:
+            raise result
 
 
-async def _one(client: Client, kind: str, namespace: str, refused_for: float) -> None:
+async def _make_and_wait(client: Client, kind: str, namespace: str, refused_for: float) -> None:
+    """Make a canary of a kind, and wait until its controller has acted on it."""
     where, body = _CANARIES[kind]
     collection = where.format(namespace)
     # Another name each time: a controller remembers those that are gone.
     name = f"{NAME}-{time.monotonic_ns():x}"
-    await _made(client, collection, {"metadata": {"name": name}, **body}, refused_for)
+    await _make(client, collection, {"metadata": {"name": name}, **body}, refused_for)
     if kind == "namespaces":
         for made in ("serviceaccounts/default", "configmaps/kube-root-ca.crt"):
-            await _until(client, f"{_NAMESPACES}/{name}/{made}", lambda found: found is not None)
+            await _wait_until(client, f"{_NAMESPACES}/{name}/{made}", lambda found: found is not None)
         await objects.remove(client, f"{_NAMESPACES}/{name}")
         return
-    await _until(client, f"{collection}/{name}", _acted)
+    await _wait_until(client, f"{collection}/{name}", _was_acted_on)
 
 
-async def _made(client: Client, collection: str, body: Mapping[str, Any], refused_for: float) -> None:
+async def _make(client: Client, collection: str, body: Mapping[str, Any], refused_for: float) -> None:
     begun = time.monotonic()
     while True:
         try:
@@ -94,16 +99,17 @@ async def _made(client: Client, collection: str, body: Mapping[str, Any], refuse
             if isinstance(error, ApiError) and error.status == 409:
                 return
             # The API server may not have seen yet that a webhook, a policy or a quota is gone.
-            if time.monotonic() - begun > (refused_for if isinstance(error, ApiError) else _WITHIN_S):
+            patience = refused_for if isinstance(error, ApiError) else _WITHIN_S
+            if time.monotonic() - begun > patience:
                 raise
-            await asyncio.sleep(_LOOK_EVERY)
+            await asyncio.sleep(_LOOK_EVERY_S)
 
 
-async def _until(client: Client, path: str, condition: Callable[[dict[str, Any] | None], bool]) -> None:
-    await objects.comes(lambda: objects.find(client, path), condition, _WITHIN_S, _LOOK_EVERY)
+async def _wait_until(client: Client, path: str, condition: Callable[[dict[str, Any] | None], bool]) -> None:
+    await objects.wait_until(lambda: objects.find(client, path), condition, _WITHIN_S, _LOOK_EVERY_S)
 
 
-def _acted(found: Mapping[str, Any] | None) -> bool:
+def _was_acted_on(found: Mapping[str, Any] | None) -> bool:
     """Whether the controller has written a status; one that removed the object has seen it as well."""
     status = (found or {}).get("status") or {}
     return found is None or bool(status.get("observedGeneration") or status.get("conditions"))

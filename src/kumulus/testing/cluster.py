@@ -41,14 +41,14 @@ class Cluster(ClusterFacts):
     """
 
     def __init__(self, spec: Spec | None = None, *, nodes: Nodes | None = None, cluster: str = "", **more: Any) -> None:
-        self._of = AsyncCluster(spec, nodes=nodes, cluster=cluster, **more)
+        self._async_cluster = AsyncCluster(spec, nodes=nodes, cluster=cluster, **more)
         self._loop: Loop | None = None
 
     @classmethod
     def of(cls, cluster: AsyncCluster) -> Self:
-        """The same for callers without an event loop, of a cluster that is not up yet."""
+        """A cluster that is not up yet, for callers without an event loop."""
         made = cls.__new__(cls)
-        made._of, made._loop = cluster, None
+        made._async_cluster, made._loop = cluster, None
         return made
 
     def __enter__(self) -> Self:
@@ -59,11 +59,11 @@ class Cluster(ClusterFacts):
 
     def start(self) -> Self:
         """See :meth:`AsyncCluster.start`."""
-        # Here, Ctrl-C ends a download or a build, which a thread of the loop would go on with.
-        self._of.provide()
+        # Ctrl-C ends a download or a build in this thread; one in a thread of the loop would go on.
+        self._async_cluster.provide()
         self._loop = self._loop or Loop()
         try:
-            self._loop.run(self._of.start())
+            self._loop.run(self._async_cluster.start())
         except BaseException:
             self.stop()
             raise
@@ -74,78 +74,78 @@ class Cluster(ClusterFacts):
         if self._loop is not None:
             loop, self._loop = self._loop, None
             try:
-                loop.run(self._of.stop())
+                loop.run(self._async_cluster.stop())
             finally:
                 loop.close()
 
     @property
     def _up(self) -> Plane:
-        return self._of._up
+        return self._async_cluster._up
 
     @property
     def client(self) -> Api:
         """A client of its API server."""
-        return Api(self._of.client, self._run)
+        return Api(self._async_cluster.client, self._run)
 
     @property
     def namespace(self) -> str:
         """See :attr:`AsyncCluster.namespace`."""
-        return self._of.namespace
+        return self._async_cluster.namespace
 
     def run(self, *command: str) -> AbstractContextManager[subprocess.Popen[bytes]]:
         """See :meth:`AsyncCluster.run`."""
-        return self._of.run(*command)
+        return self._async_cluster.run(*command)
 
     def apply(self, manifests: Manifests, *, namespace: str = "") -> list[dict[str, Any]]:
         """See :meth:`AsyncCluster.apply`."""
-        return self._run(self._of.apply(manifests, namespace=namespace))
+        return self._run(self._async_cluster.apply(manifests, namespace=namespace))
 
     def wait(self, condition: Callable[[], T], *, timeout: float = 30.0, what: str = "") -> T:
         """See :meth:`AsyncCluster.wait`."""
 
-        async def asked() -> T:
+        async def in_thread() -> T:
             # The condition itself uses this cluster, so it needs another thread than the event loop's.
             return await asyncio.to_thread(condition)
 
-        return self._run(self._of.wait(asked, timeout=timeout, what=what or _named(condition)))
+        return self._run(self._async_cluster.wait(in_thread, timeout=timeout, what=what or _name_of(condition)))
 
     def nodes(self, selector: str = "") -> list[Node]:
         """See :meth:`AsyncCluster.nodes`."""
-        return self._run(self._of.nodes(selector))
+        return self._run(self._async_cluster.nodes(selector))
 
     def pods(self, namespace: str = "", selector: str = "") -> list[Pod]:
         """See :meth:`AsyncCluster.pods`."""
-        return self._run(self._of.pods(namespace, selector))
+        return self._run(self._async_cluster.pods(namespace, selector))
 
     def events(self) -> list[Event]:
         """See :meth:`AsyncCluster.events`."""
-        return self._run(self._of.events())
+        return self._run(self._async_cluster.events())
 
     @contextmanager
     def fault(self, kind: str = "", *, nodes: faults.Target = None, **fields: Any) -> Iterator[FaultHandle]:
         """See :meth:`AsyncCluster.fault`."""
-        active = self._of.fault(kind, nodes=nodes, **fields)
-        begun = self._run(active.__aenter__())
+        active = self._async_cluster.fault(kind, nodes=nodes, **fields)
+        handle = self._run(active.__aenter__())
         try:
-            yield FaultHandle(begun, self._run)
+            yield FaultHandle(handle, self._run)
         finally:
             self._run(active.__aexit__(None, None, None))
 
     def resize(self, nodes: int | Mapping[str, int]) -> None:
         """See :meth:`AsyncCluster.resize`."""
-        self._run(self._of.resize(nodes))
+        self._run(self._async_cluster.resize(nodes))
 
     def experiment(self, description: str | Path | Mapping[str, Any]) -> dict[str, Any]:
         """See :meth:`AsyncCluster.experiment`."""
-        return self._run(self._of.experiment(description))
+        return self._run(self._async_cluster.experiment(description))
 
     def mark(self, name: str) -> None:
         """See :meth:`AsyncCluster.mark`."""
-        self._run(self._of.mark(name))
+        self._run(self._async_cluster.mark(name))
 
     def reset(self, to: str = START) -> Reset:
         """See :meth:`AsyncCluster.reset`."""
-        return self._run(self._of.reset(to))
+        return self._run(self._async_cluster.reset(to))
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         if self._loop is None:
@@ -163,13 +163,13 @@ class FaultHandle:
     """
 
     def __init__(self, of: faults.AsyncFaultHandle, run: Callable[[Any], Any]) -> None:
-        self._of, self._run = of, run
+        self._async_handle, self._run = of, run
         self.name, self.names = of.name, of.names
 
     @property
     def nodes(self) -> list[Node]:
         """Its nodes, as they are now."""
-        found: list[Node] = self._run(self._of.nodes())
+        found: list[Node] = self._run(self._async_handle.nodes())
         return found
 
 
@@ -199,10 +199,10 @@ class Api:
         return self._run(self._client.request("PUT", path, body=body))
 
     def delete(self, path: str, body: Mapping[str, Any] | None = None) -> None:
-        """DELETE an object; the body are DeleteOptions."""
+        """DELETE an object; the body is its DeleteOptions."""
         self._run(self._client.delete(path, body))
 
 
-def _named(condition: Callable[[], object]) -> str:
+def _name_of(condition: Callable[[], object]) -> str:
     name = getattr(condition, "__name__", "")
     return "the condition" if name in ("", "<lambda>") else name

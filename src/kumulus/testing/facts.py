@@ -68,7 +68,7 @@ class ClusterFacts(ABC):
         return f"export KUBECONFIG={self.kubeconfig}\nto remove it: kumulus cluster down {self.folder}"
 
     def logs(self, component: str = "", lines: int = 20) -> str:
-        """The last lines of a component's log, such as `kube-scheduler`; of all components without a name.
+        """The last lines of the log of a component, such as `kube-scheduler`; of all components' logs without its name.
 
         Raises:
             ClusterError: there is no such component.
@@ -77,5 +77,7 @@ class ClusterFacts(ABC):
         known = layout.components()
         if component and component not in known:
             raise ClusterError(f"{component} is no component of the cluster; it has: {', '.join(known)}")
-        tails = {each: layout.log_tail(each, lines) for each in ([component] if component else known)}
-        return tails[component] if component else "\n".join(f"{each}:\n{tail}" for each, tail in tails.items() if tail)
+        if component:
+            return layout.log_tail(component, lines)
+        tails = {each: layout.log_tail(each, lines) for each in known}
+        return "\n".join(f"{each}:\n{tail}" for each, tail in tails.items() if tail)

@@ -36,15 +36,18 @@ class AsyncFaultHandle:
 
 def fault_item(name: str, kind: str, nodes: Target, fields: Mapping[str, Any]) -> dict[str, Any]:
     """A fault as an item of the stack file's `faults`."""
-    target: dict[str, Any] = {}
+    item: dict[str, Any] = {"name": name, **fields}
+    if kind:
+        item["kind"] = kind
     if isinstance(nodes, int):
-        target = {"count": nodes}
+        item["target"] = {"count": nodes}
     elif isinstance(nodes, Mapping):
-        target = dict(nodes)
+        item["target"] = dict(nodes)
+    elif isinstance(nodes, str):
+        item["target"] = {"names": [nodes]}
     elif nodes is not None:
-        target = {"names": [nodes] if isinstance(nodes, str) else list(nodes)}
-    of_kind = {"kind": kind} if kind else {}
-    return {"name": name, **of_kind, **fields, **({"target": target} if nodes is not None else {})}
+        item["target"] = {"names": list(nodes)}
+    return item
 
 
 async def begin(plane: Plane, raw: Mapping[str, Any]) -> list[str]:

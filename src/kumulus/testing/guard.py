@@ -2,7 +2,7 @@
 
     python -P -m kumulus.testing.guard FOLDER PID
 
-It waits for that process with a pidfd, and until then it imports nothing and uses no CPU.
+It waits for that process with a pidfd; meanwhile, it uses no CPU, and has imported nothing that it needs only later.
 """
 
 import json
@@ -49,7 +49,7 @@ def begin(folder: Path, pid: int) -> int:
             process.wait()
             raise NotGuarded(f"there is no process {pid} for the cluster to end with")
     (folder / NOTE).write_text(json.dumps({"pid": process.pid}), encoding="utf-8")
-    # Its exit status is collected when it is dismissed, or by whoever outlives this process.
+    # It may outlive this process, and Popen would complain of that. :func:`dismiss` collects its exit status.
     process.returncode = 0
     return process.pid
 

@@ -14,15 +14,16 @@ from kumulus.host import files, processes
 from kumulus.runtimes.kwok.layout import Layout
 
 PRIVATE = 0o077
+"""The umask of programs whose files only this user may read."""
 
 
 def launch(layout: Layout, names: Collection[str]) -> None:
-    """Start these components, whose entries are in kwokctl's configuration; one that runs would run twice."""
-    own = {key: value for key, value in os.environ.items() if not key.startswith("KWOK_")}
+    """Start these components as kwokctl's configuration has them; one that runs already would run twice."""
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith("KWOK_")}
     for each in layout.settings().get("components") or []:
         if each["name"] not in names:
             continue
-        environment = own | {one["name"]: str(one["value"]) for one in each.get("envs") or []}
+        environment = inherited | {one["name"]: str(one["value"]) for one in each.get("envs") or []}
         with (layout.directory / "logs" / f"{each['name']}.log").open("wb") as log:
             process = subprocess.Popen(
                 [each["binary"], *map(str, each.get("args") or [])],
@@ -35,7 +36,7 @@ def launch(layout: Layout, names: Collection[str]) -> None:
                 umask=PRIVATE,
             )
         files.write(layout.directory / "pids" / f"{each['name']}.pid", str(process.pid), mode=0o600)
-        # It outlives this process; :func:`end` collects its exit status.
+        # It may outlive this process, and Popen would complain of that. :func:`end` collects its exit status.
         process.returncode = 0
 
 

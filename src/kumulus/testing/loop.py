@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-async def apart(work: Callable[[], T]) -> T:
+async def in_daemon_thread(work: Callable[[], T]) -> T:
     """Run a function in a thread that does not outlive the process, however long it takes.
 
     The threads of ``asyncio.to_thread`` are waited for at the end of the process, which Ctrl-C could then not end: one
@@ -26,11 +26,11 @@ async def apart(work: Callable[[], T]) -> T:
             report = partial(outcome.set_result, work())
         except BaseException as error:
             report = partial(outcome.set_exception, error)
-        # Nobody listens any more once the loop has been closed.
+        # The loop may have been closed meanwhile; then nobody waits for the outcome.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(lambda: None if outcome.done() else report())
 
-    threading.Thread(target=run, name="kumulus-apart", daemon=True).start()
+    threading.Thread(target=run, name="kumulus-work", daemon=True).start()
     return await outcome
 
 

@@ -17,11 +17,16 @@ Manifest = Mapping[str, Any]
 Manifests = Manifest | Iterable[Manifest] | str | Path
 """A mapping, several, the text of a YAML file, or the path of one or of a folder of them."""
 
-MANAGER = "kumulus-testing"
+_MANAGER = "kumulus-testing"
+"""The name under which API servers note what is applied, in an object's `managedFields`."""
 
 
 async def apply(client: Client, manifests: Manifests, namespace: str) -> list[dict[str, Any]]:
-    """Apply manifests, in their order; returns the objects as they are stored."""
+    """Apply manifests, in their order; returns the objects as they are stored.
+
+    Args:
+        namespace: of namespaced objects that name none.
+    """
     made: list[dict[str, Any]] = []
     kinds: dict[tuple[str, str], tuple[str, bool]] = {}
     for each in read(manifests):
@@ -34,18 +39,18 @@ async def apply(client: Client, manifests: Manifests, namespace: str) -> list[di
                 )
             kinds[api_version, kind] = found
         plural, namespaced = kinds[api_version, kind]
-        within = str((each.get("metadata") or {}).get("namespace") or namespace) if namespaced else None
+        within = str(each["metadata"].get("namespace") or namespace) if namespaced else None
         collection = f"{root(api_version)}{inside(within)}/{plural}"
         try:
             if "name" in each["metadata"]:
-                made.append(await _applied(client, f"{collection}/{name}", each))
+                made.append(await _apply_one(client, f"{collection}/{name}", each))
             else:
                 made.append(await client.create(collection, each))
         except ApiError as error:
             where = f" in namespace {within}" if within else ""
             raise ClusterError(f"{kind} {name}{where} is refused: {error.message}") from None
         if kind == "CustomResourceDefinition":
-            await objects.established(client, f"{collection}/{name}", discovery.SERVED_S)
+            await objects.wait_until_established(client, f"{collection}/{name}", discovery.SERVED_S)
     return made
 
 
@@ -96,13 +101,14 @@ def _parsed(text: str, source: str) -> Iterator[tuple[str, Any]]:
         raise ClusterError(f"{source} is not YAML: {' '.join(str(error).split())}") from None
 
 
-def _name(each: Mapping[str, Any]) -> str:
-    metadata = each["metadata"]
+def _name(manifest: Mapping[str, Any]) -> str:
+    """The name of an object; of one whose name the server generates, how it will begin."""
+    metadata = manifest["metadata"]
     return str(metadata.get("name") or f"{metadata['generateName']}…")
 
 
-async def _applied(client: Client, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-    params = {"fieldManager": MANAGER, "force": "true"}
+async def _apply_one(client: Client, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    params = {"fieldManager": _MANAGER, "force": "true"}
     # JSON is YAML, too.
     text = json.dumps(body, default=str).encode()
     found: dict[str, Any] = await client.request("PATCH", path, params=params, body=text, content_type=APPLY_PATCH)

@@ -4,6 +4,7 @@ import asyncio
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -40,7 +41,7 @@ from kumulus.stackfile.load import LoadedStack
 from kumulus.stackfile.resource_slices import device_classes, extended_names
 from kumulus.testing import control_plane, guard, launching
 from kumulus.testing.errors import ClusterError
-from kumulus.testing.loop import apart
+from kumulus.testing.loop import in_daemon_thread
 from kumulus.testing.manifests import apply
 from kumulus.testing.wanted import tools
 from kumulus.toolchain import supply
@@ -54,13 +55,13 @@ PREFIX = "kumulus-test-"
 # With fewer nodes, the work is done before the controllers could be made to yield.
 _MANY = 100
 CLUSTERS, EXPERIMENTS, NAMESPACES = "clusters", "experiments", "namespaces"
-_KEPT = (CLUSTERS, EXPERIMENTS, NAMESPACES)
+"""The folders in it: the control plane's, experiments' results, and kubeconfigs that name a namespace."""
 
 
 class PlaneReporter(Reporter):
     """Passes progress on to a function that takes lines."""
 
-    def __init__(self, say: Any) -> None:
+    def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
 
     def status(self, message: str, *, last: bool = False) -> None:
@@ -125,9 +126,17 @@ class Plane:
 
     async def begin(self, fault: ResolvedFault, *, declared: bool = False) -> Record:
         """Begin a fault; returns it as it is on record."""
-        effects = (fault.nodes, fault.node, fault.pods)
-        record = Record(fault.name, fault.kind, *effects, offers=fault.offers, declared=declared, owner=self.owner)
-        began, applied = await operations.begin(self.client, record)
+        wanted = Record(
+            name=fault.name,
+            kind=fault.kind,
+            nodes=fault.nodes,
+            node=fault.node,
+            pods=fault.pods,
+            offers=fault.offers,
+            declared=declared,
+            owner=self.owner,
+        )
+        began, applied = await operations.begin(self.client, wanted)
         if left := applied.left():
             raise ClusterError(f"the fault {fault.name}: {left}")
         return began
@@ -145,7 +154,7 @@ async def start(loaded: LoadedStack, ends_with: int | None, report: Reporter) ->
     Args:
         ends_with: the process that it ends with; None for none.
     """
-    await apart(partial(provide, loaded))
+    await in_daemon_thread(partial(provide, loaded))
     folder = await asyncio.to_thread(lambda: Path(tempfile.mkdtemp(prefix=PREFIX)).resolve())
     try:
         if ends_with is not None:
@@ -154,7 +163,7 @@ async def start(loaded: LoadedStack, ends_with: int | None, report: Reporter) ->
     except BaseException as error:
         await asyncio.to_thread(remove, folder)
         if isinstance(error, ProviderError | guard.NotGuarded):
-            # For a stack, its home is elsewhere; here, it is a temporary folder.
+            # A stack's clusters are below KUMULUS_HOME, which the error names; this one is in a temporary folder.
             raise ClusterError(str(error).replace("KUMULUS_HOME", "TMPDIR")) from None
         if isinstance(error, ApiError | Unreachable | operations.FaultRefused):
             raise ClusterError(f"the cluster does not come up: {explain(error)}") from None
@@ -179,13 +188,13 @@ def remove(folder: Path) -> None:
             layout.name, layout.note().get("owner", ""), str(directory), str(layout.kubeconfig), ""
         )
         launching.end([pid for pids in processes.running(directory).values() for pid in pids])
-        # What was just being started when kwokctl was ended has its name only a moment later.
+        # What was just being started when kwokctl was ended is found by its name only a moment later.
         while True:
             asyncio.run(KwokRuntime().delete(wanted, PlaneReporter(lambda line: None)))
             if not processes.running(directory):
                 break
-    for kept in _KEPT:
-        shutil.rmtree(folder / kept, ignore_errors=True)
+    for name in (CLUSTERS, EXPERIMENTS, NAMESPACES):
+        shutil.rmtree(folder / name, ignore_errors=True)
     with suppress(OSError):
         folder.rmdir()
 
@@ -193,15 +202,20 @@ def remove(folder: Path) -> None:
 async def _start(folder: Path, loaded: LoadedStack, report: Reporter) -> Plane:
     runtime, identity = KwokRuntime(), drawn()
     nodes = sum(pool.replicas for pool in loaded.pools)
-    owner = owner_of(loaded.cluster_name, "urn:kumulus:testing", os.getcwd(), identity)
-    version = loaded.spec.kubernetesVersion or runtime.default_version()
-    wanted = WantedControlPlane(loaded.cluster_name, owner, str(folder), version, _options(loaded), nodes)
+    wanted = WantedControlPlane(
+        name=loaded.cluster_name,
+        owner=owner_of(loaded.cluster_name, "urn:kumulus:testing", os.getcwd(), identity),
+        home=str(folder),
+        kubernetes_version=loaded.spec.kubernetesVersion or runtime.default_version(),
+        options=_options(loaded),
+        nodes=nodes,
+    )
     async with control_plane.started(wanted, report) as (observed, client):
-        marked = Owner(identity, loaded.cluster_name)
-        plane = Plane(folder, loaded, observed, client, marked, {}, report)
-        pools = [replace(pool, labels={**pool.labels, **marked.labels}) for pool in loaded.pools]
+        owner = Owner(identity, loaded.cluster_name)
+        plane = Plane(folder, loaded, observed, client, owner, {}, report)
+        pools = [replace(pool, labels={**pool.labels, **owner.labels}) for pool in loaded.pools]
         await asyncio.gather(*map(plane.converge, pools))
-        await _declared(plane)
+        await _apply_declared(plane)
     return plane
 
 
@@ -211,13 +225,13 @@ def _options(loaded: LoadedStack) -> dict[str, Any]:
     return {"etcdFsync": False, **asked, **local_options(loaded), "stageObjects": True}
 
 
-async def _declared(plane: Plane) -> None:
-    """Put into effect what the spec declares besides nodes."""
+async def _apply_declared(plane: Plane) -> None:
+    """Put into effect what the spec declares besides nodes: lifecycles, usage, device classes and faults."""
     spec = plane.loaded.spec
-    lifecycles, events = [each.lifecycle() for each in spec.podLifecycles], spec.kwok.events == "kubelet"
+    lifecycles = [each.lifecycle() for each in spec.podLifecycles]
     objects = [
         {"apiVersion": API_VERSION, "kind": "Stage", "metadata": each.metadata, "spec": dict(each.spec)}
-        for each in stage_objects(lifecycles, events=events)
+        for each in stage_objects(lifecycles, events=spec.kwok.events == "kubelet")
     ]
     if spec.podUsage:
         used = usage.resource_usage([each.usage() for each in spec.podUsage])
@@ -226,9 +240,9 @@ async def _declared(plane: Plane) -> None:
     sections = [group.resourceSlices for group in spec.nodeGroups]
     extended = extended_names(sections)
     for name, driver in device_classes(sections).items():
-        described = device_class_spec(device_class_expression(driver, name), extended.get(name, ""))
+        selected = device_class_spec(device_class_expression(driver, name), extended.get(name, ""))
         objects.append(
-            {"apiVersion": RESOURCE_API, "kind": "DeviceClass", "metadata": {"name": name}, "spec": described}
+            {"apiVersion": RESOURCE_API, "kind": "DeviceClass", "metadata": {"name": name}, "spec": selected}
         )
     await apply(plane.client, objects, "default")
     if any(each["kind"] == "Stage" for each in objects):

@@ -21,19 +21,25 @@ if TYPE_CHECKING:
     from kumulus.testing.wanted import Nodes
 
 _FIXTURES = ("kumulus", "kumulus_cluster")
-_EVENTS, _LINES = 20, 3
+_SHOWN_EVENTS, _SHOWN_LINES = 20, 3
+# What is left standing, in words for the user.
 _KEPT = pytest.StashKey[list[str]]()
+# Whether a test has failed.
 _FAILED = pytest.StashKey[bool]()
-_COMMON = pytest.StashKey["Cluster"]()
-_FOLDER = "kumulus_folder"
+# The cluster that all workers share, in the process that started it; and its folder, in the workers.
+_SHARED = pytest.StashKey["Cluster"]()
+_SHARED_FOLDER = "kumulus_folder"
 
 
 class KumulusWarning(pytest.PytestWarning):
     """What a test has left in its cluster that had to be forced, or could not be put back."""
 
 
-class _Shared:
-    """The cluster of a run, started when a test first asks for it, and another one after a test that spoilt it."""
+class _RunCluster:
+    """The cluster of a run, started when a test first asks for it, and another one after a test that spoilt it.
+
+    Where all workers of pytest-xdist share a cluster, it is a namespace of that one.
+    """
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -43,8 +49,8 @@ class _Shared:
     def started(self) -> Cluster:
         if self.cluster is None:
             self._started += 1
-            share = _is_shared(self._config)
-            self.cluster = _started(self._config, self._namespace() if share else _cluster(self._config))
+            wanted = self._namespace() if _workers_share(self._config) else _cluster(self._config)
+            self.cluster = _started(self._config, wanted)
         return self.cluster
 
     def _namespace(self) -> Cluster:
@@ -53,11 +59,11 @@ class _Shared:
         from kumulus.testing.share import NamespaceShare
 
         worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
-        folder = getattr(self._config, "workerinput", {}).get(_FOLDER) or str(_common(self._config).folder)
-        return Cluster.of(NamespaceShare(Path(folder), f"test-{worker}-{self._started}", **_asked(self._config)))
+        folder = getattr(self._config, "workerinput", {}).get(_SHARED_FOLDER) or _shared_cluster(self._config).folder
+        return Cluster.of(NamespaceShare(Path(folder), f"test-{worker}-{self._started}", **_arguments(self._config)))
 
     def after(self, *, failed: bool) -> None:
-        """Put the cluster back for the next test; one that a failed test is to leave standing is left to it."""
+        """Put the cluster back for the next test, unless it is to be kept as a failed test left it."""
         assert self.cluster is not None
         if failed and self._config.getoption("kumulus_keep"):
             self._end(keep=True)
@@ -80,7 +86,7 @@ class _Shared:
     def _end(self, *, keep: bool) -> None:
         assert self.cluster is not None
         cluster, self.cluster = self.cluster, None
-        if keep and _is_shared(self._config):
+        if keep and _workers_share(self._config):
             self._config.stash[_KEPT].append(f"a failed test's objects are in namespace {cluster.namespace}")
             keep = False
         _end(self._config, cluster, keep=keep)
@@ -115,25 +121,25 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session")
-def _kumulus_shared(pytestconfig: pytest.Config) -> Iterator[_Shared]:
-    shared = _Shared(pytestconfig)
-    yield shared
-    shared.end()
+def _kumulus_run(pytestconfig: pytest.Config) -> Iterator[_RunCluster]:
+    found = _RunCluster(pytestconfig)
+    yield found
+    found.end()
 
 
 @pytest.fixture
-def kumulus(_kumulus_shared: _Shared, request: pytest.FixtureRequest) -> Iterator[Cluster]:
+def kumulus(_kumulus_run: _RunCluster, request: pytest.FixtureRequest) -> Iterator[Cluster]:
     """An emulated cluster, one for the whole run, put back after each test to what it was at first."""
-    asked = [mark for mark in request.node.own_markers if mark.name == "kumulus"]
-    if asked and "kumulus_cluster" not in request.fixturenames:
+    is_marked = any(mark.name == "kumulus" for mark in request.node.own_markers)
+    if is_marked and "kumulus_cluster" not in request.fixturenames:
         from kumulus.testing import ClusterError
 
         raise ClusterError(
             "the mark kumulus(…) says what the cluster of the fixture `kumulus_cluster` is like: take that one, or "
             "say in pytest.ini what the cluster of all tests is like (kumulus_nodes)"
         )
-    yield _kumulus_shared.started()
-    _kumulus_shared.after(failed=request.node.stash.get(_FAILED, False))
+    yield _kumulus_run.started()
+    _kumulus_run.after(failed=request.node.stash.get(_FAILED, False))
 
 
 @pytest.fixture
@@ -159,21 +165,24 @@ def pytest_runtest_makereport(
     """
     # Only a fixture that was set up is among these.
     fixtures = getattr(item, "funcargs", {})
-    found = [fixtures[name] for name in _FIXTURES if name in fixtures]
-    asked = bool(found) or any(name in _FIXTURES for name in getattr(item, "fixturenames", []))
-    answer = call.excinfo if asked and call.excinfo is not None and _is_answer(call.excinfo.value) else None
-    short = answer if not item.config.getoption("fulltrace") else None
-    if short is not None:
-        _cut(short.tb)
+    clusters = [fixtures[name] for name in _FIXTURES if name in fixtures]
+    uses_clusters = bool(clusters) or any(name in _FIXTURES for name in getattr(item, "fixturenames", []))
+    # Nothing of Kumulus is imported for tests without its clusters.
+    error = call.excinfo if uses_clusters else None
+    if error is not None and not _is_cluster_error(error.value):
+        error = None
+    shortened = None if item.config.getoption("fulltrace") else error
+    if shortened is not None:
+        _cut(shortened.tb)
     report = yield
-    if short is not None and not found:
-        # No line of the test's own is in it: its cluster is made before the test begins.
+    if shortened is not None and not clusters:
+        # The test's cluster could not be made, before the test began: no line of the test's own is in the traceback.
         path, line, _ = item.location
-        report.longrepr = f"E   {short.value}\n\n{path}:{(line or 0) + 1}: {short.typename}"
+        report.longrepr = f"E   {shortened.value}\n\n{path}:{(line or 0) + 1}: {shortened.typename}"
     if report.failed:
         item.stash[_FAILED] = True
-        if report.when == "call" and answer is None:
-            report.sections += [each for cluster in found for each in _sections(cluster)]
+        if report.when == "call" and error is None:
+            report.sections += [section for cluster in clusters for section in _sections(cluster)]
     return report
 
 
@@ -183,20 +192,20 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     output = getattr(config, "workeroutput", None)
     if output is not None:
         output["kumulus_kept"] = config.stash[_KEPT]
-    if (common := config.stash.get(_COMMON, None)) is not None:
-        _end(config, common, keep=bool(config.stash[_KEPT]))
+    if (shared := config.stash.get(_SHARED, None)) is not None:
+        _end(config, shared, keep=bool(config.stash[_KEPT]))
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """Tell a worker of pytest-xdist where the cluster is that all of them share."""
-    if _is_shared(node.config):
-        node.workerinput[_FOLDER] = str(_common(node.config).folder)
+    if _workers_share(node.config):
+        node.workerinput[_SHARED_FOLDER] = str(_shared_cluster(node.config).folder)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Take from a worker of pytest-xdist what it has left standing."""
+    """Take over from a worker of pytest-xdist what it has left standing."""
     node.config.stash[_KEPT] += (getattr(node, "workeroutput", None) or {}).get("kumulus_kept", [])
 
 
@@ -207,19 +216,19 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         terminalreporter.line(text)
 
 
-def _is_shared(config: pytest.Config) -> bool:
+def _workers_share(config: pytest.Config) -> bool:
     return bool(config.getoption("kumulus_share") or config.getini("kumulus_share"))
 
 
-def _common(config: pytest.Config) -> Cluster:
+def _shared_cluster(config: pytest.Config) -> Cluster:
     """The cluster that all workers share, started when it is first asked for."""
-    if _COMMON not in config.stash:
-        config.stash[_COMMON] = _started(config, _cluster(config))
-    return config.stash[_COMMON]
+    if _SHARED not in config.stash:
+        config.stash[_SHARED] = _started(config, _cluster(config))
+    return config.stash[_SHARED]
 
 
 def _started(config: pytest.Config, cluster: Cluster) -> Cluster:
-    """Start a cluster; of tools that it gets, or waits for, is said at once, which pytest would keep until the end."""
+    """Start a cluster; what is said of tools that it gets, or waits for, is shown at once, not captured."""
     capture = config.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled() if capture else nullcontext():
         return cluster.start()
@@ -228,10 +237,10 @@ def _started(config: pytest.Config, cluster: Cluster) -> Cluster:
 def _cluster(config: pytest.Config) -> Cluster:
     from kumulus.testing import Cluster
 
-    return Cluster(**_asked(config))
+    return Cluster(**_arguments(config))
 
 
-def _asked(config: pytest.Config) -> dict[str, Any]:
+def _arguments(config: pytest.Config) -> dict[str, Any]:
     """What pytest's configuration says that the cluster is like, as arguments of `Cluster`."""
     version = config.getini("kumulus_kubernetes")
     sections = {"kubernetesVersion": version} if version else {}
@@ -251,7 +260,7 @@ def _nodes(words: list[str]) -> Nodes:
         raise pytest.UsageError(f"kumulus_nodes is {' '.join(words)!r}; write 30, or h100=100 l4=20") from None
 
 
-def _is_answer(error: BaseException) -> bool:
+def _is_cluster_error(error: BaseException) -> bool:
     from kumulus.testing import ClusterError
 
     return isinstance(error, ClusterError)
@@ -259,11 +268,13 @@ def _is_answer(error: BaseException) -> bool:
 
 def _cut(traceback: TracebackType) -> None:
     """End a traceback with the last line that is neither Kumulus' nor Python's."""
-    ours, pythons = str(Path(__file__).parents[1]), sysconfig.get_path("stdlib")
+    kumulus, python = str(Path(__file__).parents[1]), sysconfig.get_path("stdlib")
     last, each = traceback, traceback.tb_next
     while each is not None:
         path = each.tb_frame.f_code.co_filename
-        if not path.startswith(ours) and (not path.startswith(pythons) or "site-packages" in path):
+        # Other packages are installed in a folder of the standard library's.
+        is_pythons = path.startswith(python) and "site-packages" not in path
+        if not path.startswith(kumulus) and not is_pythons:
             last = each
         each = each.tb_next
     last.tb_next = None
@@ -271,13 +282,14 @@ def _cut(traceback: TracebackType) -> None:
 
 def _sections(cluster: Cluster) -> Iterator[tuple[str, str]]:
     from kumulus.testing import ClusterError
+    from kumulus.testing.views import last_events
 
     try:
-        events = [each for each in cluster.events() if each.reason != "RegisteredNode"][-_EVENTS:]
+        events = last_events(cluster.events(), _SHOWN_EVENTS)
         yield "the cluster's last events", "\n".join(map(str, events)) or "none"
     except ClusterError as error:
         yield "the cluster does not answer", str(error)
-    yield "its components' last lines", cluster.logs(lines=_LINES)
+    yield "its components' last lines", cluster.logs(lines=_SHOWN_LINES)
 
 
 def _end(config: pytest.Config, cluster: Cluster, *, keep: bool) -> None:

@@ -15,7 +15,7 @@ from kumulus.testing.reset import Baseline, Reset
 
 START = "start"
 """The point that every cluster has."""
-_WITHIN_S, _LOOK_EVERY = 30.0, 0.01
+_WITHIN_S, _LOOK_EVERY_S = 30.0, 0.01
 
 
 @dataclass
@@ -28,7 +28,11 @@ class _Point:
 
 
 class Points:
-    """The points of a cluster, or of the namespace within which its resets stay."""
+    """The points of a cluster, or of the namespace to which its resets are limited.
+
+    Args:
+        within: the namespace; empty for the whole cluster.
+    """
 
     def __init__(self, plane: Plane, within: str = "") -> None:
         self._plane, self._within = plane, within
@@ -51,26 +55,26 @@ class Points:
         """Put everything back to what it was at a point."""
         if to not in self._points:
             raise ClusterError(f"there is no point {to}; mark it first, or reset to {listed(sorted(self._points), 10)}")
-        plane, point, begun, done = self._plane, self._points[to], time.monotonic(), Reset()
-        gone = await point.baseline.restore(plane.client, done)
+        begun = time.monotonic()
+        plane, point, done = self._plane, self._points[to], Reset()
+        gone_nodes = await point.baseline.restore(plane.client, done)
         plane.pools = dict(point.pools)
-        if gone:
-            lost = [pool for pool in point.pools.values() if gone & set(pool.node_names())]
-            await asyncio.gather(*map(plane.converge, lost))
-            done.restored += len(gone)
-            await asyncio.to_thread(point.baseline.made_again, gone)
+        if gone_nodes:
+            pools = [pool for pool in point.pools.values() if gone_nodes & set(pool.node_names())]
+            await asyncio.gather(*map(plane.converge, pools))
+            done.restored += len(gone_nodes)
+            await asyncio.to_thread(point.baseline.accept_new_nodes, gone_nodes)
+            # Making nodes writes more than nodes, such as their pools' records.
             await point.baseline.restore(plane.client, done)
         if not self._within:
-            await _until_served(plane.client, point.served)
+            # Until the API server serves these versions and no others: clients would ask for kinds that are gone.
+            look = partial(_served, plane.client)
+            await objects.wait_until(look, lambda served: served == point.served, _WITHIN_S, _LOOK_EVERY_S)
         done.seconds = time.monotonic() - begun
         return done
 
 
-async def _until_served(client: Client, wanted: set[str]) -> None:
-    """Wait until the API server serves these versions and no others: clients would ask for kinds that are gone."""
-    await objects.comes(partial(_served, client), wanted.__eq__, _WITHIN_S, _LOOK_EVERY)
-
-
 async def _served(client: Client) -> set[str]:
+    """The versions of API groups that a server has, such as `apps/v1`."""
     found = await objects.find(client, "/apis")
     return {version["groupVersion"] for group in (found or {}).get("groups") or () for version in group["versions"]}

@@ -30,9 +30,10 @@ from kumulus.toolchain import cache
 _FORMAT = 2
 _NODES_AND_EVENTS = (b"/registry/minions/", b"/registry/leases/", b"/registry/events/")
 _UID = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-# The seconds of a Time of Kubernetes: field 1 of five bytes, until the year 3058, and field 2, which it sets to 0.
-_SECONDS = re.compile(rb"\x08([\x80-\xff]{4}[\x01-\x7f])\x10\x00", re.DOTALL)
-_TEXT = re.compile(rb'"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"')
+# A Time of Kubernetes in protobuf: field 1, the seconds, of five bytes until the year 3058, and field 2, which is 0.
+_TIME = re.compile(rb"\x08([\x80-\xff]{4}[\x01-\x7f])\x10\x00", re.DOTALL)
+_TIME_IN_JSON = re.compile(rb'"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"')
+# What stands in a template for what each cluster has of its own.
 _AUTHORITY, _PORT = "@authority@", "@port:{}@"
 _DIRECTORY, _HOME = "@directory@", "@home@"
 
@@ -50,12 +51,16 @@ class Template:
     objects: dict[str, str]
     """Keys and values of its etcd, in base 64."""
     since: int
-    """When it was started, in seconds of the epoch."""
+    """When it was started, in seconds since 1970."""
     texts: dict[str, str] = field(default_factory=dict)
     """Keys and values, as JSON, of objects that have its certificate authority or a port."""
 
     def write(self, layout: Layout, ports: Mapping[str, int]) -> None:
-        """Write a new cluster's files, except its keys."""
+        """Write a new cluster's files, except its certificates and their keys.
+
+        Args:
+            ports: the new cluster's, by kwokctl's names, such as `etcdPort`.
+        """
         for name in ("bin", "etcd", "logs", "pids"):
             (layout.directory / name).mkdir(mode=0o700)
         for name, program in self.programs.items():
@@ -65,43 +70,50 @@ class Template:
         pod_logs.write(layout)
 
     def fresh(self, authority: str, ports: Mapping[str, int]) -> list[tuple[bytes, bytes]]:
-        """Keys and values for a new cluster, with UIDs and times of its own."""
-        uids: dict[bytes, bytes] = {}
-        now, text = int(time.time()), f'"{timestamp()}"'.encode()
-        since = range(self.since, now + 1)
+        """Keys and values for a new cluster's etcd, with UIDs and times of its own.
 
-        def uid(match: re.Match[bytes]) -> bytes:
+        Args:
+            authority: its certificate authority, PEM.
+            ports: as for :meth:`write`.
+        """
+        uids: dict[bytes, bytes] = {}
+        now, now_in_json = int(time.time()), f'"{timestamp()}"'.encode()
+        # A number outside of these may look like a time, and is none of the template's.
+        times = range(self.since, now + 1)
+
+        def new_uid(match: re.Match[bytes]) -> bytes:
             return uids.setdefault(match[0], str(uuid.uuid4()).encode())
 
-        def seconds(match: re.Match[bytes]) -> bytes:
-            return b"\x08" + _varint(now) + b"\x10\x00" if _number(match[1]) in since else match[0]
+        def new_time(match: re.Match[bytes]) -> bytes:
+            return b"\x08" + _varint(now) + b"\x10\x00" if _number(match[1]) in times else match[0]
 
-        found = []
-        for key, value in self.objects.items():
-            raw = _UID.sub(uid, base64.b64decode(value))
-            found.append((key.encode(), _TEXT.sub(text, raw) if raw.startswith(b"{") else _SECONDS.sub(seconds, raw)))
-        for key, value in self.texts.items():
-            filled = value.replace(_AUTHORITY, json.dumps(authority)[1:-1])
+        def renewed(value: bytes) -> bytes:
+            own = _UID.sub(new_uid, value)
+            return _TIME_IN_JSON.sub(now_in_json, own) if own.startswith(b"{") else _TIME.sub(new_time, own)
+
+        found = [(key.encode(), renewed(base64.b64decode(value))) for key, value in self.objects.items()]
+        for key, text in self.texts.items():
+            filled = text.replace(_AUTHORITY, json.dumps(authority)[1:-1])
             for name, port in ports.items():
                 filled = filled.replace(_PORT.format(name), str(port))
-            found.append((key.encode(), _TEXT.sub(text, _UID.sub(uid, filled.encode()))))
+            found.append((key.encode(), renewed(filled.encode())))
         return found
 
 
 def file_of(wanted: WantedControlPlane) -> Path | None:
-    """Where the template of such control planes is kept, if there is one; None for those that have none.
+    """Where the template of such control planes is kept, which may not exist; None for those that can have none.
 
-    Its name says all that decides what is in it: the programs, their settings, and what Kumulus makes in it.
+    The file's name is a hash of all that decides what is in it: the programs, their settings, and what Kumulus makes.
     """
     options = wanted.options
     if configuration.has_additions(options) or options.get("apiServerPort"):
         return None
     ports = {key: number for number, key in enumerate(configuration.port_keys(options), 1)}
-    head = configuration.documents(replace(wanted, home="/", owner=""), ports)
-    programs = [Path(value) for key, value in head[0]["options"].items() if key.endswith("Binary")]
+    settings = configuration.documents(replace(wanted, home="/", owner=""), ports)
+    programs = [Path(value) for key, value in settings[0]["options"].items() if key.endswith("Binary")]
     stamps = [(str(each), each.stat().st_mtime_ns) for each in programs]
-    said = json.dumps([_FORMAT, VERSION, head, configuration.fingerprint(options), stamps], sort_keys=True)
-    return cache.root().parent / "clusters" / f"{hashlib.sha256(said.encode()).hexdigest()[:24]}.json"
+    recipe = json.dumps([_FORMAT, VERSION, settings, configuration.fingerprint(options), stamps], sort_keys=True)
+    return cache.root().parent / "clusters" / f"{hashlib.sha256(recipe.encode()).hexdigest()[:24]}.json"
 
 
 def read(file: Path) -> Template | None:
@@ -117,21 +129,26 @@ def read(file: Path) -> Template | None:
 async def keep(
     file: Path, layout: Layout, client: Client, entries: Iterable[tuple[bytes, bytes]], since: float
 ) -> None:
-    """Keep a control plane at rest, without its nodes, as a template."""
+    """Keep a control plane at rest, without its nodes, as a template.
+
+    Args:
+        entries: keys and values of its etcd.
+        since: when it was started, in seconds since 1970.
+    """
     options = layout.settings()["options"]
     ports = {key: int(options[key]) for key in configuration.port_keys({})}
     texts = await _texts(client, (layout.directory / "pki" / "ca.crt").read_text(), ports)
     kept = Template(
-        _emptied(layout.text(layout.kwok_file), layout, ports),
-        _emptied(layout.text(layout.kubeconfig), layout, ports),
-        {each.name: str(each.resolve()) for each in (layout.directory / "bin").iterdir()},
-        {
+        kwok=_emptied(layout.text(layout.kwok_file), layout, ports),
+        kubeconfig=_emptied(layout.text(layout.kubeconfig), layout, ports),
+        programs={each.name: str(each.resolve()) for each in (layout.directory / "bin").iterdir()},
+        objects={
             key.decode(): base64.b64encode(value).decode()
             for key, value in entries
             if not key.startswith(_NODES_AND_EVENTS) and key.decode() not in texts
         },
-        int(since),
-        texts,
+        since=int(since),
+        texts=texts,
     )
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     for other in file.parent.glob("*.json"):
@@ -141,24 +158,25 @@ async def keep(
 
 
 async def _texts(client: Client, authority: str, ports: Mapping[str, int]) -> dict[str, str]:
-    """The objects that have the certificate authority or the API server's port."""
+    """The objects that have the certificate authority or the API server's port, by key, with placeholders for these."""
     found = {}
     kinds = (("ConfigMap", "configmaps", "configmaps"), ("Service", "services", "services/specs"))
     for kind, plural, stored in kinds:
         for each in (await client.get(f"/api/v1/{plural}"))["items"]:
             metadata: dict[str, Any] = {key: own for key, own in each["metadata"].items() if key != "resourceVersion"}
             text = json.dumps({"apiVersion": "v1", "kind": kind, **each, "metadata": metadata})
-            filled = text.replace(json.dumps(authority)[1:-1], _AUTHORITY)
-            filled = filled.replace(json.dumps(authority.rstrip("\n"))[1:-1], _AUTHORITY)
-            name, port = "kubeApiserverPort", ports["kubeApiserverPort"]
+            emptied = text.replace(json.dumps(authority)[1:-1], _AUTHORITY)
+            emptied = emptied.replace(json.dumps(authority.rstrip("\n"))[1:-1], _AUTHORITY)
             if kind == "Service":
-                filled = re.sub(rf"\b{port}\b", _PORT.format(name), filled)
-            if filled != text:
-                found[f"/registry/{stored}/{metadata['namespace']}/{metadata['name']}"] = filled
+                name = "kubeApiserverPort"
+                emptied = re.sub(rf"\b{ports[name]}\b", _PORT.format(name), emptied)
+            if emptied != text:
+                found[f"/registry/{stored}/{metadata['namespace']}/{metadata['name']}"] = emptied
     return found
 
 
 def _emptied(text: str, layout: Layout, ports: Mapping[str, int]) -> str:
+    """A file's text with placeholders for what is a cluster's own."""
     text = text.replace(str(layout.directory), _DIRECTORY).replace(str(layout.home), _HOME)
     for name, port in ports.items():
         text = re.sub(rf"\b{port}\b", _PORT.format(name), text)
@@ -166,6 +184,7 @@ def _emptied(text: str, layout: Layout, ports: Mapping[str, int]) -> str:
 
 
 def _filled(text: str, layout: Layout, ports: Mapping[str, int]) -> str:
+    """The text of a template's file for a new cluster."""
     for name, port in ports.items():
         text = text.replace(_PORT.format(name), str(port))
     return text.replace(_DIRECTORY, str(layout.directory)).replace(_HOME, str(layout.home))

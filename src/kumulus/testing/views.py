@@ -1,6 +1,6 @@
 """Nodes, pods and events as tests look at them: the usual questions as attributes, and the whole object."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,25 +78,24 @@ class Pod:
 
 @dataclass(frozen=True)
 class Event:
-    """An event.
-
-    Attributes:
-        when: when it was last seen, RFC 3339.
-        kind, name, namespace: the object that it is about.
-        type: Normal or Warning.
-        reason: such as FailedScheduling.
-        message: what happened.
-        count: how often.
-    """
+    """An event."""
 
     when: str
+    """When it was last seen, RFC 3339."""
     kind: str
+    """The kind of the object that it is about."""
     name: str
+    """The object's name."""
     namespace: str
+    """The object's namespace; empty for none."""
     type: str
+    """Normal or Warning."""
     reason: str
+    """Such as FailedScheduling."""
     message: str
+    """What happened."""
     count: int
+    """How often."""
 
     def __str__(self) -> str:
         """One line."""
@@ -110,11 +109,23 @@ def events_of(items: Iterable[Mapping[str, Any]]) -> list[Event]:
     return sorted((_event(each) for each in items), key=lambda each: each.when)
 
 
+def last_events(events: Sequence[Event], most: int) -> list[Event]:
+    """The last events for the report of a failed test: without those that say that a node is there, as each has one."""
+    return [each for each in events if each.reason != "RegisteredNode"][-most:]
+
+
 def _event(item: Mapping[str, Any]) -> Event:
     about, series = item.get("involvedObject") or {}, item.get("series") or {}
-    seen = (series.get("lastObservedTime"), item.get("lastTimestamp"), item.get("eventTime"))
+    times = (
+        series.get("lastObservedTime"),
+        item.get("lastTimestamp"),
+        item.get("eventTime"),
+        item["metadata"].get("creationTimestamp"),
+    )
+    last_seen = next(filter(None, times), "")
     return Event(
-        when=str(next((each for each in seen if each), item["metadata"].get("creationTimestamp") or ""))[:19] + "Z",
+        # Without the fractions of a second that some of them have.
+        when=f"{last_seen[:19]}Z",
         kind=str(about.get("kind") or ""),
         name=str(about.get("name") or ""),
         namespace=str(about.get("namespace") or ""),

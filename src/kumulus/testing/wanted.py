@@ -55,14 +55,22 @@ def loaded(spec: Spec | None, nodes: Nodes | None, cluster: str, sections: Mappi
 
 
 def nodes_of(words: Sequence[str]) -> Nodes:
-    """The nodes that words ask for, such as `30`, or `h100=100` and `l4=20`; three without any; raises ValueError."""
-    if len(words) <= 1 and "=" not in "".join(words):
-        return int(words[0]) if words else 3
-    return {name: int(number) for name, _, number in (word.rstrip(",").partition("=") for word in words)}
+    """The nodes that words ask for, such as `30`, or `h100=100` and `l4=20`; three nodes without any.
+
+    Raises:
+        ValueError: they are neither a number nor numbers by machine.
+    """
+    if not words:
+        return 3
+    if len(words) == 1 and "=" not in words[0]:
+        return int(words[0])
+    pairs = (word.rstrip(",").partition("=") for word in words)
+    return {machine: int(number) for machine, _, number in pairs}
 
 
 def tools(wanted: LoadedStack) -> list[str]:
     """The programs that a cluster needs, but for kubectl, which only the first of its kind does."""
+    # kubectl is got when a cluster has to be made by kwokctl, because there is no template of its kind yet.
     others = {*needs.ENGINE, PROVIDER, COMMAND, "kubectl"}
     return [tool for need in needs.NEEDS if need.asked(wanted) for tool in need.tools if tool not in others]
 
@@ -77,8 +85,11 @@ def resized(pools: Mapping[str, Pool], nodes: int | Mapping[str, int]) -> list[P
     found = []
     for name, number in nodes.items():
         named = [each for each in pools.values() if name in (each.name, each.group)]
-        if len(named) != 1 or number < 0:
-            raise ClusterError(f"{name}: {number} cannot be; write a number from 0 for one of the pools {known}")
+        if len(named) != 1:
+            why = "has several pools" if named else "is no pool"
+            raise ClusterError(f"{name} {why}; write one of {known}")
+        if number < 0:
+            raise ClusterError(f"{name}: {number} is less than no nodes; write a number from 0")
         found.append(replace(named[0], replicas=number))
     return found
 
@@ -98,25 +109,26 @@ def _of_file(file: Path, cluster: str, added: Mapping[str, Any]) -> LoadedStack:
     }
     if not ours:
         raise ClusterError(f"{file} is no stack file of Kumulus: it has no kumulus:cluster below config")
-    owner = pulumi_project.find(file.absolute().parent)
-    base = owner.root if owner else file.absolute().parent
+    project = pulumi_project.find(file.absolute().parent)
+    base = project.root if project else file.absolute().parent
     # Not called after its stack: then it is made of the same template as all others.
     found = load_stack(ours, NAME, base, source=str(file))
     if (cluster or found.hub) in found.clusters:
         return found.clusters[cluster or found.hub]
     names = listed([each for each in found.clusters if each], 10)
-    why = f"{file} has the clusters {names}" if names else f"{file} has one cluster, without a name"
-    raise ClusterError(f"{why}; " + ("write cluster= with one of them" if names else "leave cluster= out"))
+    if names:
+        raise ClusterError(f"{file} has the clusters {names}; write cluster= with one of them")
+    raise ClusterError(f"{file} has one cluster, without a name; leave cluster= out")
 
 
 def _require(found: LoadedStack) -> None:
     """Refuse what cannot be done without a stack."""
     if not found.spec.runtime_descriptor.local:
-        raise ClusterError(f"runtime: {found.spec.runtime} takes a stack; clusters for tests have the runtime kwok")
+        raise ClusterError(f"runtime: {found.spec.runtime} needs a stack; clusters for tests have the runtime kwok")
     sections = [each for each in _NEED_A_STACK if getattr(found.spec, each)]
     sections += found.joined
     if sections:
-        raise ClusterError(f"{', '.join(sections)}: takes a stack (pulumi up); leave it out for a test")
+        raise ClusterError(f"{', '.join(sections)}: needs a stack (pulumi up); leave it out for a test")
 
 
 def _groups(nodes: Nodes) -> Iterator[dict[str, Any]]:
@@ -129,7 +141,7 @@ def _groups(nodes: Nodes) -> Iterator[dict[str, Any]]:
     for name, number in nodes.items():
         placement = [{"availabilityZone": _ZONE, "replicas": number}]
         group = {"name": name, "instanceType": _machine(name).name, "placement": placement}
-        # Nobody else's pods are kept away in a cluster that is all the test's own.
+        # Taints keep others' pods away from a pool; this cluster is all the test's own.
         yield {**group, "nodeTemplate": {"taints": []}}
 
 

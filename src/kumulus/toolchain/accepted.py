@@ -1,7 +1,7 @@
-"""The images' layers that a project has accepted by their digest: `kumulus.lock` in its directory, to be committed.
+"""The layers of images that a project has accepted by their digest: `kumulus.lock` in its directory, to be committed.
 
 pins.toml has no digest of some images: nobody has published one that we could find. A project takes what the registry
-has at the time, once, and from then on that and nothing else.
+has at one time, and from then on that and nothing else.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ def file() -> Path:
 
 def layers() -> dict[str, str]:
     """The digests accepted for this platform, by image."""
-    return {image: found[releases.platform()] for image, found in _read().items() if releases.platform() in found}
+    here = releases.platform()
+    return {image: digests[here] for image, digests in _read().items() if here in digests}
 
 
 def remember(image: str, digest: str) -> None:
@@ -42,8 +43,8 @@ def remember(image: str, digest: str) -> None:
     files.write(file(), json.dumps({"images": images}, indent=2, sort_keys=True) + "\n")
 
 
-def asking(tools: Sequence[Tool]) -> str:
-    """The message that tools wait for their digests to be accepted."""
+def how_to_accept(tools: Sequence[Tool]) -> str:
+    """What to say to the user about tools whose digests are yet to be accepted."""
     images = "".join(f"\n  {tool.name} v{tool.version}: {tool.unpinned.image}" for tool in tools if tool.unpinned)
     names = " ".join(f"--with {tool.name}" for tool in tools)
     return (
@@ -54,12 +55,13 @@ def asking(tools: Sequence[Tool]) -> str:
 
 
 def _read() -> dict[str, dict[str, str]]:
+    """The digests by image and platform."""
     try:
         document: Any = json.loads(file().read_text())
         images: dict[str, dict[str, str]] = document["images"]
-        if all(DIGEST.fullmatch(digest) for found in images.values() for digest in found.values()):
-            return images
-        raise ValueError("a digest is not sha256: and 64 digits")
+        if not all(DIGEST.fullmatch(digest) for found in images.values() for digest in found.values()):
+            raise ValueError("a digest is not sha256: and 64 digits")
+        return images
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

@@ -22,41 +22,41 @@ class Builder:
     logs: Path
 
     def caches(self, workspace: str) -> Path:
-        """Go's caches for the tools of one module; different modules share little but Go's own library."""
+        """Go's caches for the tools of one :attr:`Tool.workspace`; others would share little but Go's own library."""
         return self.scratch / "caches" / workspace
 
     def drop_caches(self, workspace: str) -> None:
-        """Free the space once a module's last tool is built: the caches of all modules would need twice as much."""
+        """Free the space once a workspace's last tool is built: the caches of all would need twice as much."""
         shutil.rmtree(self.caches(workspace), ignore_errors=True)
 
     def build(self, tool: Tool, home: Path, step: ToolLine) -> None:
         """Build a tool and install it under `home`; readers see either the whole old file or the whole new one."""
         work = self.scratch / "work" / tool.name
+        ours = work / "module"
         shutil.rmtree(work, ignore_errors=True)
         for name, content in tool.module_files():
-            (work / "module" / name).parent.mkdir(parents=True, exist_ok=True)
-            (work / "module" / name).write_bytes(content)
+            (ours / name).parent.mkdir(parents=True, exist_ok=True)
+            (ours / name).write_bytes(content)
         self.logs.mkdir(parents=True, exist_ok=True)
         (self.logs / f"{tool.name}.log").write_bytes(b"")
         if newer := golang.newer(tool):
-            self._get_newer_go(newer, tool, work / "module", step)
+            self._get_newer_go(newer, tool, ours, step)
         for embed in tool.embed:
-            self._embed(tool, embed, work / "module", step)
-        self._begin_with_library(tool, work / "module", step)
+            self._embed(tool, embed, ours, step)
+        self._begin_with_library(tool, ours, step)
         made = work / tool.name
         if tool.file is not None:
             module, path = tool.file
-            shutil.copyfile(self._module_directory(tool, module, work / "module", step) / path, made)
+            shutil.copyfile(self._module_directory(tool, module, ours, step) / path, made)
         elif tool.package is not None:
-            flags = ["-ldflags", tool.linker_flags()]
-            self._go(tool, ["build", *flags, "-o", str(made), tool.package], work / "module", step)
+            self._go(tool, ["build", "-ldflags", tool.linker_flags(), "-o", str(made), tool.package], ours, step)
         if tool.keep:
             self._keep(tool, work, home, step)
         install(made, tool, home, tool.stamp())
         shutil.rmtree(work, ignore_errors=True)
 
     def _get_newer_go(self, version: str, tool: Tool, module: Path, step: ToolLine) -> None:
-        """Have Go fetch the one that a module asks for, unless Go itself is as new."""
+        """Have Go fetch the newer Go that a module asks for, unless it is as new itself."""
         try:
             self._go(tool, ["version"], module, step)
         except ToolchainError as error:
@@ -66,15 +66,17 @@ class Builder:
                 f" from https://go.dev/dl/ and put its bin directory on PATH\n  {error}"
             ) from error
         for folder, _, _ in os.walk(self.caches(tool.workspace) / "gomod" / "golang.org"):
-            # Go leaves them read-only in spite of -modcacherw, and only root could remove them.
+            # Go leaves these read-only in spite of -modcacherw, and only root could remove them.
             os.chmod(folder, 0o700)
 
     def _begin_with_library(self, tool: Tool, module: Path, step: ToolLine) -> None:
-        """Compile what the first tool needs of Go's own library; every module's cache starts as hard links to that."""
+        """Compile what the first tool needs of Go's own library; every workspace's cache starts as hard links to that.
+
+        Not for a tool that a newer Go builds: what another Go has compiled is of no use to it.
+        """
         library = self.caches("std") / "gocache"
         complete, linked = library.with_suffix(".complete"), self.caches(tool.workspace) / "linked"
         if linked.exists() or tool.package is None or golang.newer(tool):
-            # What another Go has compiled is of no use.
             return
         if not complete.exists():
             listed = ["list", "-deps", "-f", "{{if .Standard}}{{.ImportPath}}{{end}}", tool.package]
@@ -86,11 +88,13 @@ class Builder:
         shutil.copytree(library, self.caches(tool.workspace) / "gocache", copy_function=os.link)
         linked.touch()
 
-    def _embed(self, tool: Tool, embed: Embed, module: Path, step: ToolLine) -> None:
+    def _embed(self, tool: Tool, embed: Embed, ours: Path, step: ToolLine) -> None:
+        """Put files of another module into ours."""
         folder, _, name = embed.path.rpartition("/")
-        source = self._module_directory(tool, embed.module, module, step) / folder
+        source = self._module_directory(tool, embed.module, ours, step) / folder
         found = [file for file in sorted(source.glob(name)) if not file.name.endswith("_test.go")]
-        target = module / embed.to
+        # Of a pattern, `to` names the folder, else the file.
+        target = ours / embed.to
         contents = {target / file.name if "*" in name else target: file.read_bytes() for file in found}
         for old in embed.edit:
             if not any(old.encode() in content for content in contents.values()):
@@ -100,6 +104,7 @@ class Builder:
             path.write_bytes(_altered(content, embed))
 
     def _keep(self, tool: Tool, work: Path, home: Path, step: ToolLine) -> None:
+        """Install the files of modules that are kept with a tool."""
         share = work / "share"
         share.mkdir()
         for keep in tool.keep:
@@ -120,8 +125,8 @@ class Builder:
         log = self.logs / f"{tool.name}.log"
         output = cwd.parent / "stdout"
         output.write_bytes(b"")
-        switches = golang.newer(tool) is not None
-        variables = golang.environment(self.scratch, caches or self.caches(tool.workspace), switches=switches)
+        needs_newer_go = golang.newer(tool) is not None
+        variables = golang.environment(self.scratch, caches or self.caches(tool.workspace), may_switch=needs_newer_go)
         try:
             progress.run([self.go, *arguments], step, log, stdout=output, cwd=cwd, env=variables)
         except progress.Failed as failure:
@@ -134,7 +139,7 @@ class Builder:
 
 
 def put_kept(share: Path, tool: Tool, home: Path) -> None:
-    """Move a folder on the same file system to where a tool's kept files belong."""
+    """Move a folder to where a tool's kept files belong, on the same file system."""
     target = cache.kept(home, tool)
     for file in share.rglob("*"):
         if file.is_file():
@@ -144,8 +149,14 @@ def put_kept(share: Path, tool: Tool, home: Path) -> None:
     share.replace(target)
 
 
-def install(made: Path, tool: Tool, home: Path, vouching: str) -> None:
-    """Move a finished file on the same file system to where the tool belongs, then vouch for it with a stamp."""
+def install(made: Path, tool: Tool, home: Path, stamp_text: str) -> None:
+    """Move a finished file to where its tool belongs, on the same file system, and then write the stamp that vouches.
+
+    Args:
+        made: the file; for a tool of files only, nothing is moved.
+        home: the directory that the tool is installed under.
+        stamp_text: of :meth:`Tool.stamp` or :meth:`Release.stamp`.
+    """
     target, stamp = cache.executable(home, tool), cache.stamp_file(home, tool)
     for directory in (target.parent, stamp.parent):
         directory.mkdir(parents=True, exist_ok=True)
@@ -154,7 +165,7 @@ def install(made: Path, tool: Tool, home: Path, vouching: str) -> None:
         # After a power loss, a stamp must not vouch for a file that has lost its content.
         files.sync(made)
         made.replace(target)
-    files.write(stamp, vouching)
+    files.write(stamp, stamp_text)
 
 
 def reuse(tool: Tool, home: Path, scratch: Path) -> bool:
@@ -167,8 +178,8 @@ def reuse(tool: Tool, home: Path, scratch: Path) -> bool:
         other = stamp.parent.parent
         origin = cache.origin(other, tool)
         # A link to one program of an archive would miss the files that belong next to it.
-        alone = origin == "built" or (origin == "downloaded" and tool.release is not None and not tool.release.others)
-        if other != home and alone:
+        has_neighbours = origin == "downloaded" and tool.release is not None and bool(tool.release.others)
+        if other != home and origin is not None and not has_neighbours:
             link = scratch / "work" / f"{tool.name}.link"
             link.parent.mkdir(parents=True, exist_ok=True)
             link.unlink(missing_ok=True)
@@ -179,6 +190,7 @@ def reuse(tool: Tool, home: Path, scratch: Path) -> bool:
 
 
 def _altered(content: bytes, embed: Embed) -> bytes:
+    """A file's content with the keys of an embed set, and its texts edited."""
     if embed.set:
         content = json.dumps({**json.loads(content), **embed.set}).encode()
     for old, new in embed.edit.items():

@@ -100,7 +100,7 @@ def is_current(home: Path, tool: Tool) -> bool:
 
 
 def used(file: Path) -> None:
-    """Note that a file of the cache is used now; many file systems do not."""
+    """Note that a file of the cache is used now; many file systems do not note it when it is read."""
     with suppress(OSError):
         os.utime(file)
 
@@ -122,11 +122,11 @@ def remove_old(known: Pins) -> list[Path]:
     """
     current = {home_of(known, tool) for tool in known.tools}
     current |= {control_plane(known, each.version) for each in known.kubernetes}
-    homes = {stamps.parent for pattern in ("*/stamps", "*/*/stamps") for stamps in root().glob(pattern)} - current
-    gone = [home for home in homes if is_old((home / "stamps").iterdir()) and not running(home)]
-    for home in gone:
+    homes = {stamps.parent for pattern in ("*/stamps", "*/*/stamps") for stamps in root().glob(pattern)}
+    old = [home for home in homes - current if is_old((home / "stamps").iterdir()) and not running(home)]
+    for home in old:
         shutil.rmtree(home, ignore_errors=True)
-    return gone
+    return old
 
 
 def remove_old_charts() -> None:
@@ -139,8 +139,8 @@ def remove_old_charts() -> None:
 def running(home: Path) -> dict[int, str]:
     """The processes that run a program below a directory of the cache, with their commands, by process id.
 
-    Other users' are not seen; the cache is this user's. Without psutil, as this runs before the virtual environment
-    exists; on a system without /proc, there are none.
+    Those of other users are left out: the cache is this user's. On a system without /proc, none is found. It does
+    without psutil, as it runs before the virtual environment exists.
     """
     found = {}
     for process in Path("/proc").glob("[0-9]*"):

@@ -28,55 +28,49 @@ class Downloads:
     known: Pins
     required: bool = False
     """Whether a tool that cannot be downloaded is an error; otherwise it is left to be built."""
-    _reached: set[str] = field(default_factory=set)
-    _out: set[str] = field(default_factory=set)
+    _hosts_reached: set[str] = field(default_factory=set)
+    _hosts_out: set[str] = field(default_factory=set)
 
     def get(self, lacking: Sequence[Tool]) -> list[Tool]:
         """Download the tools that have a release file; returns those that were installed."""
         files = _by_file(lacking)
         if self.required:
-            self._require(lacking)
-        if not files or not self._begin(files[0][0]):
+            _require_releases(lacking)
+        if not files or not self._answers(files[0][0]):
             return []
         got: list[Tool] = []
         for number, (release, tools) in enumerate(files, start=1):
             title = f"[{number}/{len(files)}] {', '.join(tool.name for tool in tools)} v{release.version}"
-            if self._one(release, tools, title):
+            if self._download(release, tools, title):
                 got += tools
         return got
 
-    def _require(self, lacking: Sequence[Tool]) -> None:
-        without = [f"{tool.name} v{tool.version}" for tool in lacking if tool.release is None]
-        if without:
-            raise ToolchainError(
-                f"no release file is known for {releases.platform()} of: {', '.join(without)}"
-                "\n  KUMULUS_TOOLS=auto builds what cannot be downloaded."
-            )
-
-    def _begin(self, first: Release) -> bool:
-        """Whether any server answers at all; tries only the first file's host."""
+    def _answers(self, first: Release) -> bool:
+        """Whether the host of the first file answers; if it does not, others are not asked either."""
         try:
             self._reach(releases.address(first.url))
         except NotFetched as error:
             if self.required:
-                raise _cannot(first, error) from None
+                raise _not_downloadable(first, error) from None
             say(f"nothing is downloaded: {error}; building instead (KUMULUS_TOOLS=build does not ask)")
             return False
         return True
 
     def _reach(self, address: str) -> None:
         host = urlsplit(address).netloc
-        if host not in self._reached:
+        if host not in self._hosts_reached:
             fetch.reachable(address)
-            self._reached.add(host)
+            self._hosts_reached.add(host)
 
-    def _one(self, release: Release, tools: Sequence[Tool], title: str) -> bool:
-        host = urlsplit(releases.address(release.url)).netloc
-        if host in self._out:
+    def _download(self, release: Release, tools: Sequence[Tool], title: str) -> bool:
+        """Download a file and install its tools; False if it is to be built instead."""
+        address = releases.address(release.url)
+        host = urlsplit(address).netloc
+        if host in self._hosts_out:
             return False
         step = ToolLine(title)
         try:
-            self._reach(releases.address(release.url))
+            self._reach(address)
             file = fetched(release.url, release.name, release.algorithm, release.sum, step)
             size = file.stat().st_size
             try:
@@ -87,20 +81,26 @@ class Downloads:
         except NotFetched as error:
             step.end(f"not downloaded: {error}")
             if self.required:
-                raise _cannot(release, error) from None
+                raise _not_downloadable(release, error) from None
             if error.host_out:
-                self._out.add(host)
+                self._hosts_out.add(host)
             return False
-        except (ToolchainError, OSError) as error:
+        except ToolchainError:
             step.end("failed")
-            if isinstance(error, OSError):
-                raise ToolchainError(f"{release.name} could not be stored: {error}") from error
             raise
+        except OSError as error:
+            step.end("failed")
+            raise ToolchainError(f"{release.name} could not be stored: {error}") from error
         return True
 
 
 def fetched(url: str, name: str, algorithm: str, wanted: str, step: ToolLine) -> Path:
-    """Fetch a file into the directory of downloads, and show how far it is; errors as of :func:`fetch.fetch`."""
+    """Fetch a file into the directory of downloads, and show how far it is; errors as of :func:`fetch.fetch`.
+
+    Args:
+        name: the file's own name, which its name there ends with.
+        algorithm, wanted: of its checksum, as for :func:`fetch.fetch`.
+    """
     folder = cache.downloads()
     folder.mkdir(parents=True, exist_ok=True)
     # Named after its checksum, so that only a download of the same file is resumed.
@@ -113,6 +113,15 @@ def fetched(url: str, name: str, algorithm: str, wanted: str, step: ToolLine) ->
     return file
 
 
+def _require_releases(lacking: Sequence[Tool]) -> None:
+    without = [f"{tool.name} v{tool.version}" for tool in lacking if tool.release is None]
+    if without:
+        raise ToolchainError(
+            f"no release file is known for {releases.platform()} of: {', '.join(without)}"
+            "\n  KUMULUS_TOOLS=auto builds what cannot be downloaded."
+        )
+
+
 def _by_file(lacking: Sequence[Tool]) -> list[tuple[Release, list[Tool]]]:
     files: dict[str, tuple[Release, list[Tool]]] = {}
     for tool in lacking:
@@ -122,20 +131,24 @@ def _by_file(lacking: Sequence[Tool]) -> list[tuple[Release, list[Tool]]]:
 
 
 def _install(known: Pins, release: Release, tools: Sequence[Tool], file: Path) -> None:
+    """Install the tools of a release file, with the files that belong next to them."""
     work = file.with_name(f"{file.name}.unpacked")
     shutil.rmtree(work, ignore_errors=True)
     try:
         programs = [tool for tool in tools if not tool.files_only]
         taken = _programs(release, programs, file, work) if programs else {}
-        folder = cache.executable(cache.home_of(known, tools[0]), tools[0]).parent
-        folder.mkdir(parents=True, exist_ok=True)
-        for name in taken.keys() - release.members.keys():
-            sync(taken[name])
-            taken[name].replace(folder / name)
+        if others := taken.keys() - release.members.keys():
+            # The tools of a file with such others are all installed in one folder.
+            folder = cache.executable(cache.home_of(known, tools[0]), tools[0]).parent
+            folder.mkdir(parents=True, exist_ok=True)
+            for name in others:
+                sync(taken[name])
+                taken[name].replace(folder / name)
         for tool in tools:
             home = cache.home_of(known, tool)
-            if own := {each.path: each.to for each in tool.keep if not each.module}:
-                keep(file, own, share := work / f"{tool.name}.share")
+            if kept := {each.path: each.to for each in tool.keep if not each.module}:
+                share = work / f"{tool.name}.share"
+                keep(file, kept, share)
                 build.put_kept(share, tool, home)
             build.install(taken.get(tool.name, work), tool, home, release.stamp(tool.name))
     finally:
@@ -156,12 +169,12 @@ def _check(made: Path, tool: Tool, release: Release) -> None:
     """Reject a program that does not run here, for example because a library is missing: it is better built."""
     if tool.probe_pattern is None:
         return
-    version = locate.ask(made, tool)
+    version = locate.ask_version(made, tool)
     if version is None or not satisfies(version, f"=={release.version}"):
         raise NotFetched(f"{tool.name} of it does not run here as v{normal(release.version)}", host_out=False)
 
 
-def _cannot(release: Release, error: NotFetched) -> ToolchainError:
+def _not_downloadable(release: Release, error: NotFetched) -> ToolchainError:
     return ToolchainError(
         f"{release.name} cannot be downloaded: {error}\n  from: {releases.address(release.url)}"
         "\n  KUMULUS_TOOLS=auto builds what cannot be downloaded; KUMULUS_MIRROR=URL takes all from another place."
@@ -209,7 +222,11 @@ def take(archive: Path, members: Mapping[str, str], others: str, into: Path) -> 
 
 
 def keep(archive: Path, patterns: Mapping[str, str], into: Path) -> None:
-    """Extract the files of several patterns of paths, each into its folder below a place."""
+    """Extract the files of several patterns of paths.
+
+    Args:
+        patterns: by pattern, the folder for its files, below `into`.
+    """
     for pattern, folder in patterns.items():
         if not take(archive, {}, pattern, into / folder):
             raise ToolchainError(f"{archive.name} has no {pattern}")

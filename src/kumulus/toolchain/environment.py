@@ -53,7 +53,7 @@ def search_path(path: str) -> str:
 
 
 def directories() -> list[str]:
-    """The directories to put first on PATH: that of Kumulus' Python, the tools', and other languages' hosts.
+    """The directories to put first on PATH: that of Kumulus' Python, the tools', and those of language hosts.
 
     Pulumi looks for language hosts on PATH; each that the user has fetched is in its own directory.
     """
@@ -68,7 +68,7 @@ def directories() -> list[str]:
 
 
 def missing_host(runtime: str) -> str:
-    """The language host of a project's programs if Pulumi would look for it in vain and it is one of ours; or ""."""
+    """The language host of a project's programs, if it is one of our tools and Pulumi would not find it; else ""."""
     known, host = pins.load(), f"pulumi-language-{runtime}"
     if host not in known.sets.get(_LANGUAGES, ()):
         return ""

@@ -26,7 +26,7 @@ _PARTIAL, _UNAUTHORIZED, _UNSATISFIABLE, _SERVER_ERROR = 206, 401, 416, 500
 _LARGEST_DOCUMENT = 4_000_000
 # Answers that the user's network may give for every file, not just this one.
 _REFUSED = (_UNAUTHORIZED, 403, 407, 429, 451)
-# With those that a server still gives after several attempts.
+# What says the same of a host, if it still answers so after several attempts.
 _HOST_OUT = (*_REFUSED, *range(_SERVER_ERROR, 600))
 
 
@@ -39,6 +39,7 @@ class Limits:
     stall: float = 20.0
     """Seconds without an answer, or in which fewer than `least` bytes arrive, after which it is given up."""
     least: int = 200_000
+    """See `stall`."""
     most: int = 2_000_000_000
     """The maximum size of a file in bytes, larger than any release file."""
     attempts: int = 5
@@ -126,7 +127,8 @@ def _first(urls: tuple[str, ...], ask: Callable[[str], T]) -> T:
 def _fetch(url: str, to: Path, algorithm: str, wanted: str, tick: Tick) -> None:
     part = to.with_name(f"{to.name}.part")
     resumed = _size(part) > 0
-    if not (resumed and _sum(part, algorithm) == wanted):
+    is_whole = resumed and _sum(part, algorithm) == wanted
+    if not is_whole:
         _complete(url, part, tick)
     found = _sum(part, algorithm)
     if found != wanted and resumed:
@@ -198,23 +200,29 @@ def _append(url: str, part: Path, tick: Tick) -> None:
 
 
 def _open(url: str, headers: Mapping[str, str]) -> http.client.HTTPResponse:
-    """Ask for a URL; if an image's registry wants a token for it, again with that."""
+    """Ask for a URL; if an image's registry wants a token for it, ask again with that."""
     try:
         return _ask(url, headers)
     except urllib.error.HTTPError as error:
         # A redirect's own refusal is not the registry's.
-        if error.code != _UNAUTHORIZED or error.url != url:
+        is_registrys = error.code == _UNAUTHORIZED and error.url == url
+        if not is_registrys or not _gets_token(url, error):
             raise
-        try:
-            address = registry.token_address(url, error.headers.get("WWW-Authenticate", ""))
-            if not address:
-                raise
-            error.close()
-            with _ask(address, {}) as answer:
-                registry.admit(url, answer.read(_LARGEST_DOCUMENT))
-        except ToolchainError as reason:
-            raise NotFetched(str(reason), host_out=True) from None
     return _ask(url, headers)
+
+
+def _gets_token(url: str, refusal: urllib.error.HTTPError) -> bool:
+    """Get the token that an image's registry asks for; False if it asks for none."""
+    try:
+        address = registry.token_address(url, refusal.headers.get("WWW-Authenticate", ""))
+        if not address:
+            return False
+        refusal.close()
+        with _ask(address, {}) as answer:
+            registry.keep_token(url, answer.read(_LARGEST_DOCUMENT))
+    except ToolchainError as reason:
+        raise NotFetched(str(reason), host_out=True) from None
+    return True
 
 
 def _ask(url: str, headers: Mapping[str, str]) -> http.client.HTTPResponse:
@@ -226,7 +234,7 @@ def _ask(url: str, headers: Mapping[str, str]) -> http.client.HTTPResponse:
 
 def _copy(answer: http.client.HTTPResponse, file: IO[bytes], have: int, total: int | None, tick: Tick) -> int:
     """Append an answer to the part of a file that is there, and return the size that it has then."""
-    size = counted = have
+    size = size_then = have
     since = time.monotonic()
     while chunk := answer.read1(_CHUNK):
         file.write(chunk)
@@ -235,16 +243,16 @@ def _copy(answer: http.client.HTTPResponse, file: IO[bytes], have: int, total: i
         if size > _LIMITS.most:
             raise NotFetched(f"it has more than {_LIMITS.most:,} bytes", host_out=False)
         if time.monotonic() - since > _LIMITS.stall:
-            if size - counted < _LIMITS.least:
-                raise TimeoutError(f"only {size - counted:,} bytes came in {_LIMITS.stall:g} s")
-            counted, since = size, time.monotonic()
+            if size - size_then < _LIMITS.least:
+                raise TimeoutError(f"only {size - size_then:,} bytes came in {_LIMITS.stall:g} s")
+            size_then, since = size, time.monotonic()
     return size
 
 
 def _signed(request: urllib.request.Request) -> urllib.request.Request:
-    if signature := registry.authorization(request.full_url) or releases.authorization(request.full_url):
+    if header := registry.authorization(request.full_url) or releases.authorization(request.full_url):
         # Not one of the headers that a redirect would take to another host.
-        request.add_unredirected_header("Authorization", signature)
+        request.add_unredirected_header("Authorization", header)
     return request
 
 
@@ -301,6 +309,7 @@ def _sum(file: Path, algorithm: str) -> str:
 
 
 def _words(error: object) -> str:
+    """An error as the end of a sentence."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return str(error) or type(error).__name__

@@ -27,13 +27,13 @@ def newer(tool: Tool) -> str | None:
     return named[1].decode() if named else None
 
 
-def environment(scratch: Path, caches: Path, *, switches: bool = False) -> dict[str, str]:
+def environment(scratch: Path, caches: Path, *, may_switch: bool = False) -> dict[str, str]:
     """The environment to run Go with: its caches in scratch directories, and nothing that changes the result.
 
     `-mod=readonly` makes go.sum authoritative: a source without a checksum there is an error, not a download.
 
     Args:
-        switches: whether Go hands over to the one that go.mod names if that is newer, and fetches it.
+        may_switch: whether Go fetches the one that go.mod names, if that is newer, and hands over to it.
     """
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("GO") or name in _KEPT}
     return {
@@ -46,7 +46,7 @@ def environment(scratch: Path, caches: Path, *, switches: bool = False) -> dict[
         "GOMODCACHE": str(caches / "gomod"),
         "GOPATH": str(caches / "gopath"),
         "GOTMPDIR": str(scratch / "work"),
-        "GOTOOLCHAIN": "auto" if switches else "local",
+        "GOTOOLCHAIN": "auto" if may_switch else "local",
         "GOWORK": "off",
     }
 

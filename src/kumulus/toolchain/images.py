@@ -10,7 +10,7 @@ import json
 import struct
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from kumulus.toolchain.registry import DIGEST, Image
 _INDEXES = ("application/vnd.oci.image.index.v1+json", "application/vnd.docker.distribution.manifest.list.v2+json")
 _MANIFESTS = ("application/vnd.oci.image.manifest.v1+json", "application/vnd.docker.distribution.manifest.v2+json")
 _PLATFORMS = ("linux-amd64", "linux-arm64")
+# PT_INTERP, the type of a program header.
 _INTERPRETER = 3
 
 
@@ -65,10 +66,11 @@ def find(image: Image, member: str, platform: str) -> Layer:
         places = f"{len(found)} layers have" if found else "no layer has"
         raise ToolchainError(f"{named}: {places} {member}, and exactly one has to")
     ((file, digest),) = found
-    size, loader = file.stat().st_size, "" if "*" in member else _loader(file, member)
+    is_pattern = "*" in member
+    layer = Layer(digest, file.stat().st_size, manifest, "" if is_pattern else _loader(file, member))
     # With this name, the download of a pinned file finds it complete.
     file.replace(file.with_name(f"{file.name}.part"))
-    return Layer(digest, size, manifest, loader)
+    return layer
 
 
 def accept(tools: Sequence[Tool]) -> None:
@@ -95,19 +97,30 @@ def _manifest(image: Image, platform: str) -> tuple[str, list[tuple[str, str]]]:
         try:
             document: dict[str, Any] = json.loads(content)
             if "manifests" not in document:
-                layers = [(str(each["mediaType"]), str(each["digest"])) for each in document["layers"]]
-                if all(DIGEST.fullmatch(layer) for _, layer in layers):
-                    return digest, layers
-                raise ValueError("a layer's digest is none of sha256")
-            (reference,) = [
-                each["digest"]
-                for each in document["manifests"]
-                if f"{each['platform']['os']}-{each['platform']['architecture']}" == platform
-            ]
-            if not DIGEST.fullmatch(reference):
-                raise ValueError("a manifest's digest is none of sha256")
+                return digest, _layers(document)
+            # An index of manifests, of which one is for the platform.
+            reference = _manifest_of(document, platform)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ToolchainError(f"{image.manifest(reference)} has no image for {platform}: {error!r}") from None
+
+
+def _layers(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
+    layers = [(str(each["mediaType"]), str(each["digest"])) for each in manifest["layers"]]
+    if not all(DIGEST.fullmatch(digest) for _, digest in layers):
+        raise ValueError("a layer's digest is none of sha256")
+    return layers
+
+
+def _manifest_of(index: Mapping[str, Any], platform: str) -> str:
+    """The digest of the manifest for a platform in an index of manifests."""
+    (digest,) = [
+        str(each["digest"])
+        for each in index["manifests"]
+        if f"{each['platform']['os']}-{each['platform']['architecture']}" == platform
+    ]
+    if not DIGEST.fullmatch(digest):
+        raise ValueError("a manifest's digest is none of sha256")
+    return digest
 
 
 def _document(url: str) -> bytes:
@@ -130,7 +143,7 @@ def _layer(image: Image, digest: str) -> Path:
 
 
 def _loader(layer: Path, member: str) -> str:
-    """The loader that a program in a layer asks for."""
+    """The loader that a program in a layer asks for, by the headers of its ELF file (man 5 elf); empty for none."""
     with tempfile.TemporaryDirectory(dir=layer.parent) as folder:
         program = take(layer, {"program": member}, "", Path(folder))["program"].read_bytes()
     if program[:6] != b"\x7fELF\x02\x01":

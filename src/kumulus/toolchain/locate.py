@@ -20,17 +20,17 @@ from kumulus.toolchain.versions import normal, satisfies
 
 @dataclass(frozen=True)
 class Location:
-    """Where a tool was found.
-
-    `path` is None when it is missing. `source` is "PATH", "downloaded", "built", "plugins" or "missing". `note` says
-    what else was found, such as an unsuitable version on PATH.
-    """
+    """Where a tool was found."""
 
     tool: Tool
     path: Path | None
+    """Its executable; None when it is missing."""
     version: str
+    """The version that was found or, of one that is missing, the pinned one."""
     source: str
+    """`PATH`, `downloaded`, `built`, `plugins` or `missing`."""
     note: str = ""
+    """What else was found, such as an unsuitable version on PATH."""
 
 
 def find(tool: str, version: str | None = None) -> Path:
@@ -78,11 +78,8 @@ def locate(known: Pins, tool: Tool) -> Location:
     """Look for a tool on PATH, then in the cache."""
     note = ""
     if tool.beside is not None:
-        neighbour = locate(known, known.tool(tool.beside))
-        if neighbour.source == "PATH" and neighbour.path is not None:
-            resolved = neighbour.path.resolve().parent / tool.name
-            path = resolved if resolved.exists() else neighbour.path.parent / tool.name
-            return Location(tool, path, neighbour.version, "PATH")
+        if found := _next_to_other(known, tool, known.tool(tool.beside)):
+            return found
     elif tool.probe_pattern is not None or tool.accepts == pins.ANY:
         on_path = _first_on_path(tool.name)
         if on_path is not None:
@@ -114,6 +111,16 @@ def is_installed(pulumi_home: Path, tool: Tool) -> bool:
     return os.access(directory / tool.name, os.X_OK) and not directory.with_name(f"{directory.name}.partial").exists()
 
 
+def _next_to_other(known: Pins, tool: Tool, other: Tool) -> Location | None:
+    """A tool that counts on PATH only in the directory of another one; None if that one is not taken from PATH."""
+    neighbour = locate(known, other)
+    if neighbour.source != "PATH" or neighbour.path is None:
+        return None
+    resolved = neighbour.path.resolve().parent / tool.name
+    path = resolved if resolved.exists() else neighbour.path.parent / tool.name
+    return Location(tool, path, neighbour.version, "PATH")
+
+
 def _installed_plugin(tool: Tool) -> Path | None:
     # A plugin that Pulumi downloaded itself saves the longest of all builds.
     if tool.folder != "plugins":
@@ -131,6 +138,7 @@ def _first_on_path(name: str) -> Path | None:
 
 
 def _objection(known: Pins, tool: Tool, on_path: Path, version: str | None) -> str:
+    """Why an executable on PATH is not taken; empty if it is."""
     if version is None:
         return f"{on_path} does not say its version"
     if tool.accepts != pins.ANY and not satisfies(version, tool.accepts):
@@ -147,7 +155,7 @@ _TIMEOUT_S = 15
 
 
 def version_of(executable: Path, tool: Tool) -> str | None:
-    """The version that the executable reports, or None if its output has none."""
+    """The version that the executable reports, or None if its output has none; it is asked once and remembered."""
     status = executable.stat()
     # With the real path: a link may be changed to a file of the same size and time.
     key = f"{tool.name} {executable} {executable.resolve()}"
@@ -155,12 +163,12 @@ def version_of(executable: Path, tool: Tool) -> str | None:
     known = _remembered()
     if key in known and known[key][0] == fingerprint:
         return known[key][1]
-    version = ask(executable, tool)
+    version = ask_version(executable, tool)
     _remember(key, fingerprint, version)
     return version
 
 
-def ask(executable: Path, tool: Tool) -> str | None:
+def ask_version(executable: Path, tool: Tool) -> str | None:
     """Run an executable to get its version; None if its output has none."""
     try:
         environment = {**os.environ, "PULUMI_SKIP_UPDATE_CHECK": "true"}
@@ -171,13 +179,14 @@ def ask(executable: Path, tool: Tool) -> str | None:
     return match[1] if match else None
 
 
-def _file() -> Path:
+def _versions_file() -> Path:
     return cache.root() / "probes.json"
 
 
 def _remembered() -> dict[str, tuple[list[int], str | None]]:
+    """The versions that executables have reported, each with the fingerprint of its executable at the time."""
     try:
-        document = json.loads(_file().read_text())
+        document = json.loads(_versions_file().read_text())
     except (OSError, ValueError):
         return {}
     return document if isinstance(document, dict) else {}
@@ -188,5 +197,5 @@ def _remember(key: str, fingerprint: list[int], version: str | None) -> None:
     document = {**_remembered(), key: (fingerprint, version)}
     # A read-only cache is only slower.
     with suppress(OSError):
-        _file().parent.mkdir(parents=True, exist_ok=True)
-        files.write(_file(), json.dumps(document))
+        _versions_file().parent.mkdir(parents=True, exist_ok=True)
+        files.write(_versions_file(), json.dumps(document))

@@ -14,7 +14,7 @@ from typing import Any
 from kumulus.toolchain import accepted, releases
 from kumulus.toolchain.errors import ToolchainError
 from kumulus.toolchain.releases import Release, Unpinned
-from kumulus.toolchain.versions import MODULE, KubernetesVersion, normal, numbers
+from kumulus.toolchain.versions import KUBERNETES_MODULE, KubernetesVersion, normal, numbers
 
 HERE = Path(__file__).resolve().parent
 # The programs of a control plane, which are available in several Kubernetes versions.
@@ -82,7 +82,7 @@ class Tool:
     """The image that it is a program of, if the image's digest is yet to be accepted."""
     modules: Path
     kubernetes: KubernetesVersion | None
-    """The Kubernetes version of a program of its module."""
+    """The Kubernetes version of a program of Kubernetes' module; None for any other."""
 
     @property
     def files_only(self) -> bool:
@@ -96,7 +96,7 @@ class Tool:
 
     @property
     def workspace(self) -> str:
-        """What this tool shares Go's caches with: its module, of Kubernetes that of one version."""
+        """The name of what it shares Go's caches with: the tools of its module, and of one version of Kubernetes."""
         return f"{self.module}-{self.version}" if self.kubernetes else self.module
 
     def module_files(self) -> tuple[tuple[str, bytes], ...]:
@@ -128,7 +128,8 @@ class Tool:
         if self.keep:
             recipe.append(tuple(keep.recipe() for keep in self.keep))
         digest.update(json.dumps(recipe).encode())
-        for name, content in self.module_files() if self.buildable else ():
+        module_files = self.module_files() if self.buildable else ()
+        for name, content in module_files:
             digest.update(f"\0{name}\0{len(content)}\0".encode())
             digest.update(content)
         return digest.hexdigest()[:16]
@@ -228,13 +229,12 @@ def load(path: Path = HERE / "pins.toml") -> Pins:
         flags, modules = document.get("ldflags", {}), path.parent / "modules"
         tools = tuple(_tool(entry, flags, modules, versions) for entry in document["tool"])
         files = releases.read(document.get("download", []), releases.platform(), accepted.layers())
-        tools = tuple(_with_release(tool, tools, files) for tool in tools)
         return Pins(
-            tools=tools,
+            tools=tuple(_with_release(tool, tools, files) for tool in tools),
             kubernetes=versions,
             go_minimum=document["go"]["minimum"],
             disk=document["disk"],
-            sets={name: tuple(tools) for name, tools in document.get("sets", {}).items()},
+            sets={name: tuple(members) for name, members in document.get("sets", {}).items()},
             releases={key: file for key, file in files.items() if isinstance(file, Release)},
         )
     except (OSError, KeyError, TypeError, tomllib.TOMLDecodeError) as error:
@@ -247,7 +247,7 @@ def _tool(
     modules: Path,
     versions: Sequence[KubernetesVersion],
 ) -> Tool:
-    of_kubernetes = versions[0] if entry.get("module") == MODULE else None
+    of_kubernetes = versions[0] if entry.get("module") == KUBERNETES_MODULE else None
     version = of_kubernetes.version if of_kubernetes else entry["version"]
     probe = entry.get("probe", {})
     file = entry.get("file")
@@ -289,8 +289,10 @@ def _around(version: str, skew: int | None) -> str:
 def _with_release(tool: Tool, tools: Sequence[Tool], files: Mapping[tuple[str, str], Release | Unpinned]) -> Tool:
     """The tool with its release file; a tool `beside` another one is in that one's file, whatever its own version."""
     version = next((other.version for other in tools if other.name == tool.beside), tool.version)
-    found = files.get((tool.name, version))
-    return replace(tool, unpinned=found) if isinstance(found, Unpinned) else replace(tool, release=found)
+    file = files.get((tool.name, version))
+    if isinstance(file, Unpinned):
+        return replace(tool, unpinned=file)
+    return replace(tool, release=file)
 
 
 @functools.lru_cache(maxsize=32)

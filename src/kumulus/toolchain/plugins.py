@@ -19,7 +19,7 @@ COMMAND_VERSION = "1.2.1"
 
 def install(pulumi_home: Path) -> None:
     """Install Pulumi's Kubernetes provider for engines with this PULUMI_HOME, unless it is there already."""
-    _put(pulumi_home, PROVIDER)
+    _install_ours(pulumi_home, PROVIDER)
 
 
 def install_command(pulumi_home: Path) -> None:
@@ -35,11 +35,14 @@ def install_command(pulumi_home: Path) -> None:
         if releases.mode() == "build":
             file = f"pulumi plugin install resource command {COMMAND_VERSION} --file ARCHIVE"
             raise ToolMissing(f"{error}; hostCommands and loadImages need it\n  From a file: {file}") from None
-    else:
-        _put(pulumi_home, COMMAND)
+        _have_pulumi_fetch_command(pulumi_home)
         return
+    _install_ours(pulumi_home, COMMAND)
+
+
+def _have_pulumi_fetch_command(pulumi_home: Path) -> None:
     kind = ["resource", "command", COMMAND_VERSION]
-    said = _install(pulumi_home, [*kind, "--non-interactive"])
+    said = _run_install(pulumi_home, [*kind, "--non-interactive"])
     if said.returncode != 0 or not has_command_plugin(pulumi_home):
         output = (said.stderr + said.stdout).strip()
         raise ToolchainError(
@@ -59,18 +62,19 @@ def has_command_plugin(pulumi_home: Path) -> bool:
     return any(path.is_dir() and not path.with_name(f"{path.name}.partial").exists() for path in found)
 
 
-def _put(pulumi_home: Path, name: str) -> None:
+def _install_ours(pulumi_home: Path, name: str) -> None:
+    """Install a plugin that is one of the tools, unless it is there already."""
     plugin = pins.load().tool(name)
     if is_installed(pulumi_home, plugin):
         return
     kind = ["resource", plugin.name.removeprefix("pulumi-resource-"), plugin.version]
-    said = _install(pulumi_home, [*kind, "--file", str(find(name)), "--reinstall", "--non-interactive"])
+    said = _run_install(pulumi_home, [*kind, "--file", str(find(name)), "--reinstall", "--non-interactive"])
     if said.returncode != 0 or not is_installed(pulumi_home, plugin):
         output = (said.stderr + said.stdout).strip()
         directory = plugin_directory(pulumi_home, plugin)
         raise ToolchainError(f"pulumi did not install {plugin.name} into {directory}:\n  {output}")
 
 
-def _install(pulumi_home: Path, arguments: list[str]) -> subprocess.CompletedProcess[str]:
+def _run_install(pulumi_home: Path, arguments: list[str]) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PULUMI_HOME": str(pulumi_home), "PULUMI_SKIP_UPDATE_CHECK": "true"}
     return answer([find("pulumi"), "plugin", "install", *arguments], env=environment)

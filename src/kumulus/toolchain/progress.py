@@ -1,4 +1,4 @@
-"""Steps that take minutes: what is said of them, for a terminal and for a log; and a program is run to its end."""
+"""Steps that take minutes: what is said of them, in a terminal and in a log; and running a program to its end."""
 
 import ctypes
 import signal
@@ -26,7 +26,13 @@ def say(line: str) -> None:
 
 
 def transferred(have: int, total: int | None, begun: float) -> str:
-    """The progress of a transfer of bytes, begun at a monotonic time: `31 of 84 MB (37%), 5.2 MB/s`."""
+    """The progress of a transfer of bytes: `31 of 84 MB (37%), 5.2 MB/s`.
+
+    Args:
+        have: bytes so far.
+        total: bytes in the end; None if that is not known.
+        begun: when it began, by ``time.monotonic``.
+    """
     rate = f"{have / 1e6 / max(time.monotonic() - begun, 0.001):.1f} MB/s"
     if not total:
         return f"{have / 1e6:.0f} MB, {rate}"
@@ -55,7 +61,11 @@ class ToolLine:
         return round(time.monotonic() - self.begun)
 
     def tick(self, so_far: str = "") -> None:
-        """Call this about once a second or more often while the step runs; shows the given text, or the time."""
+        """Show how far the step is; to be called once a second or more often while it runs.
+
+        Args:
+            so_far: what to show; the seconds so far by default.
+        """
         now = time.monotonic()
         if sys.stderr.isatty():
             if now - self.begun >= _QUIET_S and now - self.last_drawn >= _REDRAW_S:
@@ -78,7 +88,11 @@ class ToolLine:
 
 
 def answer(command: Sequence[str | Path], **options: Any) -> subprocess.CompletedProcess[str]:
-    """What a program says that has nothing to read and may fail; the options are those of :func:`subprocess.run`."""
+    """Run a program without input and return what it says; it may fail.
+
+    Args:
+        options: of :func:`subprocess.run`.
+    """
     return subprocess.run(
         command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, check=False, **options
     )

@@ -59,7 +59,7 @@ def authorization(url: str) -> str:
 
 
 def token_address(url: str, challenge: str) -> str:
-    """Where to get the token that a registry asks for, by its answer 401; empty if it asks for none.
+    """Where to get the token that a registry asks for in an answer 401; empty if it asks for none.
 
     Args:
         url: of an image's manifest or layer.
@@ -77,13 +77,18 @@ def token_address(url: str, challenge: str) -> str:
     return realm._replace(query="&".join(filter(None, (realm.query, urlencode(query))))).geturl()
 
 
-def admit(url: str, answer: bytes) -> None:
-    """Keep the token of a registry's answer, for further requests about the same image."""
+def keep_token(url: str, answer: bytes) -> None:
+    """Keep the token of a registry's answer, for further requests about the same image.
+
+    Args:
+        url: of an image's manifest or layer, for which there is a :func:`token_address`.
+        answer: what that address has answered.
+    """
     found = _OF_IMAGE.fullmatch(url)
     try:
         document = json.loads(answer)
         token = document.get("token") or document["access_token"]
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise ToolchainError("the registry asks for a token, and gives none to anybody without a name") from None
+        raise ToolchainError("the registry asks for a token, and gives none to users without a name") from None
     assert found is not None
     _TOKENS[found["place"] + found["repository"]] = f"Bearer {token}"

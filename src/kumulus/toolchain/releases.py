@@ -67,6 +67,7 @@ def read(
 
     Args:
         entries: the tables `download` of pins.toml.
+        where: the platform, such as `linux-amd64`.
         accepted: the digests of layers that the project accepted, by image.
 
     Raises:
@@ -84,11 +85,11 @@ def read(
                 found.update({(tool, entry["version"]): Unpinned(image, members) for tool in members})
                 continue
             table = {"url": registry.image(image).blob(digest), "sha256": digest.partition(":")[2]}
-        algorithm, written = _sum(table)
+        algorithm, digits = _sum(table)
         release = Release(
             url=table["url"],
             algorithm=algorithm,
-            sum=written,
+            sum=digits,
             version=entry["version"],
             members=members,
             others=entry.get("others", ""),
@@ -112,7 +113,7 @@ def mode() -> Mode:
 def mirror() -> str:
     """The URL of the mirror to download everything from, without a trailing slash; empty if there is none.
 
-    It lacks the user and the password, so that it can be printed; :func:`authorization` has these.
+    It is without the user and the password, so that it can be printed; :func:`authorization` has these.
     """
     parts = _mirror()
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
@@ -121,22 +122,25 @@ def mirror() -> str:
 def authorization(url: str) -> str:
     """The header `Authorization` for a URL: the mirror's user and password, for its own host; empty for any other."""
     parts, asked = _mirror(), urlsplit(url)
-    signed, _, place = parts.netloc.rpartition("@")
-    if not signed or (asked.scheme, asked.netloc) != (parts.scheme, place):
+    user_and_password, _, host = parts.netloc.rpartition("@")
+    if not user_and_password or (asked.scheme, asked.netloc) != (parts.scheme, host):
         return ""
-    user, _, password = signed.partition(":")
+    user, _, password = user_and_password.partition(":")
     return f"Basic {base64.b64encode(f'{unquote(user)}:{unquote(password)}'.encode()).decode()}"
 
 
 def _mirror() -> SplitResult:
+    """The parts of KUMULUS_MIRROR, its user and password included; all of them are empty if it is not set."""
     written = os.environ.get("KUMULUS_MIRROR", "").strip().rstrip("/")
     try:
         parts = urlsplit(written)
-        address = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-        if not written or (address and not (parts.query or parts.fragment or "@" in parts.path)):
+        has_server = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        has_more = parts.query or parts.fragment or "@" in parts.path
+        if not written or (has_server and not has_more):
             return parts
     except ValueError:
         pass  # a port that is no number
+    # What comes before the @ may be a password.
     _, hidden, shown = written.rpartition("@")
     raise ToolchainError(
         f"KUMULUS_MIRROR is {('…@' if hidden else '') + shown!r}"
@@ -163,6 +167,7 @@ def addresses(url: str) -> tuple[str, ...]:
 
 
 def _sum(table: Mapping[str, str]) -> tuple[str, str]:
+    """The algorithm and the digits of a table's checksum."""
     for algorithm, length in _ALGORITHMS.items():
         if re.fullmatch(f"[0-9a-f]{{{length}}}", table.get(algorithm, "")):
             return algorithm, table[algorithm]

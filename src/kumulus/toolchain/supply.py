@@ -49,7 +49,7 @@ def chosen(names: Sequence[str], kubernetes: str | None, known: Pins) -> list[To
 
 
 def built(names: Sequence[str], known: Pins | None = None) -> dict[str, Path]:
-    """Tools that we download or build, ignoring PATH: they need no libraries, so they run in any container.
+    """Download or build tools, whatever is on PATH: ours need no libraries, so they run in any container.
 
     Args:
         names: of tools, or of sets of them.
@@ -91,6 +91,7 @@ def missing(known: Pins, wanted: Sequence[Tool]) -> list[Tool]:
 
 
 def _not_reused(known: Pins, lacking: Sequence[Tool], scratch: Path) -> list[Tool]:
+    """Take tools that are unchanged from the directories of other pins; returns those that are left."""
     reused = [tool for tool in lacking if build.reuse(tool, cache.home_of(known, tool), scratch)]
     if reused:
         say(f"{', '.join(tool.name for tool in reused)}: unchanged, taken from an earlier run")
@@ -98,15 +99,16 @@ def _not_reused(known: Pins, lacking: Sequence[Tool], scratch: Path) -> list[Too
 
 
 def _make(known: Pins, lacking: Sequence[Tool], scratch: Path) -> None:
+    """Download tools, or build them."""
     mode = releases.mode()
     if waiting := [tool for tool in lacking if tool.unpinned]:
-        raise ToolMissing(accepted.asking(waiting))
-    downloaded = Downloads(known, required=mode == "download").get(lacking) if mode != "build" else []
+        raise ToolMissing(accepted.how_to_accept(waiting))
+    downloaded = [] if mode == "build" else Downloads(known, required=mode == "download").get(lacking)
     left = [tool for tool in lacking if tool not in downloaded]
     _build(known, [tool for tool in left if tool.buildable], scratch)
     for tool in left:
         if not tool.buildable:
-            why = "KUMULUS_TOOLS=build never does" if mode == "build" else "that did not succeed"
+            why = "KUMULUS_TOOLS=build downloads nothing" if mode == "build" else "that did not succeed"
             raise ToolMissing(f"{tool.name} v{tool.version} can only be downloaded, and {why}")
 
 
@@ -148,7 +150,10 @@ def _check_disk(total: float, scratch: Path) -> None:
 def duration(tools: Sequence[Tool]) -> str:
     """About how long building tools takes here: `, about 8 min`; empty if that was not measured of each."""
     seconds = [tool.cpu for tool in tools if tool.cpu is not None]
-    return f", about {max(sum(seconds) / 60 / (os.cpu_count() or 1), 1):.0f} min" if len(seconds) == len(tools) else ""
+    if len(seconds) < len(tools):
+        return ""
+    minutes = sum(seconds) / 60 / (os.cpu_count() or 1)
+    return f", about {max(minutes, 1):.0f} min"
 
 
 def size(path: Path) -> int:

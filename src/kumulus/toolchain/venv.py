@@ -25,20 +25,20 @@ from kumulus.toolchain.progress import answer, say
 LOCK = "requirements.txt"
 """What may be installed into a checkout's environment; ``kumulus venv --lock`` writes it."""
 DEVELOPMENT = "dev"
-"""What `with_` names for everything that tests and lint need, all extras included."""
+"""What `with_` has for everything that tests and lint need, all extras included."""
 COMPILE = (
     *("pip", "compile", "--quiet", "pyproject.toml", "--universal", "--python-version", "3.11"),
     *("--generate-hashes", "--no-emit-index-url", "--no-annotate"),
 )
-"""What uv is asked for requirements by."""
+"""The arguments by which uv resolves the requirements of a project to exact versions, with hashes."""
 SDKS = {
     "pulumi": "pulumi",
     "pulumi-command": "pulumi-resource-command",
     "pulumi-kubernetes": "pulumi-resource-kubernetes",
 }
-"""Pulumi's packages, and the tools whose releases they are of."""
+"""Pulumi's Python packages, each with the tool that has the same version."""
 _LINES_OF_LOG = 8
-# How uv calls what pip's settings say, wherever they are from.
+# By pip's settings, from a file or a variable, uv's variables that say the same.
 _SETTINGS = {
     "index-url": "UV_DEFAULT_INDEX",
     "extra-index-url": "UV_INDEX",
@@ -86,11 +86,14 @@ def ensure(project: Path, with_: Iterable[str] = ()) -> None:
             _create(project)
         wanted |= _installed(project)[1]
         say(f"installing {', '.join(['the core', *sorted(wanted)])} into .venv")
-        # Computed before they are read: requirements that change during the installation are installed next time. And
-        # written below: until then, the environment counts as unfinished.
+        # Computed before the requirements are read: if they change meanwhile, the next call installs them.
         stamp = json.dumps({"digest": _digest(project), "with": sorted(wanted)})
+        # Until it is written again, the environment counts as unfinished.
         _stamp_file(project).unlink(missing_ok=True)
-        names = ["--all-extras", "--group", "dev"] if DEVELOPMENT in wanted else _options("--extra", sorted(wanted))
+        if DEVELOPMENT in wanted:
+            names = ["--all-extras", "--group", "dev"]
+        else:
+            names = [word for extra in sorted(wanted) for word in ("--extra", extra)]
         _uv(project, ["--require-hashes", "--constraints", LOCK, "-r", "pyproject.toml", "--group", "checkout", *names])
         # Editable, so that a Pulumi program elsewhere on this machine can import the components; `compat` is a plain
         # path entry, so packages added later need no new installation.
@@ -110,7 +113,7 @@ def write_lock(project: Path, upgrade: bool = False) -> None:
 
 
 def write_requirements(project: Path, arguments: list[str]) -> None:
-    """Run uv, which keeps each of Pulumi's SDKs at the version of the program that it is tested with."""
+    """Have uv write requirements, with each of Pulumi's SDKs at the version of the program that it is tested with."""
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as bounds:
         bounds.writelines(f"{sdk}=={pins.load().tool(tool).version}\n" for sdk, tool in SDKS.items())
         bounds.flush()
@@ -157,6 +160,7 @@ def _digest(project: Path) -> str:
 
 
 def _works(project: Path) -> bool:
+    """Whether the environment's Python is recent enough and has pip."""
     try:
         code = "import sys, pip; sys.exit(sys.version_info < (3, 11))"
         return answer([python(project), "-c", code]).returncode == 0
@@ -209,7 +213,7 @@ def _uv_program(project: Path) -> Path:
 
 
 def _settings(project: Path) -> dict[str, str]:
-    """The environment for uv: it asks the indexes that pip asks, and trusts the machine's certificates."""
+    """The variables to run uv with: it asks the indexes that pip asks, and trusts the machine's certificates."""
     found = {"UV_NATIVE_TLS": "1", "UV_NO_CONFIG": "1"}
     for line in answer([python(project), "-m", "pip", "config", "list"], cwd=project).stdout.splitlines():
         key, _, value = line.partition("=")
@@ -231,10 +235,6 @@ def _install(
         raise ToolchainError(f"{name} could not install {' '.join(arguments)}:\n{last}\n  The next run tries again.")
 
 
-def _options(option: str, values: Iterable[str]) -> list[str]:
-    return [word for value in values for word in (option, value)]
-
-
 def enter_venv() -> None:
     """Run this command again in .venv, in place of this process; returns if it runs there already or is installed.
 
@@ -250,7 +250,10 @@ def enter_venv() -> None:
 
 
 def with_venv() -> None:
-    """Let this process import what .venv has, which is sooner than another; enters it if it is of another Python."""
+    """Let this process import what .venv has, which takes less time than another process in it.
+
+    If .venv is of another Python, it is entered after all.
+    """
     checkout = installation.checkout()
     if checkout is None:
         return
@@ -262,6 +265,6 @@ def with_venv() -> None:
 
 
 def has_venv() -> bool:
-    """Whether there is a .venv to enter that was made to the end, or none is needed."""
+    """Whether there is a .venv to enter whose installation came to its end, or none is needed."""
     checkout = installation.checkout()
     return checkout is None or is_made(checkout)

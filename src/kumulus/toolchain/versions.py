@@ -1,4 +1,4 @@
-"""Comparing versions: `1.35.4`, `v1.35.4`, and ranges such as `>=3.6.0,<3.7.0`."""
+"""Comparing versions: `1.35.4`, `v1.35.4`, and ranges such as `>=3.6.0,<3.7.0`; the module of a Kubernetes version."""
 
 import functools
 import operator
@@ -46,7 +46,8 @@ def satisfies(version: str, accepts: str) -> bool:
     return True
 
 
-MODULE = "kubernetes"
+KUBERNETES_MODULE = "kubernetes"
+"""The name of the module in pins.toml that Kubernetes' own programs are built in."""
 # Ends a line of the template that is left out for earlier versions.
 _SINCE = re.compile(r" // since (\d+\.\d+)$")
 

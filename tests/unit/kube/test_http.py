@@ -168,7 +168,7 @@ async def test_an_answer_that_is_cut_or_no_http_is_broken(answers: list[bytes], 
 
 
 async def test_a_connection_that_was_idle_for_long_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "_LONGEST_IDLE", 0.0)
+    monkeypatch.setattr(http, "_LONGEST_IDLE_S", 0.0)
     async with scripted([OK, OK]) as server:
         client = server.http()
         await asked(client)

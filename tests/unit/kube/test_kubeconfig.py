@@ -113,6 +113,8 @@ def made_a_directory(file: Path) -> None:
         (text(b"a: [b\nc: }"), "is not YAML: did not find expected ',' or ']' in line 2"),
         (text(b"[]"), "is not a kubeconfig: expected a mapping"),
         (text(b""), "is not a kubeconfig: expected a mapping"),
+        # What is read of it has fewer characters than bytes.
+        (text("# é".encode() + b"#" * (4 << 20)), "is larger than 4 MiB; write less"),
         (text(b"expiry: 2026-02-30\n"), "a date or a number in it cannot be read"),
         (top(current_context=""), "has no current-context; name one of its contexts: here"),
         (top(current_context="prod"), "has no context 'prod'; it has: here"),

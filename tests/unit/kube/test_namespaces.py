@@ -133,7 +133,7 @@ async def test_without_a_right_it_is_left_to_the_controller(space: Space, client
 async def test_one_whose_objects_stay_is_left_to_the_controller_in_time(
     space: Space, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(namespaces, "_HEAD_START", 0.5)
+    monkeypatch.setattr(namespaces, "_HEAD_START_S", 0.5)
     space.stuck = {f"{SPACE}/pods"}
     begun = asyncio.get_running_loop().time()
     assert await namespaces.remove(client, SPACE)

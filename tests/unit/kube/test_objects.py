@@ -141,6 +141,6 @@ async def test_what_is_looked_for_is_looked_for_until_it_comes_or_the_time_is_ov
     async def look() -> int:
         return next(found)
 
-    assert await objects.comes(look, lambda number: number == 3, within=10, every=0.001)
+    assert await objects.wait_until(look, lambda number: number == 3, within=10, every=0.001)
     assert next(found) == 4
-    assert not await objects.comes(look, lambda _: False, within=0.0, every=0.001)
+    assert not await objects.wait_until(look, lambda _: False, within=0.0, every=0.001)

@@ -61,8 +61,8 @@ def test_a_stack_files_section_is_what_the_file_says(tmp_path: Path) -> None:
         (None, {"nodes": "30"}, r"nodes is '30'; write a number"),
         (None, {"nodes": True}, r"nodes is True; write a number"),
         (None, {"nodes": -1}, r"replicas"),
-        ({"runtime": "kind"}, {}, "runtime: kind takes a stack"),
-        ({"tenants": [{"name": "a"}]}, {}, r"tenants: takes a stack \(pulumi up\)"),
+        ({"runtime": "kind"}, {}, "runtime: kind needs a stack"),
+        ({"tenants": [{"name": "a"}]}, {}, r"tenants: needs a stack \(pulumi up\)"),
         ({"nodeGroup": []}, {}, "nodeGroups"),
         ({"nodeGroups": []}, {"nodes": 3}, "nodeGroups: in the mapping and an argument"),
         ("absent.yaml", {}, r"absent\.yaml cannot be read"),
@@ -86,8 +86,8 @@ def test_of_several_clusters_one_has_to_be_named(tmp_path: Path) -> None:
     ("nodes", "message"),
     [
         (5, "several pools; write numbers by pool: h100-zone-1, l4-zone-1"),
-        ({"t4": 1}, "t4: 1 cannot be"),
-        ({"l4": -1}, "l4: -1"),
+        ({"t4": 1}, "t4 is no pool; write one of h100-zone-1, l4-zone-1"),
+        ({"l4": -1}, "l4: -1 is less than no nodes; write a number from 0"),
     ],
 )
 def test_other_numbers_are_of_pools_that_there_are(nodes: Any, message: str) -> None:

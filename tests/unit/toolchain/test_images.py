@@ -118,7 +118,7 @@ def test_a_registry_that_gives_no_token_is_said(sample: Sample, mirror: Mirror) 
     for path in [path for path in mirror.files if path.startswith("/token")]:
         mirror.files[path] = Answer(b"{}")
     pin(sample, pinned(LAYER))
-    with pytest.raises(ToolchainError, match="the registry asks for a token, and gives none to anybody without a name"):
+    with pytest.raises(ToolchainError, match="the registry asks for a token, and gives none to users without a name"):
         get(sample)
 
 

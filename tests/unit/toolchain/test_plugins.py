@@ -80,7 +80,7 @@ def test_who_wants_tools_built_has_nobody_asked_for_it(home: Path) -> None:
     with pytest.raises(ToolMissing) as raised:
         plugins.install_command(home)
     assert str(raised.value) == (
-        "pulumi-resource-command v1.2.1 can only be downloaded, and KUMULUS_TOOLS=build never does;"
+        "pulumi-resource-command v1.2.1 can only be downloaded, and KUMULUS_TOOLS=build downloads nothing;"
         " hostCommands and loadImages need it"
         "\n  From a file: pulumi plugin install resource command 1.2.1 --file ARCHIVE"
     )

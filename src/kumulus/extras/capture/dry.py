@@ -106,7 +106,7 @@ class Dry:
         with tolerating(409):
             metadata = {"name": name, "labels": {RUN_LABEL: self._run}}
             await self._client.write("POST", NAMESPACES, {"metadata": metadata})
-        if not await objects.has_account(self._client, name, self._within):
+        if not await objects.wait_for_account(self._client, name, self._within):
             raise Undecided(f"the namespace {name} gets no service account")
 
     async def pods(
@@ -230,7 +230,7 @@ class Dry:
             return all(equal(there.get(key, "0"), each) for key, each in hard.items())
 
         # Admission uses the status, which the controller writes.
-        if not await objects.comes(lambda: self._client.get(path), raised, self._within):
+        if not await objects.wait_until(lambda: self._client.get(path), raised, self._within):
             raise Undecided(f"the quota {name} of {namespace} is not looked at by its controller")
 
     async def until_used(self, namespace: str, name: str, most: Mapping[str, str]) -> None:
@@ -241,7 +241,7 @@ class Dry:
             return all(parse(used.get(key, "0")).nanos <= parse(each).nanos for key, each in most.items())
 
         path = f"{NAMESPACES}/{namespace}/resourcequotas/{name}"
-        await objects.comes(lambda: self._client.get(path), counted, self._within / 2)
+        await objects.wait_until(lambda: self._client.get(path), counted, self._within / 2)
 
     async def drop_waiting(self) -> None:
         """Remove the kept pods that have no node."""

@@ -202,7 +202,7 @@ async def _nodes(client: Client) -> dict[str, str]:
 
 async def accounts(client: Client, namespaces: set[str]) -> None:
     """Wait until each namespace has its default service account: admission rejects pods before."""
-    waiting = (objects.has_account(client, each, _ACCOUNTS_WITHIN) for each in sorted(namespaces))
+    waiting = (objects.wait_for_account(client, each, _ACCOUNTS_WITHIN) for each in sorted(namespaces))
     await asyncio.gather(*waiting)
 
 

@@ -83,7 +83,7 @@ class KueueAddition(Addition):
         port = ports(layout)["webhooks"]
         made = component.definitions(port)
         await asyncio.gather(*(make(client, each, *_OURS) for each in made))
-        served = (objects.established(client, objects.address(each), _PATIENCE) for each in made)
+        served = (objects.wait_until_established(client, objects.address(each), _PATIENCE) for each in made)
         if not all(await asyncio.gather(*served)):
             raise ProviderError("the API server does not take Kueue's definitions; `pulumi up --refresh` tries again")
         for each in component.objects(port):
@@ -144,7 +144,7 @@ async def unregister(client: Client) -> None:
     async def left() -> list[str]:
         return [*await objects.names(client, _DEFINITIONS, query), *await objects.names(client, NAMESPACES, query)]
 
-    await objects.comes(left, operator.not_, _GOING, every=0.2)
+    await objects.wait_until(left, operator.not_, _GOING, every=0.2)
 
 
 def _definition(layout: Layout, listening: Mapping[str, int]) -> dict[str, Any]:

@@ -191,9 +191,9 @@ async def _require_applied(client: Client, images: Mapping[str, str]) -> None:
     def on_node(made: Any) -> bool:
         return bool(made["spec"].get("nodeName") == NODE)
 
-    await objects.has_account(client, _NAMESPACE, _APPLIED_S)
+    await objects.wait_for_account(client, _NAMESPACE, _APPLIED_S)
     try:
-        applied = await objects.comes(tried, on_node, _APPLIED_S)
+        applied = await objects.wait_until(tried, on_node, _APPLIED_S)
     except ApiError:
         # The cluster's own policies and webhooks may refuse such a pod: then nothing is known, and nothing is wrong.
         return

@@ -93,7 +93,7 @@ async def _put(client: Client, manifest: dict[str, Any]) -> None:
             if last or error.status != 409:
                 raise
     served = partial(_established, client, f"{collection}/{name}")
-    if manifest["kind"] == "CustomResourceDefinition" and not await objects.comes(served, bool, _PATIENCE):
+    if manifest["kind"] == "CustomResourceDefinition" and not await objects.wait_until(served, bool, _PATIENCE):
         raise ProviderError(f"{name} is not served {_PATIENCE:.0f} s after it was made; run `pulumi up` again")
 
 

@@ -128,7 +128,7 @@ async def remove(client: Client, autoscaler: AutoscalerDescriptor, owner: Owner,
     await applying.remove(client, autoscaler)
     # The server takes a moment to delete its kinds' objects; until then the kinds could not be created again.
     left = partial(objects.names, client, applying.DEFINITIONS, ours)
-    if not await objects.comes(left, operator.not_, _EMPTYING, _EVERY):
+    if not await objects.wait_until(left, operator.not_, _EMPTYING, _EVERY):
         raise ProviderError(f"{autoscaler.name}'s kinds are still being removed; the next run goes on")
 
 
@@ -161,7 +161,7 @@ async def _pods(client: Client, deployment: Mapping[str, Any]) -> list[dict[str,
 async def _end(client: Client, deployment: Mapping[str, Any], path: str) -> None:
     """Scale a Deployment to 0 and wait until it has no pod, but not longer than a minute."""
     await client.merge_patch(path, {"spec": {"replicas": 0}})
-    await objects.comes(partial(_pods, client, deployment), operator.not_, _EMPTYING, _EVERY)
+    await objects.wait_until(partial(_pods, client, deployment), operator.not_, _EMPTYING, _EVERY)
 
 
 async def _remove_deployment(client: Client, ours: Mapping[str, str]) -> None:

@@ -133,7 +133,7 @@ async def _convert_no_more(client: Client, scheduler: str) -> None:
 
 async def established(client: Client, address: str) -> None:
     """Wait until the API server serves a definition."""
-    if not await objects.established(client, address, _ESTABLISHED_WITHIN):
+    if not await objects.wait_until_established(client, address, _ESTABLISHED_WITHIN):
         name, found = address.rpartition("/")[2], await client.get(address)
         conditions = (found.get("status") or {}).get("conditions") or []
         raise SchedulerError(f"the API server does not take the definition {name}: {conditions}")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.extras.snapshots.families import WORKLOADS
 from kumulus.kube import ApiError, objects
-from kumulus.kube.discovery import BESIDE_OTHERS, IN_EVERY_NAMESPACE, ApiResource, namespaced
+from kumulus.kube.discovery import IN_EVERY_NAMESPACE, KINDS_OF_CONTROLLERS, ApiResource, namespaced
 from kumulus.kube.namespaces import NAMESPACES
 from kumulus.model.identity import STACK_ID
 
@@ -26,7 +26,7 @@ _SECRETS = "/api/v1/secrets"
 _SYSTEM = frozenset({"kube-system", "kube-public", "kube-node-lease", "local-path-storage"})
 _NEEDED = (*WORKLOADS, "PersistentVolumeClaim")
 # Kinds that controllers create for other objects, and transient ones.
-_OTHERS = BESIDE_OTHERS | {"Binding", "ResourceClaim"}
+_OTHERS = KINDS_OF_CONTROLLERS | {"Binding", "ResourceClaim"}
 _MADE_BY_CONTROLLERS = IN_EVERY_NAMESPACE | {("Service", "kubernetes")}
 _TOKENS, _RELEASE = "kubernetes.io/service-account-token", "helm.sh/release.v1"
 _DROPPED = ("managedFields", "resourceVersion", "generation", "selfLink")

@@ -107,7 +107,7 @@ class _Work:
         if ready := await self._writer(bodies):
             # What cannot be posted is tried again below, where errors are reported.
             with suppress(ApiError, Unreachable, NameTaken):
-                ready.leases = await ready.storage.leases(self.client, partial(post, ready.usual))
+                ready.leases = await ready.storage.leases(self.client, partial(post, ready.usual_ordinal))
             writes = ready
         left = [ordinal for ordinal in self.seen.missing if ordinal not in made]
         there += len(made)

@@ -134,7 +134,7 @@ class KubernetesObjectResource(InClusterResource):
             data.update((await objects.find(client, path) or {}).get(_DATA) or {})
             return "token" in data
 
-        if not await objects.comes(written, bool, _TOKEN_S):
+        if not await objects.wait_until(written, bool, _TOKEN_S):
             missing = f"the cluster wrote no token into it within {_TOKEN_S:g} s; is kube-controller-manager up?"
             raise PartialFailure(f"{self.title(inputs)}: {missing}", resource_id, inputs)
         return {**inputs, _DATA: data}

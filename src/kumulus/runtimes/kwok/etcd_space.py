@@ -47,7 +47,7 @@ async def is_full(layout: Layout) -> bool:
     """Whether etcd has raised the alarm; False if it cannot be asked."""
     try:
         async with _asked(layout) as etcd_:
-            return bool(await etcd_.full())
+            return bool(await etcd_.full_members())
     except (EtcdError, OSError):
         return False
 

@@ -91,7 +91,7 @@ async def register(client: Client, listen: int) -> None:
     for collection, body in ((_SERVICE.rpartition("/")[0], service), (_API_SERVICES, registration)):
         await objects.create_or_merge(client, collection, body)
     look = partial(client.get, _REGISTRATION)
-    await objects.comes(look, lambda found: objects.holds(found, "Available"), _PATIENCE, every=0.2)
+    await objects.wait_until(look, lambda found: objects.holds(found, "Available"), _PATIENCE, every=0.2)
 
 
 async def unregister(client: Client) -> None:

@@ -53,7 +53,7 @@ def proxy(monkeypatch: pytest.MonkeyPatch, unused_tcp_port: int) -> None:
 async def test_new_nodes_are_not_written_through_it(layout: Layout) -> None:
     etcd = connected(layout)
     try:
-        assert await etcd.full() == []
+        assert await etcd.full_members() == []
     finally:
         await etcd.close()
 

@@ -21,7 +21,7 @@ from kumulus.host import lifetime
 from kumulus.kube import ApiError
 from kumulus.kube.bulk import for_each
 from kumulus.kube.namespaces import NAMESPACES
-from kumulus.kube.objects import has_account, inside, root
+from kumulus.kube.objects import inside, root, wait_for_account
 from kumulus.model.identity import NOBODY, RUN_LABEL, Owner
 
 if TYPE_CHECKING:
@@ -211,5 +211,5 @@ async def make_namespace(client: Client, name: str, experiment: str, run: str, o
     labels = {EXPERIMENT_LABEL: experiment, RUN_LABEL: run, **owner.labels}
     metadata = {"name": name, "labels": labels, "annotations": {PROCESS: lifetime.own(), **owner.annotations}}
     await client.create(NAMESPACES, {"metadata": metadata})
-    if not await has_account(client, name, _ACCOUNT_WITHIN):
+    if not await wait_for_account(client, name, _ACCOUNT_WITHIN):
         raise LabError(f"the namespace {name} gets no ServiceAccount; does the controller manager run?")

@@ -10,7 +10,7 @@ from typing import Any
 from kumulus.extras.scaling.cluster_autoscaler import interface
 from kumulus.extras.scaling.cluster_autoscaler.groups import ScalableGroups, group_of, node_of, provider_id
 from kumulus.kube.messages import message_classes
-from kumulus.kube.protobuf import encode_object
+from kumulus.kube.protobuf import encode_bare_node
 from kumulus.model.gfd import GPU_PRODUCT_LABEL
 from kumulus.model.pools import POOL_LABEL, Pool
 from kumulus.model.quantity import ZERO, parse
@@ -135,7 +135,7 @@ class Service:
     async def _template(self, request: Any) -> dict[str, Any]:
         await self._pools()
         pool = self._groups.pool(request.id)
-        return {"nodeBytes": encode_object(Bodies(pool).manifest(0))}
+        return {"nodeBytes": encode_bare_node(Bodies(pool).manifest(0))}
 
     async def _options(self, request: Any) -> dict[str, Any]:
         await self._pools()
