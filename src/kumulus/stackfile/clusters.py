@@ -20,7 +20,7 @@ from kumulus.model.names import CLUSTER_NAME_LENGTH, default_cluster_name, inste
 from kumulus.stackfile.load import LoadedStack, load
 from kumulus.stackfile.secrets import Secrets
 from kumulus.stackfile.section import Joined, of_stacks
-from kumulus.stackfile.settings import SEVERAL, parsed
+from kumulus.stackfile.settings import SEVERAL, StackSettings, parsed
 
 MOST = 100
 """The most clusters that one entry may stand for, and that a stack may have."""
@@ -177,10 +177,13 @@ class _Reading:
         try:
             loaded = load(config, self.stack_name, self.base, source=self.source, secrets=secrets)
         except SpecError as error:
+            if error.source not in ("", self.source):
+                # The mistakes of another file, such as that of prices, which the error names.
+                raise
+            # A setting of the whole stack, such as its runtime, has its place in the file already.
+            of_stack = StackSettings.read(config).problems
             for each in error.problems:
-                # A setting of the whole stack, such as its runtime, stands where it is.
-                is_setting = each.path in self.values and each.path not in (*SEVERAL, *entry.own)
-                self._report(each if is_setting else replace(each, path=_origin(each.path, entry, defaults)))
+                self._report(each if each in of_stack else replace(each, path=_origin(each.path, entry, defaults)))
             return None
         for notice in loaded.notices:
             self.notices[replace(notice, path=_origin(notice.path, entry, defaults))] = None

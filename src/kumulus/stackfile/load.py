@@ -128,9 +128,10 @@ def _overridden(settings: StackSettings, notices: list[Notice]) -> object:
     raw = dict(raw)
     if settings.skip_addons:
         raw.pop("clusterAddons", None)
-    if settings.runtime and settings.runtime != (raw.get("runtime") or registry.DEFAULT):
+    runtime = raw.get("runtime") or registry.DEFAULT
+    if settings.runtime and settings.runtime != runtime:
         for key, owner in registry.sections().items():
-            if raw.get("runtime", registry.DEFAULT) == owner and raw.pop(key, None) is not None:
+            if runtime == owner and raw.pop(key, None) is not None:
                 notices.append(Notice(key, f"is for the runtime {owner}, so it is not used with {settings.runtime}"))
         raw["runtime"] = settings.runtime
     return raw

@@ -93,6 +93,12 @@ def test_a_stack_name_that_is_cut_stays_different_from_others() -> None:
     assert {len(name) for name in names} == {40}
 
 
+@pytest.mark.parametrize("written", [{}, {"runtime": None}, {"runtime": "kwok"}])
+def test_a_section_of_the_files_runtime_is_left_out_where_the_stack_overrides_that(written: dict[str, Any]) -> None:
+    loaded = read({"cluster": {**written, "kwok": {"apiServerPort": 7000}}, "runtime": "kind"})
+    assert [str(each) for each in loaded.notices] == ["kwok: is for the runtime kwok, so it is not used with kind"]
+
+
 def test_the_stack_can_override_the_files_runtime(kemu: Path) -> None:
     assert read({"cluster": CLUSTER, "runtime": "kind"}).spec.runtime == "kind"
     assert read({"clusterConfig": "kemu.yaml"}, kemu).spec.runtime == "kwok"
