@@ -54,14 +54,14 @@ def check_declared(stack: str) -> Needs:
     """What a stack needs, before it is fetched; its file, its kubeconfigs and its program's language are checked."""
     from kumulus.model.errors import Problem, SpecError
     from kumulus.runtimes.existing import source
-    from kumulus.stackfile.secrets import HIDDEN, left_out
+    from kumulus.stackfile.secrets import HIDDEN, without_secrets
 
     found, file = needs.of_stack(stack), stack_file.read(stack)
     problems = []
     for loaded in file.described.clusters.values() if file.described else ():
         spec = loaded.spec
         secret = spec.existing.kubeconfig == HIDDEN or (
-            not spec.existing.kubeconfig and left_out(file.config) != file.config
+            not spec.existing.kubeconfig and without_secrets(file.config) != file.config
         )
         if spec.runtime_descriptor.outlives_stack and not secret:
             wrong = source.problems(spec.runtime_options(file.base))

@@ -16,7 +16,7 @@ from kumulus.toolchain.pins import Tool
 from kumulus.toolchain.venv import enter_venv
 
 if TYPE_CHECKING:
-    from kumulus.stackfile.load import LoadedStack
+    from kumulus.stackfile.load import LoadedCluster
 
 _DOCKER_S = 15
 
@@ -74,7 +74,7 @@ def tools(wanted: needs.Needs) -> list[Finding]:
     return findings
 
 
-def _ports(loaded: LoadedStack) -> list[Finding]:
+def _ports(loaded: LoadedCluster) -> list[Finding]:
     from kumulus.host import ports
 
     wanted = loaded.spec.kwok.apiServerPort
@@ -88,11 +88,11 @@ def _ports(loaded: LoadedStack) -> list[Finding]:
     return [Finding(name, "missing", "-", "something else listens there", purpose, "", remedy)]
 
 
-def _is_there(loaded: LoadedStack) -> bool:
+def _is_there(loaded: LoadedCluster) -> bool:
     return (project.clusters_directory() / loaded.cluster_name).is_dir()
 
 
-def _memory(clusters: list[LoadedStack]) -> Finding:
+def _memory(clusters: list[LoadedCluster]) -> Finding:
     import psutil
 
     from kumulus.host.machine import memory_bytes
@@ -107,7 +107,7 @@ def _memory(clusters: list[LoadedStack]) -> Finding:
     return Finding("memory", state, version, needed, "by the model of `plan`", "; ".join(problems))
 
 
-def _inotify(clusters: list[LoadedStack]) -> list[Finding]:
+def _inotify(clusters: list[LoadedCluster]) -> list[Finding]:
     """Whether the user's programs may watch as many files as the clusters that are not there yet will.
 
     Without an instance, Kubernetes' components look at their files now and then instead; Kueue ends.

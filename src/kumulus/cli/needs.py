@@ -15,7 +15,7 @@ from kumulus.toolchain import kubernetes_versions, pins
 from kumulus.toolchain.plugins import COMMAND, PROVIDER
 
 if TYPE_CHECKING:
-    from kumulus.stackfile.load import LoadedStack
+    from kumulus.stackfile.load import LoadedCluster
 
 ENGINE = ("pulumi", "pulumi-language-python", "pulumi-language-python-exec")
 
@@ -28,7 +28,7 @@ class Need:
     """Its name in the file and in `kumulus tools --list`."""
     tools: tuple[str, ...]
     """Names of tools, or of sets of them."""
-    asked: Callable[[LoadedStack], bool]
+    asked: Callable[[LoadedCluster], bool]
     """Whether a stack has that part."""
 
 
@@ -43,12 +43,12 @@ class Needs:
     """The versions of its other clusters' control planes."""
 
 
-def _of_runtime(name: str) -> Callable[[LoadedStack], bool]:
+def _of_runtime(name: str) -> Callable[[LoadedCluster], bool]:
     return lambda loaded: loaded.spec.runtime == name
 
 
-def _with_part(part: str) -> Callable[[LoadedStack], bool]:
-    def asked(loaded: LoadedStack) -> bool:
+def _with_part(part: str) -> Callable[[LoadedCluster], bool]:
+    def asked(loaded: LoadedCluster) -> bool:
         # In other clusters, what joins them is a chart, or there already.
         joined = loaded.joined if loaded.spec.runtime_descriptor.local else ()
         return part in joined or any(part in each.parts(loaded) for each in loaded.spec.sections_of_extras().values())
@@ -70,7 +70,7 @@ NEEDS: tuple[Need, ...] = (
 _OTHERWISE = {"kubectl": ["you"]}
 
 
-def of_loaded(loaded: LoadedStack) -> Needs:
+def of_loaded(loaded: LoadedCluster) -> Needs:
     """What a stack needs; a Kubernetes that there is no control plane of is an error."""
     names = [name for need in NEEDS if need.asked(loaded) for name in need.tools]
     versions = [f"v{each}" for each in kubernetes_versions()]
@@ -82,7 +82,7 @@ def of_loaded(loaded: LoadedStack) -> Needs:
     return Needs(_ordered(names), None if version in (None, versions[0]) else version)
 
 
-def of_all(clusters: Iterable[LoadedStack]) -> Needs:
+def of_all(clusters: Iterable[LoadedCluster]) -> Needs:
     """What several clusters need together."""
     every = [of_loaded(each) for each in clusters]
     # The default version (None) first, as the one to use if no version is named.

@@ -13,7 +13,7 @@ from kumulus.host import installation, pulumi_project
 
 if TYPE_CHECKING:
     from kumulus.stackfile.clusters import Stack
-    from kumulus.stackfile.load import LoadedStack
+    from kumulus.stackfile.load import LoadedCluster
 
 _CLUSTERS = "kumulus:clusters"
 # Where a stack that runs Kumulus' own program describes its clusters.
@@ -66,9 +66,9 @@ class StackFile:
     @cached_property
     def described(self) -> Stack | None:
         """The same as `loaded`, or None if the file does not say: all is secret, or the program is the user's own."""
-        from kumulus.stackfile.secrets import left_out
+        from kumulus.stackfile.secrets import without_secrets
 
-        known = left_out(self.config)
+        known = without_secrets(self.config)
         assert isinstance(known, dict)
         # With a program of the user's own, the configuration is up to that program.
         if all(known.get(key) is None for key in _OURS):
@@ -109,7 +109,7 @@ def by_own_program(stack: str) -> bool:
     return not found.ours and not found.declares and (project.current().root / "__main__.py").is_file()
 
 
-def load_one(stack: str, cluster: str) -> LoadedStack:
+def load_one(stack: str, cluster: str) -> LoadedCluster:
     """What one cluster of a stack is to become, by what its file calls it; "" is the only one."""
     return load(stack).clusters[cluster]
 
@@ -163,9 +163,9 @@ def _kept(file: Path, stack: str, base: Path, shown: str, written: tuple[int, in
 def _load(values: dict[str, Any], stack: str, base: Path, shown: str) -> Stack:
     from kumulus.model.errors import SpecError
     from kumulus.stackfile.clusters import load_stack
-    from kumulus.stackfile.secrets import without_secrets
+    from kumulus.stackfile.secrets import with_placeholders
 
-    ours = {key: without_secrets(value) for key, value in values.items() if str(key).startswith("kumulus:")}
+    ours = {key: with_placeholders(value) for key, value in values.items() if str(key).startswith("kumulus:")}
     try:
         return load_stack(ours, stack, base, source=shown)
     except SpecError as error:

@@ -25,7 +25,7 @@ from kumulus.model.totals import totals
 from kumulus.stackfile.addons import in_order
 from kumulus.stackfile.group_topology import VOLCANO
 from kumulus.stackfile.host_commands import When
-from kumulus.stackfile.load import LoadedStack, load
+from kumulus.stackfile.load import LoadedCluster, load
 from kumulus.stackfile.resource_slices import device_classes, extended_names
 
 if TYPE_CHECKING:
@@ -87,14 +87,14 @@ class EmulatedCluster(pulumi.ComponentResource):
 
     @overload
     def __init__(
-        self, resource_name: str, *, loaded: LoadedStack, base: Path, opts: pulumi.ResourceOptions | None = None
+        self, resource_name: str, *, loaded: LoadedCluster, base: Path, opts: pulumi.ResourceOptions | None = None
     ) -> None: ...
 
     def __init__(
         self,
         resource_name: str,
         *,
-        loaded: LoadedStack | None = None,
+        loaded: LoadedCluster | None = None,
         opts: pulumi.ResourceOptions | None = None,
         **args: Any,
     ) -> None:
@@ -117,7 +117,7 @@ class EmulatedCluster(pulumi.ComponentResource):
             }
         )
 
-    def _declare(self, resource_name: str, loaded: LoadedStack, base: Path) -> None:
+    def _declare(self, resource_name: str, loaded: LoadedCluster, base: Path) -> None:
         spec = loaded.spec
         self.base, self._name = base, resource_name
         self.cluster_name = loaded.cluster_name
@@ -173,7 +173,7 @@ class EmulatedCluster(pulumi.ComponentResource):
         opts = pulumi.ResourceOptions(parent=self, depends_on=within)
         of_plugin("kumulus:index:DestroyCheck", f"{self._name}-destroy-check", properties, opts)
 
-    def _describe(self, loaded: LoadedStack) -> None:
+    def _describe(self, loaded: LoadedCluster) -> None:
         """Set what a program may export of the cluster: its sums, and where its Prometheus answers."""
         spec, sums = loaded.spec, totals(loaded.pools)
         measured = spec.measured and spec.runtime_descriptor.local
@@ -190,7 +190,7 @@ class EmulatedCluster(pulumi.ComponentResource):
             for name, tally in sums.by_group.items()
         }
 
-    def _kwok(self, plan: KwokPlan, loaded: LoadedStack, after: Sequence[pulumi.Resource]) -> KwokCharts | None:
+    def _kwok(self, plan: KwokPlan, loaded: LoadedCluster, after: Sequence[pulumi.Resource]) -> KwokCharts | None:
         """KWOK in the cluster, unless it runs locally; only the stack's stages if somebody else installed KWOK."""
         if plan.controller:
             pulumi.log.info(f"KWOK is in the cluster already ({plan.controller}): it is used and left as it is", self)
@@ -216,11 +216,11 @@ class EmulatedCluster(pulumi.ComponentResource):
             for each in section.declare(f"{self._name}-{name}", self, opts)
         ]
 
-    def _faults(self, loaded: LoadedStack, after: Sequence[pulumi.Resource]) -> list[Fault]:
+    def _faults(self, loaded: LoadedCluster, after: Sequence[pulumi.Resource]) -> list[Fault]:
         opts = pulumi.ResourceOptions(parent=self, depends_on=list(after))
         return [Fault.of_resolved(fault, self.cluster, opts) for fault in loaded.faults]
 
-    def _hyper_nodes(self, loaded: LoadedStack) -> list[InCluster]:
+    def _hyper_nodes(self, loaded: LoadedCluster) -> list[InCluster]:
         """Volcano's HyperNodes, for the groups whose topology has its preset."""
         groups = {group.name for group in loaded.spec.nodeGroups if group.topology and group.topology.preset == VOLCANO}
         if not groups:
@@ -260,7 +260,7 @@ class EmulatedCluster(pulumi.ComponentResource):
         """Where a further service of the cluster answers, such as ``prometheus``; None where there is none."""
         return self.cluster.endpoint(name)
 
-    def _device_classes(self, loaded: LoadedStack) -> dict[str, DeviceClass]:
+    def _device_classes(self, loaded: LoadedCluster) -> dict[str, DeviceClass]:
         sections = [group.resourceSlices for group in loaded.spec.nodeGroups]
         classes, extended = device_classes(sections), extended_names(sections)
         if not classes:
@@ -280,7 +280,7 @@ class EmulatedCluster(pulumi.ComponentResource):
             for name, driver in classes.items()
         }
 
-    def _tenants(self, loaded: LoadedStack) -> dict[str, Tenant]:
+    def _tenants(self, loaded: LoadedCluster) -> dict[str, Tenant]:
         from kumulus.components.tenant import Tenant, arguments_of
 
         opts = pulumi.ResourceOptions(parent=self)
@@ -289,7 +289,7 @@ class EmulatedCluster(pulumi.ComponentResource):
             for tenant in loaded.spec.tenants
         }
 
-    def _lifecycles(self, loaded: LoadedStack) -> PodLifecycles:
+    def _lifecycles(self, loaded: LoadedCluster) -> PodLifecycles:
         from kumulus.components.pod_lifecycles import PodLifecycles
 
         return PodLifecycles(
@@ -302,7 +302,7 @@ class EmulatedCluster(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self),
         )
 
-    def _host_commands(self, loaded: LoadedStack, when: When, after: Sequence[pulumi.Resource] = ()) -> list[Command]:
+    def _host_commands(self, loaded: LoadedCluster, when: When, after: Sequence[pulumi.Resource] = ()) -> list[Command]:
         if all(command.when != when for command in loaded.spec.hostCommands):
             return []
         # Imported here: no other stack needs pulumi-command.
@@ -310,7 +310,7 @@ class EmulatedCluster(pulumi.ComponentResource):
 
         return host_commands(loaded, when, cluster=self.cluster, after=after, parent=self)
 
-    def _images(self, loaded: LoadedStack, after: Sequence[Command]) -> list[Command]:
+    def _images(self, loaded: LoadedCluster, after: Sequence[Command]) -> list[Command]:
         if not loaded.spec.loadImages:
             return []
         from kumulus.components.host_commands import image_load
@@ -320,7 +320,7 @@ class EmulatedCluster(pulumi.ComponentResource):
             for number, image in enumerate(loaded.spec.loadImages)
         ]
 
-    def _addons(self, loaded: LoadedStack, after: Sequence[pulumi.Resource]) -> dict[str, HelmAddon]:
+    def _addons(self, loaded: LoadedCluster, after: Sequence[pulumi.Resource]) -> dict[str, HelmAddon]:
         # Imported here, as the provider's SDK is.
         from kumulus.components.helm_addon import HelmAddon, arguments_of
 
@@ -348,7 +348,7 @@ class EmulatedCluster(pulumi.ComponentResource):
         return KwokNodeGroup.of_pools("system", self.cluster, [pool], pulumi.ResourceOptions(parent=self))
 
 
-def _loaded(resource_name: str, args: Mapping[str, Any], base: Path) -> LoadedStack:
+def _loaded(resource_name: str, args: Mapping[str, Any], base: Path) -> LoadedCluster:
     source = f"EmulatedCluster {resource_name}"
     with checked(args, EmulatedClusterArgs, source), problems_explained(source, {"": "spec"}):
         loaded = load({"cluster": {"name": default_cluster_name(resource_name), **args["spec"]}}, resource_name, base)
@@ -357,7 +357,7 @@ def _loaded(resource_name: str, args: Mapping[str, Any], base: Path) -> LoadedSt
     return loaded
 
 
-def _require(loaded: LoadedStack, base: Path) -> None:
+def _require(loaded: LoadedCluster, base: Path) -> None:
     """Check that what the stack needs outside the cluster is there: a plugin for host commands, and charts."""
     if loaded.spec.hostCommands or loaded.spec.loadImages:
         require_command_plugin()

@@ -32,7 +32,7 @@ def pools(spec: ClusterSpec, cluster_name: str, flavour: Flavour = "kumulus", ku
     return [replace(pool, shards=shards) for pool in made]
 
 
-def kubelet(spec: ClusterSpec) -> str:
+def kubelet_version(spec: ClusterSpec) -> str:
     """The version of the cluster, which is that of its nodes; empty where the stack does not decide it."""
     if spec.kubernetesVersion or not spec.runtime_descriptor.local:
         return spec.kubernetesVersion or ""

@@ -18,12 +18,12 @@ from kumulus.model.quantity import QuantityError, parse
 from kumulus.nodes.catalog.instances import gpu_products, instance_types, mig_profiles
 from kumulus.runtimes import registry
 from kumulus.stackfile.group_topology import placement_problems, template_problems, well_formed
-from kumulus.stackfile.plain import Found, count, duplicates, items, text
+from kumulus.stackfile.plain import Problems, count, duplicates, items, text
 from kumulus.stackfile.resource_slices import BY_CLAIMS
 from kumulus.stackfile.shapes import shape_problems
 
 
-def group_problems(raw: Mapping[str, object]) -> Found:
+def group_problems(raw: Mapping[str, object]) -> Problems:
     """Groups of the same name, and problems within each group."""
     where: Where = ("nodeGroups",)
     groups = items(raw, "nodeGroups")
@@ -46,7 +46,7 @@ def group_problems(raw: Mapping[str, object]) -> Found:
             yield from template_problems(here, topology, _mapping(group, "nodeTemplate", "metadata", "labels"))
 
 
-def group_pool_problems(raw: Mapping[str, object]) -> Found:
+def group_pool_problems(raw: Mapping[str, object]) -> Problems:
     """Pools whose nodes are miscounted, have too long names, or have the names of another pool's."""
     names: list[str] = []
     places: list[Where] = []
@@ -75,7 +75,7 @@ def group_pool_problems(raw: Mapping[str, object]) -> Found:
         yield problem(places[later], message, "rename one of the two groups or zones")
 
 
-def node_name_problems(raw: Mapping[str, object]) -> Found:
+def node_name_problems(raw: Mapping[str, object]) -> Problems:
     """Nodes with the same name as another named node, or as a node of a pool without named nodes."""
     counted: dict[str, int] = {}
     first: dict[str, str] = {}
@@ -116,7 +116,7 @@ _NODE_RESOURCES_SINCE = (1, 37)
 _API_SWITCHES = ("resource.k8s.io/v1", "api/all", "api/ga")
 
 
-def device_problems(raw: Mapping[str, object]) -> Found:
+def device_problems(raw: Mapping[str, object]) -> Problems:
     """Problems between the groups' `resourceSlices` and the rest of a cluster's mapping."""
     drivers: dict[str, str] = {}
     any_slices = False
@@ -168,7 +168,7 @@ def _driver(slices: Mapping[str, object]) -> str:
     return driver if isinstance(driver, str) else NVIDIA_DRIVER
 
 
-def _count_problems(where: Where, slices: Mapping[str, object], capacity: Mapping[str, object]) -> Found:
+def _count_problems(where: Where, slices: Mapping[str, object], capacity: Mapping[str, object]) -> Problems:
     resource = extended_resource(_driver(slices))
     if slices.get("extendedResource") in (False, BY_CLAIMS) and not resource:
         message = f"says nothing, as no extended resource is known for the driver {_driver(slices)}"
@@ -189,7 +189,7 @@ def _count_problems(where: Where, slices: Mapping[str, object], capacity: Mappin
         yield problem((*where, "count"), message, "write count: 8")
 
 
-def _product_problems(where: Where, group: Mapping[str, object], labels: Mapping[str, object]) -> Found:
+def _product_problems(where: Where, group: Mapping[str, object], labels: Mapping[str, object]) -> Problems:
     slices = _mapping(group, "resourceSlices")
     if _driver(slices) != NVIDIA_DRIVER or "productName" in _mapping(slices, "attributes"):
         return
@@ -204,7 +204,7 @@ def _product_problems(where: Where, group: Mapping[str, object], labels: Mapping
     yield problem((*where, "gpuProduct"), f"is missing, so that resourceSlices cannot say what is there{why}", remedy)
 
 
-def _mig_problems(where: Where, group: Mapping[str, object], slices: Mapping[str, object]) -> Found:
+def _mig_problems(where: Where, group: Mapping[str, object], slices: Mapping[str, object]) -> Problems:
     """Only NVIDIA's driver publishes MIG devices, and only the catalog has a product's MIG profiles."""
     driver = _driver(slices)
     if driver != NVIDIA_DRIVER:
@@ -224,7 +224,7 @@ def _mig_problems(where: Where, group: Mapping[str, object], slices: Mapping[str
         yield problem((*where, "partitionable"), message, "write gpuProduct: NVIDIA-H100-80GB-HBM3")
 
 
-def _class_problems(where: Where, slices: Mapping[str, object], drivers: dict[str, str]) -> Found:
+def _class_problems(where: Where, slices: Mapping[str, object], drivers: dict[str, str]) -> Problems:
     """A DeviceClass of two drivers; `drivers` has those of the classes so far, to which this one is added."""
     driver = _driver(slices)
     name = slices.get("deviceClass")
@@ -238,7 +238,7 @@ def _class_problems(where: Where, slices: Mapping[str, object], drivers: dict[st
         yield problem((*where, "deviceClass"), message, "write another name, or leave it out")
 
 
-def _api_problems(raw: Mapping[str, object], needed_by: str, why: str) -> Found:
+def _api_problems(raw: Mapping[str, object], needed_by: str, why: str) -> Problems:
     """Whether the cluster serves the API of devices."""
     if _is_before(FIRST_VERSION, raw):
         written = shown(raw["kubernetesVersion"])
@@ -259,7 +259,7 @@ def _api_problems(raw: Mapping[str, object], needed_by: str, why: str) -> Found:
 
 def _node_resource_problems(
     raw: Mapping[str, object], where: Where, slices: Mapping[str, object], template: Mapping[str, object]
-) -> Found:
+) -> Problems:
     key = "nodeAllocatableResources"
     if not slices.get(key):
         return
@@ -276,13 +276,13 @@ def _node_resource_problems(
     yield from capacity_key_problems(where, slices, ["memory"] if _driver(slices) == NVIDIA_DRIVER else ())
 
 
-def _older_gate_problems(raw: Mapping[str, object], gate: str, why: str) -> Found:
+def _older_gate_problems(raw: Mapping[str, object], gate: str, why: str) -> Problems:
     """A kwok cluster of an older Kubernetes has the gate off; what other API servers drop is reported later."""
     if _is_kwok(raw) and _is_before(_GATES_ON_SINCE, raw):
         yield from _gate_problems(raw, gate, why)
 
 
-def _gate_problems(raw: Mapping[str, object], gate: str, why: str) -> Found:
+def _gate_problems(raw: Mapping[str, object], gate: str, why: str) -> Problems:
     """A gate that is off by default, and not switched on."""
     if _mapping(raw, "kwok", "featureGates").get(gate) is not True:
         yield problem(("kwok", "featureGates", gate), f"is off, but {why}", f"write featureGates: {{{gate}: true}}")

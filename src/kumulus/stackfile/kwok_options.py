@@ -5,11 +5,11 @@ from typing import Any
 from kumulus.model.pools import INSTANCE_TYPE_LABEL, REGION_LABEL
 from kumulus.model.quantity import parse
 from kumulus.nodes.catalog.prices import is_spot
-from kumulus.stackfile.load import LoadedStack
+from kumulus.stackfile.load import LoadedCluster
 from kumulus.stackfile.model import ClusterSpec
 
 
-def local_options(loaded: LoadedStack) -> dict[str, Any]:
+def local_options(loaded: LoadedCluster) -> dict[str, Any]:
     """All of them; a fault of pods is a stage, which KWOK has to read from the cluster."""
     stages = {"stageObjects": True} if any(fault.pods for fault in loaded.faults) else {}
     measured = {"prices": machine_prices(loaded)} if loaded.spec.measured else {}
@@ -31,7 +31,7 @@ def cluster_options(spec: ClusterSpec) -> dict[str, Any]:
     return options
 
 
-def machine_prices(loaded: LoadedStack) -> list[dict[str, Any]]:
+def machine_prices(loaded: LoadedCluster) -> list[dict[str, Any]]:
     """The known prices of each kind of machine that the stack has, or that its autoscaler may create."""
     prices = loaded.known_prices()
     found = {

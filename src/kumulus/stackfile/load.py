@@ -14,7 +14,7 @@ from kumulus.runtimes.existing.section import content_problems
 from kumulus.runtimes.kind.kind_config import node_ranges, real_nodes, with_room
 from kumulus.stackfile import host_commands
 from kumulus.stackfile.addons import chart_kind, missing_chart
-from kumulus.stackfile.expand import kubelet, pools, system_pool
+from kumulus.stackfile.expand import kubelet_version, pools, system_pool
 from kumulus.stackfile.fault_targets import ResolvedFault, resolve
 from kumulus.stackfile.groups import Flavour
 from kumulus.stackfile.location import read_text
@@ -25,7 +25,7 @@ from kumulus.stackfile.settings import StackSettings
 
 
 @dataclass(frozen=True)
-class LoadedStack:
+class LoadedCluster:
     """The wanted state of a stack."""
 
     spec: ClusterSpec
@@ -61,7 +61,7 @@ class LoadedStack:
     def system_pool(self) -> Pool | None:
         """The pool for the emulated pods of add-ons; None without add-ons, or when real nodes run them."""
         emulated = self.spec.runtime_descriptor.local and bool(self.spec.clusterAddons)
-        return system_pool(self.cluster_name, kubelet(self.spec)) if emulated else None
+        return system_pool(self.cluster_name, kubelet_version(self.spec)) if emulated else None
 
 
 def load(
@@ -71,7 +71,7 @@ def load(
     *,
     source: str = "",
     secrets: Secrets | None = None,
-) -> LoadedStack:
+) -> LoadedCluster:
     """Read and check a stack of one cluster. Keys without a value count as absent.
 
     Args:
@@ -145,7 +145,7 @@ def _loaded(
     notices: tuple[Notice, ...],
     source: str,
     prices: object,
-) -> LoadedStack:
+) -> LoadedCluster:
     own = None if prices is None else base / str(prices)
     if own:
         # Read once to check it.
@@ -155,11 +155,11 @@ def _loaded(
         raise SpecError(problems, source)
     name = spec.name or default_cluster_name(stack)
     # KEMU's nodes say that they are fake.
-    expanded = tuple(pools(spec, name, flavour, "" if flavour == "kemu" else kubelet(spec)))
+    expanded = tuple(pools(spec, name, flavour, "" if flavour == "kemu" else kubelet_version(spec)))
     faults, problems = resolve(spec.faults, expanded)
     if notice := _without_range(spec, expanded, prefix):
         notices = (*notices, notice)
-    loaded = LoadedStack(spec, name, flavour, expanded, tuple(faults), notices, source, prices=own)
+    loaded = LoadedCluster(spec, name, flavour, expanded, tuple(faults), notices, source, prices=own)
     handed: dict[str, Any] = {}
     for key, section in spec.sections_of_extras().items():
         found, wrong = section.handed(loaded, base)

@@ -16,7 +16,7 @@ from kumulus.model.fields import Section, malformed
 if TYPE_CHECKING:
     import pulumi
 
-    from kumulus.stackfile.load import LoadedStack
+    from kumulus.stackfile.load import LoadedCluster
 
 
 class ClusterSection(Section):
@@ -52,7 +52,7 @@ class ClusterSection(Section):
         """
         return ()
 
-    def handed(self, loaded: LoadedStack, base: Path) -> tuple[Any, list[Problem]]:
+    def handed(self, loaded: LoadedCluster, base: Path) -> tuple[Any, list[Problem]]:
         """What the runtime gets as the option of its name, JSON-able, and what is wrong with it; None for nothing.
 
         Args:
@@ -65,7 +65,7 @@ class ClusterSection(Section):
         """The ports of this machine that it asks for, by their places in it."""
         return {}
 
-    def parts(self, loaded: LoadedStack) -> Sequence[str]:
+    def parts(self, loaded: LoadedCluster) -> Sequence[str]:
         """Which parts the stack has, of those for which its :class:`~kumulus.host.extras.Extra` names tools."""
         return ()
 
@@ -96,7 +96,7 @@ class Joined:
         return {}
 
     def declare(
-        self, resource_name: str, clusters: Mapping[str, Any], loaded: Mapping[str, LoadedStack]
+        self, resource_name: str, clusters: Mapping[str, Any], loaded: Mapping[str, LoadedCluster]
     ) -> Mapping[str, Any]:
         """Declare what it asks for.
 

@@ -11,7 +11,7 @@ import pytest
 from kumulus.model.errors import SpecError
 from kumulus.model.names import default_cluster_name
 from kumulus.runtimes.kwok.runtime import KwokRuntime
-from kumulus.stackfile.load import LoadedStack, load
+from kumulus.stackfile.load import LoadedCluster, load
 from tests.support import http_server
 
 GROUP: dict[str, Any] = {
@@ -33,7 +33,7 @@ spec:
 """
 
 
-def read(config: dict[str, Any], base: Path = Path(), **overrides: Any) -> LoadedStack:
+def read(config: dict[str, Any], base: Path = Path(), **overrides: Any) -> LoadedCluster:
     return load(config, "dev", base, **overrides)
 
 

@@ -20,7 +20,7 @@ from kumulus.model.totals import totals
 from kumulus.stackfile.section import Joined, StackSection
 
 if TYPE_CHECKING:
-    from kumulus.stackfile.load import LoadedStack
+    from kumulus.stackfile.load import LoadedCluster
 
 _LONGEST_NAME = 40
 _STEPS = "write dispatcher: incremental, or leave it out"
@@ -104,7 +104,7 @@ class Federated(Joined):
         return {"kueue": {"origin": cluster}} if name in self.workers else {}
 
     def declare(
-        self, resource_name: str, clusters: Mapping[str, Any], loaded: Mapping[str, LoadedStack]
+        self, resource_name: str, clusters: Mapping[str, Any], loaded: Mapping[str, LoadedCluster]
     ) -> Mapping[str, Any]:
         """See :meth:`Joined.declare`."""
         # Imported here: only a program of Pulumi's declares it.
