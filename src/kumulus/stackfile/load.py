@@ -26,10 +26,10 @@ from kumulus.stackfile.settings import StackSettings
 
 @dataclass(frozen=True)
 class LoadedCluster:
-    """The wanted state of a stack."""
+    """The wanted state of one cluster of a stack."""
 
     spec: ClusterSpec
-    """The cluster."""
+    """The cluster as its file describes it."""
     cluster_name: str
     """The spec's name, or else one derived from the stack's."""
     flavour: Flavour
@@ -49,7 +49,7 @@ class LoadedCluster:
     prices: Path | None = None
     """The user's own file of machine prices; None for the catalog alone."""
     handed: Mapping[str, Any] = field(default_factory=dict)
-    """What the runtime gets of the sections that extras bring, by their names."""
+    """The options that the runtime gets because of extras' sections, by the sections' names."""
     joined: tuple[str, ...] = ()
     """The keys about several clusters that it takes part in, such as `federation`."""
 
@@ -72,7 +72,7 @@ def load(
     source: str = "",
     secrets: Secrets | None = None,
 ) -> LoadedCluster:
-    """Read and check a stack of one cluster. Keys without a value count as absent.
+    """Read and check one cluster. Keys without a value count as absent.
 
     Args:
         config: the stack's plain configuration in the namespace kumulus, with or without that prefix: `cluster` (a
@@ -84,11 +84,11 @@ def load(
     """
     source = source or f"stacks/Pulumi.{stack}.yaml"
     settings = StackSettings.read(config)
-    kept, notices = secrets or Secrets(), list[Notice]()
+    secrets = secrets or Secrets()
     prices = settings.values.get("prices")
     if "clusterConfig" not in settings.values:
-        spec = _checked(settings, base, source, kept, notices)
-        return replace(_loaded(spec, stack, base, "kumulus", tuple(notices), source, prices), secrets=kept)
+        spec, notices = _checked(settings, base, source, secrets)
+        return replace(_loaded(spec, stack, base, "kumulus", notices, source, prices), secrets=secrets)
     if settings.problems:
         raise SpecError(settings.problems, source)
     # Imported here, because its models take 40 ms to build, which stacks in our own format do not need.
@@ -99,33 +99,38 @@ def load(
     return _loaded(file.spec, stack, base, "kemu", file.notices, name, prices)
 
 
-def _checked(settings: StackSettings, base: Path, source: str, kept: Secrets, notices: list[Notice]) -> ClusterSpec:
-    """The cluster of a stack's own file; adds to the notices."""
+def _checked(
+    settings: StackSettings, base: Path, source: str, secrets: Secrets
+) -> tuple[ClusterSpec, tuple[Notice, ...]]:
+    """The cluster of a stack's own file, and what has no effect in it."""
     problems = list(settings.problems)
     spec = ClusterSpec()
+    notices: tuple[Notice, ...] = ()
     if "cluster" in settings.values:
+        cluster, notices = _overridden(settings)
         try:
-            cluster = _overridden(settings, notices)
             if "nodes" in settings.values and not settings.problems:
                 cluster = with_nodes(cluster, str(settings.values["nodes"]), base, source)
             spec = ClusterSpec.checked(cluster)
         except SpecError as error:
             if error.source not in ("", source):
+                # The mistakes are in the file of nodes.
                 raise
-            found = hidden(error.problems, kept)
+            found = hidden(error.problems, secrets)
             problems += [replace(each, path=each.path or "cluster") for each in found]
-    problems += content_problems(spec.existing, encrypted=bool(kept.within("existing", "kubeconfig")))
+    problems += content_problems(spec.existing, encrypted=bool(secrets.within("existing", "kubeconfig")))
     if problems:
         raise SpecError(problems, source)
-    return spec
+    return spec, notices
 
 
-def _overridden(settings: StackSettings, notices: list[Notice]) -> object:
-    """The cluster's mapping with the overriding settings; keys that then have no effect are dropped with a notice."""
-    raw = settings.values["cluster"]
-    if not isinstance(raw, Mapping):
-        return raw
-    raw = dict(raw)
+def _overridden(settings: StackSettings) -> tuple[object, tuple[Notice, ...]]:
+    """The cluster's mapping with the overriding settings, and a notice of each key that is dropped because of them."""
+    written = settings.values["cluster"]
+    if not isinstance(written, Mapping):
+        return written, ()
+    raw = dict(written)
+    notices: list[Notice] = []
     if settings.skip_addons:
         raw.pop("clusterAddons", None)
     runtime = raw.get("runtime") or registry.DEFAULT
@@ -134,7 +139,7 @@ def _overridden(settings: StackSettings, notices: list[Notice]) -> object:
             if runtime == owner and raw.pop(key, None) is not None:
                 notices.append(Notice(key, f"is for the runtime {owner}, so it is not used with {settings.runtime}"))
         raw["runtime"] = settings.runtime
-    return raw
+    return raw, tuple(notices)
 
 
 def _loaded(
@@ -146,10 +151,10 @@ def _loaded(
     source: str,
     prices: object,
 ) -> LoadedCluster:
-    own = None if prices is None else base / str(prices)
-    if own:
+    own_prices = None if prices is None else base / str(prices)
+    if own_prices:
         # Read once to check it.
-        with_own(own)
+        with_own(own_prices)
     prefix: Where = ("spec",) if flavour == "kemu" else ()
     if problems := _missing_files(spec, base, prefix):
         raise SpecError(problems, source)
@@ -157,21 +162,22 @@ def _loaded(
     # KEMU's nodes say that they are fake.
     expanded = tuple(pools(spec, name, flavour, "" if flavour == "kemu" else kubelet_version(spec)))
     faults, problems = resolve(spec.faults, expanded)
-    if notice := _without_range(spec, expanded, prefix):
+    if notice := _range_notice(spec, expanded, prefix):
         notices = (*notices, notice)
-    loaded = LoadedCluster(spec, name, flavour, expanded, tuple(faults), notices, source, prices=own)
+    loaded = LoadedCluster(spec, name, flavour, expanded, tuple(faults), notices, source, prices=own_prices)
     handed: dict[str, Any] = {}
     for key, section in spec.sections_of_extras().items():
-        found, wrong = section.handed(loaded, base)
+        option, wrong = section.handed(loaded, base)
         problems += wrong
-        handed |= {} if found is None else {key: found}
+        if option is not None:
+            handed[key] = option
     if problems:
         raise SpecError(problems, source)
     return replace(loaded, handed=handed)
 
 
-def _without_range(spec: ClusterSpec, expanded: Sequence[Pool], prefix: Where) -> Notice | None:
-    """A notice of more nodes than a kind cluster's pod subnet has room for, if the subnet's size is known."""
+def _range_notice(spec: ClusterSpec, expanded: Sequence[Pool], prefix: Where) -> Notice | None:
+    """A notice if a kind cluster has more nodes than its pod subnet has address ranges for; None if it has not."""
     if not spec.kindConfig:
         return None
     room = node_ranges(with_room(spec.kindConfig))
@@ -194,13 +200,12 @@ def _missing_files(spec: ClusterSpec, base: Path, prefix: Where) -> list[Problem
         named += [(("kwokCharts", key), getattr(spec.kwokCharts, key)) for key in ("chart", "stageFastChart")]
     charts = [(where, missing_chart(base / chart)) for where, chart in named if chart_kind(chart) == "path"]
     directories = [
-        (("hostCommands", index, "dir"), host_commands.missing(command, base))
+        (("hostCommands", index, "dir"), host_commands.missing_directory(command, base))
         for index, command in enumerate(spec.hostCommands)
     ]
-    # A command that runs before may write them.
-    written = any(command.when == "beforeAddons" for command in spec.hostCommands)
+    # A command that runs before the images are loaded may write their archives.
+    images = [] if any(command.when == "beforeAddons" for command in spec.hostCommands) else spec.loadImages
     archives = [
-        (("loadImages", index), host_commands.missing_archive(image, base))
-        for index, image in enumerate(() if written else spec.loadImages)
+        (("loadImages", index), host_commands.missing_archive(image, base)) for index, image in enumerate(images)
     ]
     return [Problem(path_text(where), *wrong) for where, wrong in (*charts, *directories, *archives) if wrong]
