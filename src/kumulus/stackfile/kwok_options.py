@@ -10,14 +10,15 @@ from kumulus.stackfile.model import ClusterSpec
 
 
 def local_options(loaded: LoadedCluster) -> dict[str, Any]:
-    """All of them; a fault of pods is a stage, which KWOK has to read from the cluster."""
+    """All options that a cluster requires by its pods, its faults, and the sections of extras."""
+    # A fault of pods is a stage, which KWOK has to read from the cluster.
     stages = {"stageObjects": True} if any(fault.pods for fault in loaded.faults) else {}
     measured = {"prices": machine_prices(loaded)} if loaded.spec.measured else {}
     return {**stages, **cluster_options(loaded.spec), **measured, **loaded.handed}
 
 
 def cluster_options(spec: ClusterSpec) -> dict[str, Any]:
-    """Those that pod lifecycles and usage require: applied in place."""
+    """Those that pod lifecycles and usage require."""
     options: dict[str, Any] = {"stageObjects": True} if spec.podLifecycles else {}
     # Prometheus and metrics-server read the usage of nodes and pods even where it is zero.
     if spec.podUsage or spec.measured:
@@ -26,8 +27,9 @@ def cluster_options(spec: ClusterSpec) -> dict[str, Any]:
         options["podUsage"] = "gpus" if has_gpus else "pods"
     usages = [each.usage() for each in spec.podUsage]
     if shared := [index for index, each in enumerate(usages) if each.shared]:
-        # An earlier one takes pods from a load, a later one none.
-        options["podLoads"] = [{**each.selection.plain(), "shared": each.shared} for each in usages[: shared[-1] + 1]]
+        # A pod has the first usage that selects it: those behind the last load take no pods from any.
+        up_to_last = usages[: shared[-1] + 1]
+        options["podLoads"] = [{**each.selection.plain(), "shared": each.shared} for each in up_to_last]
     return options
 
 
