@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
     except RunError as error:
         raise UserError(str(error)) from None
     except (ApiError, KubeconfigError, Unreachable) as error:
-        raise UserError(f"{error}\n  {cluster.restart(args.stack)}") from None
+        raise UserError(f"{error}\n  {cluster.how_to_start(args.stack)}") from None
 
 
 def _list_kinds(as_json: bool) -> int:

@@ -45,7 +45,7 @@ def main(arguments: Sequence[str]) -> int:
         return _INTERRUPTED
     except BrokenPipeError:
         # The reader, such as `head`, has seen enough.
-        _say_no_more()
+        _drop_unprinted()
         return 0
     except BrokenExtra as error:
         print(f"error: {error}", file=sys.stderr)
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str]) -> int:
         if (message := os_message(error)) is None:
             raise
         print(f"error: {message}", file=sys.stderr)
-        _say_no_more()
+        _drop_unprinted()
         return 1
 
 
@@ -116,7 +116,7 @@ def _meant(parser: ArgumentParser, line: Sequence[str], further: Sequence[str]) 
     return f"; if it is a stack, write -s {further[0]}" if takes and one else ""
 
 
-def _say_no_more() -> None:
+def _drop_unprinted() -> None:
     """Drop what could not be printed, so that Python does not complain again when it flushes at exit."""
     try:
         sys.stdout.flush()

@@ -11,7 +11,7 @@ def run(args: argparse.Namespace) -> int:
     """Show it."""
     name, further = stack.chosen(args)
     project.require_stack(name)
-    stack.make_ready(beforehand.check_declared, name)
+    stack.make_ready(beforehand.checked_needs, name)
     stack.check_options("preview", further)
     stack.create(name)
     shown = beforehand.shown_options(name, further)

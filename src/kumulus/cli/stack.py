@@ -109,7 +109,7 @@ def create(stack: str) -> None:
     if project.state_exists(stack):
         return
     stack_file.check(stack)
-    beforehand.check_other_names(stack)
+    beforehand.note_other_names(stack)
     arguments = ["stack", "init", stack, "--non-interactive"]
     if project.current().selected_stack(pulumi_home()) is not None:
         arguments.append("--no-select")

@@ -20,7 +20,7 @@ def run(args: argparse.Namespace) -> int:
     """Bring it up."""
     name, further = stack.chosen(args)
     project.require_stack(name)
-    stack.make_ready(beforehand.check_declared, name)
+    stack.make_ready(beforehand.checked_needs, name)
     stack.check_options("up", further)
     stack.create(name)
     beforehand.check_unlocked(name)
