@@ -148,7 +148,7 @@ def check_runs(stack: str) -> None:
             raise UserError(found.refusal)
 
 
-def shown_options(stack: str, options: list[str]) -> list[str]:
+def quieting_options(stack: str, options: list[str]) -> list[str]:
     """Options for pulumi, besides the user's, that keep the outputs of a fleet with many groups off the screen."""
     described = stack_file.described(stack)
     groups = sum(len(each.spec.nodeGroups) for each in described.clusters.values()) if described else 0

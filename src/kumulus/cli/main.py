@@ -88,9 +88,10 @@ def _run(name: str, command: Command, arguments: Sequence[str], extra: Extra | N
     # Imported here to keep -h fast. Everything that can go wrong with the tools is one of the two errors below.
     from kumulus.toolchain.errors import ToolchainError
 
+    # What follows `--` is of another program.
     own = arguments[: arguments.index("--")] if "--" in arguments else arguments
     try:
-        # No parser needs a package.
+        # Help comes from the parsers, and none of these needs a package.
         asks_for_help = "-h" in own or "--help" in own
         if not asks_for_help and (command.venv or (command.parses and has_venv())):
             enter_venv()
@@ -108,12 +109,17 @@ def _run(name: str, command: Command, arguments: Sequence[str], extra: Extra | N
 
 
 def _meant(parser: ArgumentParser, line: Sequence[str], further: Sequence[str]) -> str:
-    """What to write if a word is one too many, and may be the name of a stack, which `up` takes so."""
+    """What to write if there is one word too many; it may be a stack, which `up` takes without -s.
+
+    Args:
+        line: all words of the command line.
+        further: those that the parser does not know.
+    """
     for word in line:
         parser = subcommands(parser).get(word, parser)
-    one = len(further) == 1 and not further[0].startswith("-")
-    takes = any("-s" in each.option_strings and each.dest == "stack" for each in arguments(parser))
-    return f"; if it is a stack, write -s {further[0]}" if takes and one else ""
+    is_one_word = len(further) == 1 and not further[0].startswith("-")
+    takes_stack = any("-s" in each.option_strings and each.dest == "stack" for each in arguments(parser))
+    return f"; if it is a stack, write -s {further[0]}" if takes_stack and is_one_word else ""
 
 
 def _drop_unprinted() -> None:
@@ -154,7 +160,7 @@ def _require(name: str, extra: Extra) -> None:
 
 
 def _with_action(name: str) -> list[str]:
-    """The commands that have an action of that name, each with it: `experiment why`."""
+    """The commands that have an action of that name, each followed by it: `experiment why`."""
     found = []
     for called, each in offered().items():
         _, parser = parser_of(called, each.command)
@@ -162,7 +168,7 @@ def _with_action(name: str) -> list[str]:
     return found
 
 
-# What others call them.
+# What other programs call these commands.
 _ALSO = {"create": "up", "start": "up", "init": "new", "status": "ls", "cost": "price"}
 _ALSO |= dict.fromkeys(("delete", "destroy", "stop"), "down")
 

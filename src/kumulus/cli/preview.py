@@ -14,5 +14,5 @@ def run(args: argparse.Namespace) -> int:
     stack.make_ready(beforehand.checked_needs, name)
     stack.check_options("preview", further)
     stack.create(name)
-    shown = beforehand.shown_options(name, further)
-    stack.become(["preview", "-s", name, *shown, *further])
+    quieting = beforehand.quieting_options(name, further)
+    stack.become(["preview", "-s", name, *quieting, *further])

@@ -130,11 +130,11 @@ def test_outputs_of_many_groups_are_left_to_be_asked_for(fleet: Path, capsys: py
         return yaml.safe_dump({"config": {"kumulus:cluster": cluster}})
 
     write(fleet, groups(20))
-    assert beforehand.shown_options("dev", []) == []
+    assert beforehand.quieting_options("dev", []) == []
     write(fleet, groups(21))
-    assert beforehand.shown_options("dev", ["--refresh"]) == ["--suppress-outputs"]
+    assert beforehand.quieting_options("dev", ["--refresh"]) == ["--suppress-outputs"]
     assert capsys.readouterr().out == ("dev has 21 node groups: to see its outputs, pulumi stack output -s dev\n")
-    assert beforehand.shown_options("dev", ["--suppress-outputs=false"]) == []
+    assert beforehand.quieting_options("dev", ["--suppress-outputs=false"]) == []
 
 
 def test_only_a_cluster_with_tenants_is_asked_before_it_goes(fleet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
