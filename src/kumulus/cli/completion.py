@@ -88,9 +88,10 @@ class _ReadWords:
         self._enter(parser)
 
     def _enter(self, parser: argparse.ArgumentParser) -> None:
-        # Of the command or subcommand that they have come to, and the arguments without an option that may follow.
+        # The parser of the command or subcommand that the words have come to.
         self.parser = parser
-        self.places = [action for action in arguments(parser) if not action.option_strings]
+        # The arguments that are no options and may still follow.
+        self.positional = [action for action in arguments(parser) if not action.option_strings]
         for action in arguments(parser):
             vars(self.values).setdefault(action.dest, action.default)
 
@@ -105,22 +106,22 @@ class _ReadWords:
             if option is not None and option.nargs != 0:
                 self.waiting = None if value else option
                 setattr(self.values, option.dest, value or option.default)
-        elif self.places and isinstance(choices := self.places[0].choices, dict):
+        elif self.positional and isinstance(choices := self.positional[0].choices, dict):
             if word not in choices:
                 return False
             self._enter(choices[word])
-        elif self.places:
-            setattr(self.values, self.places[0].dest, word)
-            if self.places[0].nargs not in ("*", "+"):
-                del self.places[0]
+        elif self.positional:
+            setattr(self.values, self.positional[0].dest, word)
+            if self.positional[0].nargs not in ("*", "+"):
+                del self.positional[0]
         return True
 
     def next_words(self, begun: str) -> Iterable[str]:
         """What may follow, given how it begins: the value of an option or an argument, or else an option."""
         if self.waiting is not None:
             return _values(self.waiting, self.values)
-        if self.places and not begun.startswith("-"):
-            return _values(self.places[0], self.values)
+        if self.positional and not begun.startswith("-"):
+            return _values(self.positional[0], self.values)
         return (name for action in arguments(self.parser) for name in action.option_strings if name.startswith("--"))
 
 

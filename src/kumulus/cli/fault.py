@@ -17,16 +17,21 @@ A fault of pods, such as container-fails, takes `kwok: {stageObjects: true}` in 
 file declares such a fault or podLifecycles.
 """
 
+from __future__ import annotations
+
 import argparse
 import asyncio
 import json
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kumulus.cli import cluster, project, stack, which
 from kumulus.cli.errors import UserError
 from kumulus.cli.registry import complete_by
+
+if TYPE_CHECKING:
+    from kumulus.nodes.catalog.faults import FaultKind
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,7 +63,9 @@ def run(args: argparse.Namespace) -> int:
         return _list_kinds(args.json)
     args.stack = project.chosen(args.stack)
     found = which.chosen(args.stack, args.cluster)
-    args.title, args.naming, kubeconfig = found.label, found.options, found.require_up()
+    # For the actions: what to call the cluster, and the options that name it.
+    args.title, args.naming = found.label, found.options
+    kubeconfig = found.require_up()
     from kumulus.cli import fault_actions
 
     actions: dict[str, Callable[[Path, argparse.Namespace], Coroutine[Any, Any, int]]] = {
@@ -78,13 +85,22 @@ def _list_kinds(as_json: bool) -> int:
     from kumulus.model.words import aligned
     from kumulus.nodes.catalog.faults import fault_kinds
 
-    of = [(each, "nodes" if each.of_nodes else "pods" if each.pods else "offerings") for each in fault_kinds().values()]
+    kinds = fault_kinds().values()
     if as_json:
-        listed = [{"kind": each.name, "also": each.also, "of": what, "summary": each.summary} for each, what in of]
+        listed = [{"kind": kind.name, "also": kind.also, "of": _of(kind), "summary": kind.summary} for kind in kinds]
         print(json.dumps(listed, indent=2))
-    else:
-        print(aligned([("KIND", "OF", "WHAT"), *((", ".join((k.name, *k.also)), what, k.summary) for k, what in of)]))
+        return 0
+    rows = [("KIND", "OF", "WHAT")]
+    rows += [(", ".join((kind.name, *kind.also)), _of(kind), kind.summary) for kind in kinds]
+    print(aligned(rows))
     return 0
+
+
+def _of(kind: FaultKind) -> str:
+    """What a fault of a kind affects."""
+    if kind.of_nodes:
+        return "nodes"
+    return "pods" if kind.pods else "offerings"
 
 
 def _active(parsed_args: argparse.Namespace, **_: object) -> list[str]:
