@@ -56,7 +56,7 @@ def tools(wanted: needs.Needs) -> list[Finding]:
     # The first tool of each file, as several may come in one.
     first_of: dict[str, str] = {}
     chosen: list[Tool] = []
-    for version in (wanted.kubernetes, *wanted.further):
+    for version in wanted.versions:
         chosen += [tool for tool in supply.chosen(wanted.tools, version, known) if tool not in chosen]
     for tool in chosen:
         location = locate(known, tool)

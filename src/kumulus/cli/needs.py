@@ -42,6 +42,11 @@ class Needs:
     further: tuple[str, ...] = ()
     """The versions of the other control planes."""
 
+    @property
+    def versions(self) -> tuple[str | None, ...]:
+        """The versions of all control planes; None is the default one."""
+        return (self.kubernetes, *self.further)
+
 
 def _of_runtime(name: str) -> Callable[[LoadedCluster], bool]:
     return lambda loaded: loaded.spec.runtime == name

@@ -73,7 +73,7 @@ def make_ready(find: Callable[[str], Needs], stack: str) -> None:
             "about eleven CPU minutes\n  If only charts need it: kumulus:skipAddons: true in the stack's file",
             file=sys.stderr,
         )
-    for version in (wanted.kubernetes, *wanted.further):
+    for version in wanted.versions:
         supply.provide(without_command_plugin(wanted.tools), version)
     install_plugins(wanted.tools)
     prepare_project(here)

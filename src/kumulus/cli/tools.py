@@ -60,7 +60,9 @@ def run(args: argparse.Namespace) -> int:
         enter_venv()
         wanted = needs.of_stack(args.stack)
         names += wanted.tools
-        supply.provide(stack.without_command_plugin(names), args.kubernetes or wanted.kubernetes)
+        also = [args.kubernetes] if args.kubernetes is not None else []
+        for version in dict.fromkeys((*wanted.versions, *also)):
+            supply.provide(stack.without_command_plugin(names), version)
     else:
         supply.ensure(args.kubernetes, stack.without_command_plugin(names))
     stack.install_plugins(names)

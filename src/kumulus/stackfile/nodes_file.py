@@ -69,7 +69,7 @@ def without_nodes(cluster: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str,
     return left, found
 
 
-def is_too_long(config: Mapping[str, object]) -> bool:
+def needs_nodes_file(config: Mapping[str, object]) -> bool:
     """Whether a configuration needs a separate file for its nodes."""
     return _length(config) > _ROOM
 

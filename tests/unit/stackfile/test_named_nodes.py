@@ -19,7 +19,7 @@ from kumulus.stackfile.fault_targets import chosen
 from kumulus.stackfile.faults import Target
 from kumulus.stackfile.load import load
 from kumulus.stackfile.model import ClusterSpec
-from kumulus.stackfile.nodes_file import is_refused, is_too_long, without_nodes, written
+from kumulus.stackfile.nodes_file import is_refused, needs_nodes_file, without_nodes, written
 
 NODES = [{"name": "ip-10-0-3-17", "labels": {"example.com/rack": "r3"}}, {"name": "db.rack-7", "unschedulable": True}]
 LISTED = [{"name": "ip-1", "labels": {"example.com/rack": "r1"}}, {"name": "ip-2"}]
@@ -189,6 +189,6 @@ def test_the_file_has_to_be_there_and_for_nodes_of_a_stack_of_one_cluster_that_h
 
 def test_what_an_environment_variable_takes_is_known() -> None:
     many = [{"name": f"ip-10-0-0-{index}.ec2.internal", "labels": {"rack": f"r{index}"}} for index in range(3000)]
-    assert is_too_long({"kumulus:cluster": cluster("a", nodes=many)})
+    assert needs_nodes_file({"kumulus:cluster": cluster("a", nodes=many)})
     assert is_refused({"kumulus:cluster": cluster("a", nodes=many)})
-    assert not is_too_long({"kumulus:cluster": without_nodes(cluster("a", nodes=many))[0]})
+    assert not needs_nodes_file({"kumulus:cluster": without_nodes(cluster("a", nodes=many))[0]})
