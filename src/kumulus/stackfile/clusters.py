@@ -119,9 +119,9 @@ class _Reading:
             raise SpecError(self.problems, self.source)
         for key, section in joined.items():
             for name, each in found.items():
-                if options := section.handed(name, each.cluster_name):
-                    handed = {**each.handed, **options}
-                    found[name] = replace(each, handed=handed, joined=(*each.joined, key))
+                if options := section.runtime_options(name, each.cluster_name):
+                    options = {**each.section_options, **options}
+                    found[name] = replace(each, section_options=options, joined=(*each.joined, key))
         return Stack(found, hub, tuple(self.notices), joined)
 
     def _joined(self, hub: str, entries: list[_Entry]) -> dict[str, Joined]:

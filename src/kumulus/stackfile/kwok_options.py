@@ -14,7 +14,7 @@ def local_options(loaded: LoadedCluster) -> dict[str, Any]:
     # A fault of pods is a stage, which KWOK has to read from the cluster.
     stages = {"stageObjects": True} if any(fault.pods for fault in loaded.faults) else {}
     measured = {"prices": machine_prices(loaded)} if loaded.spec.measured else {}
-    return {**stages, **cluster_options(loaded.spec), **measured, **loaded.handed}
+    return {**stages, **cluster_options(loaded.spec), **measured, **loaded.section_options}
 
 
 def cluster_options(spec: ClusterSpec) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def machine_prices(loaded: LoadedCluster) -> list[dict[str, Any]]:
         for pool in loaded.pools
         if (price := prices.of_node(pool.labels))
     }
-    for machine in loaded.handed.get("autoscaler", {}).get("machines", ()):
+    for machine in loaded.section_options.get("autoscaler", {}).get("machines", ()):
         for each in machine["offerings"]:
             found[machine["type"], each["region"], each["spot"]] = each["hourly"]
     return [

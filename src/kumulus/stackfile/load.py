@@ -48,7 +48,7 @@ class LoadedCluster:
     """Its name among several clusters in the file; empty if there is only one."""
     prices: Path | None = None
     """The user's own file of machine prices; None for the catalog alone."""
-    handed: Mapping[str, Any] = field(default_factory=dict)
+    section_options: Mapping[str, Any] = field(default_factory=dict)
     """The options that the runtime gets because of extras' sections, by the sections' names."""
     joined: tuple[str, ...] = ()
     """The keys about several clusters that it takes part in, such as `federation`."""
@@ -165,15 +165,15 @@ def _loaded(
     if notice := _range_notice(spec, expanded, prefix):
         notices = (*notices, notice)
     loaded = LoadedCluster(spec, name, flavour, expanded, tuple(faults), notices, source, prices=own_prices)
-    handed: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     for key, section in spec.sections_of_extras().items():
-        option, wrong = section.handed(loaded, base)
+        option, wrong = section.runtime_option(loaded, base)
         problems += wrong
         if option is not None:
-            handed[key] = option
+            options[key] = option
     if problems:
         raise SpecError(problems, source)
-    return replace(loaded, handed=handed)
+    return replace(loaded, section_options=options)
 
 
 def _range_notice(spec: ClusterSpec, expanded: Sequence[Pool], prefix: Where) -> Notice | None:

@@ -52,7 +52,7 @@ class ClusterSection(Section):
         """
         return ()
 
-    def handed(self, loaded: LoadedCluster, base: Path) -> tuple[Any, list[Problem]]:
+    def runtime_option(self, loaded: LoadedCluster, base: Path) -> tuple[Any, list[Problem]]:
         """The option that the runtime gets under the section's name, JSON-able or None for none; and its problems.
 
         Args:
@@ -86,7 +86,7 @@ class ClusterSection(Section):
 class Joined:
     """What a key about all clusters of a stack means for each of them: a :class:`StackSection` that was checked."""
 
-    def handed(self, name: str, cluster: str) -> dict[str, Any]:
+    def runtime_options(self, name: str, cluster: str) -> dict[str, Any]:
         """The options that a cluster's runtime gets, by name; none for one that does not take part.
 
         Args:

@@ -153,18 +153,18 @@ def test_a_federation_has_a_hub_and_workers(keys: dict[str, Any], hub: str, work
 
 def test_kueue_is_beside_the_hub_and_its_workers_and_nobody_else() -> None:
     found = read(**federation(workers=["worker-1"], workerLostTimeout="60s"))
-    assert {name: each.handed.get("kueue") for name, each in found.clusters.items()} == {
+    assert {name: each.section_options.get("kueue") for name, each in found.clusters.items()} == {
         "hub": {"origin": "many-hub", "workerLostTimeout": "1m"},
         "worker-0": None,
         "worker-1": {"origin": "many-worker-1"},
         "west": None,
     }
-    offered = read(**federation(dispatcher="incremental", stepSize=2)).clusters["hub"].handed["kueue"]
+    offered = read(**federation(dispatcher="incremental", stepSize=2)).clusters["hub"].section_options["kueue"]
     by_two = {"dispatcher": "incremental", "stepSize": 2}
     assert offered == {"origin": "many-hub", "workerLostTimeout": "15m", **by_two}
     alone = read(clusters=CLUSTERS, federation=None)
     assert alone.joined == {}
-    assert {each.handed.get("kueue") for each in alone.clusters.values()} == {None}
+    assert {each.section_options.get("kueue") for each in alone.clusters.values()} == {None}
 
 
 @pytest.mark.parametrize(

@@ -91,8 +91,8 @@ class Federated(Joined):
     """The workers' names, in the order of the file."""
     asked: FederationSpec
 
-    def handed(self, name: str, cluster: str) -> dict[str, Any]:
-        """See :meth:`Joined.handed`: the options of Kueue for the hub and its workers."""
+    def runtime_options(self, name: str, cluster: str) -> dict[str, Any]:
+        """See :meth:`Joined.runtime_options`: the options of Kueue for the hub and its workers."""
         if name == self.hub:
             asked = self.asked
             found: dict[str, Any] = {"origin": cluster, "workerLostTimeout": asked.workerLostTimeout}

@@ -51,8 +51,8 @@ class FakeGpuOperator(ClusterSection):
         """See :meth:`ClusterSection.parts`: none with programs of the user's own."""
         return () if self.binaries else ("gpuOperator",)
 
-    def handed(self, loaded: LoadedCluster, base: Path) -> tuple[dict[str, Any], list[Problem]]:
-        """See :meth:`ClusterSection.handed`: its programs' folder, if it is the user's, and its pools."""
+    def runtime_option(self, loaded: LoadedCluster, base: Path) -> tuple[dict[str, Any], list[Problem]]:
+        """See :meth:`ClusterSection.runtime_option`: its programs' folder, if it is the user's, and its pools."""
         groups = [group.name for group in loaded.spec.nodeGroups]
         found: dict[str, dict[str, Any]] = {}
         problems = []

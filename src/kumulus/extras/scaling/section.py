@@ -146,8 +146,8 @@ class AutoscalerSpec(ClusterSection):
         """See :meth:`ClusterSection.parts`."""
         return (f"autoscaler: {{name: {self.name}}}",)
 
-    def handed(self, loaded: LoadedCluster, base: Path) -> tuple[dict[str, Any], list[Problem]]:
-        """See :meth:`ClusterSection.handed`: its machines or node groups, with their prices."""
+    def runtime_option(self, loaded: LoadedCluster, base: Path) -> tuple[dict[str, Any], list[Problem]]:
+        """See :meth:`ClusterSection.runtime_option`: its machines or node groups, with their prices."""
         # Imported here, so that other stacks do not have to load the catalog and its prices.
         from kumulus.extras.scaling import machines
         from kumulus.stackfile.expand import kubelet_version
@@ -166,6 +166,6 @@ class AutoscalerSpec(ClusterSection):
         if cluster.loaded.spec.runtime_descriptor.local:
             return ()
         # A KWOK that others installed may not read its stages from the cluster.
-        asked = {**cluster.loaded.handed["autoscaler"], "stages": cluster.plan.stages}
+        asked = {**cluster.loaded.section_options["autoscaler"], "stages": cluster.plan.stages}
         opts = ResourceOptions.merge(opts, ResourceOptions(deleted_with=cluster.end))
         return (InCluster("kumulus:index:Autoscaler", resource_name, cluster.cluster, {"autoscaler": asked}, opts),)

@@ -107,8 +107,8 @@ class Measured(ClusterSection):
         """See :meth:`Observability.options`."""
         return self.asked.options()
 
-    def handed(self, loaded: LoadedCluster, base: Path) -> tuple[dict[str, Any], list[Problem]]:
-        """See :meth:`ClusterSection.handed`: all settings."""
+    def runtime_option(self, loaded: LoadedCluster, base: Path) -> tuple[dict[str, Any], list[Problem]]:
+        """See :meth:`ClusterSection.runtime_option`: all settings."""
         return self.options(), []
 
     def ports(self) -> Mapping[str, int]:
@@ -165,7 +165,7 @@ class PrometheusStackSpec(ClusterSection):
         elif raw.get("observability") is None:
             yield problem((NAME,), "has no effect without observability", "write observability: {}")
 
-    def handed(self, loaded: LoadedCluster, base: Path) -> tuple[None, list[Problem]]:
-        """See :meth:`ClusterSection.handed`: a chart that is a path has to be there."""
+    def runtime_option(self, loaded: LoadedCluster, base: Path) -> tuple[None, list[Problem]]:
+        """See :meth:`ClusterSection.runtime_option`: a chart that is a path has to be there."""
         wrong = missing_chart(base / self.chart) if chart_kind(self.chart) == "path" else None
         return None, [Problem(f"{NAME}.chart", *wrong)] if wrong else []
