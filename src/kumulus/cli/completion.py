@@ -40,7 +40,7 @@ complete -c kumulus -f -a '(__kumulus_complete)'""",
 SHELLS = tuple(_SCRIPTS)
 ASKED = "_KUMULUS_COMPLETE"
 """The variable by which those scripts ask for completions; it names the shell."""
-# Where bash begins a new word.
+# The characters behind which bash begins a new word.
 _BREAKS = "=:"
 
 
@@ -59,6 +59,7 @@ def complete() -> NoReturn:
     """Print the possible completions of the line for the shell, one a line, and exit."""
     line = os.environ.get("_KUMULUS_LINE", "")
     word = _words(line)[-1]
+    # Bash replaces only what follows the last of these.
     cut = max(map(word.rfind, _BREAKS)) + 1 if os.environ[ASKED] == "bash" else 0
     # What completes some words needs packages, which a fresh checkout has not.
     with suppress(ImportError):
@@ -154,12 +155,12 @@ def parser(line: str) -> argparse.ArgumentParser:
         if words[1:2] != [name]:
             subparsers.add_parser(name)
             continue
-        _, its = parser_of(name, each.command)
-        if any(action.dest == "named" for action in arguments(its)):
-            # The first word of these: see stack.add_arguments.
-            its.add_argument("stack", nargs="?")
-        _with_stacks(its)
-        subparsers.add_parser(name, parents=[its], add_help=False)
+        _, command_parser = parser_of(name, each.command)
+        if any(action.dest == "named" for action in arguments(command_parser)):
+            # The first word may be a stack without -s: see stack.add_arguments.
+            command_parser.add_argument("stack", nargs="?")
+        _complete_names(command_parser)
+        subparsers.add_parser(name, parents=[command_parser], add_help=False)
     return whole
 
 
@@ -180,11 +181,12 @@ def clusters(parsed_args: argparse.Namespace, **_: object) -> list[str]:
         return []
 
 
-def _with_stacks(its: argparse.ArgumentParser) -> None:
-    for action in arguments(its):
+def _complete_names(command_parser: argparse.ArgumentParser) -> None:
+    """Have the arguments for stacks and clusters completed, those of subcommands too."""
+    for action in arguments(command_parser):
         if action.dest in ("stack", "named"):
             complete_by(action, stacks)
         if action.dest == "cluster":
             complete_by(action, clusters)
-    for each in subcommands(its).values():
-        _with_stacks(each)
+    for each in subcommands(command_parser).values():
+        _complete_names(each)

@@ -96,12 +96,13 @@ def report(findings: list[Finding]) -> str:
     """The table of findings, then what to do about them."""
     rows = [("TOOL", "VERSION", "FROM", "")]
     rows += [(finding.name, finding.version, finding.place, finding.note) for finding in findings]
-    tool, version = (max(len(row[column]) for row in rows) for column in range(2))
+    widest_name = max(len(name) for name, *_ in rows)
+    widest_version = max(len(version) for _, version, *_ in rows)
     lines = []
-    for row in rows:
-        lines.append(f"{row[0]:<{tool}}  {row[1]:<{version}}  {row[2]}".rstrip())
-        if row[3]:
-            lines.append(f"{'':<{tool}}  {'':<{version}}  ({row[3]})")
+    for name, version, place, note in rows:
+        lines.append(f"{name:<{widest_name}}  {version:<{widest_version}}  {place}".rstrip())
+        if note:
+            lines.append(f"{'':<{widest_name}}  {'':<{widest_version}}  ({note})")
     needed = [finding for finding in findings if finding.state == "missing"]
     due = [finding.name for finding in findings if finding.state == "due"]
     if needed:

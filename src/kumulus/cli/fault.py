@@ -150,8 +150,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("for faults of pods").add_argument
     add("--pod-label", action="append", metavar="KEY=VALUE", help="the pods that have this label")
     add("--namespace", action="append", help="the pods in this namespace")
-    add("--owner-kind", action="append", metavar="KIND", help="the pods that such an object owns: Job")
-    add("--image", action="append", help="the pods of which a container has it; * is any characters")
+    add("--owner-kind", action="append", metavar="KIND", help="the pods that belong to an object of this kind: Job")
+    add("--image", action="append", help="the pods with a container of this image; * is any text")
     add("--container", metavar="NAME", help="the container that fails (default: the first)")
     add("--exit-code", dest="exitCode", type=int, metavar="N", help="what it exits with")
     add("--reason", help="the status's reason, such as OOMKilled")
@@ -162,7 +162,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add("--once", action="store_true", help="only the pods that are there, each once")
     add = parser.add_argument_group("for faults of an autoscaler's offerings").add_argument
     add("--offer-zone", action="append", metavar="ZONE", help="what is offered in this zone")
-    add("--instance-type", action="append", metavar="TYPE", help="what is of this type, or 'e2-*'")
+    add("--instance-type", action="append", metavar="TYPE", help="what is offered of this type, or of several: 'e2-*'")
     add("--capacity-type", action="append", metavar="TYPE", help="on-demand or spot")
     add("--price-factor", dest="priceFactor", type=float, metavar="N", help="what the price is multiplied by")
     add("--limit", action="append", metavar="RESOURCE=AMOUNT", help="how much a quota allows: cpu=64, nodes=10")

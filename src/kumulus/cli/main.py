@@ -59,6 +59,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _main(arguments: Sequence[str]) -> int:
+    # A shell asks for completions: see completion.py, which is imported only then.
     if "_KUMULUS_COMPLETE" in os.environ:
         if has_venv():
             with_venv()

@@ -292,7 +292,7 @@ def _is_kwok(raw: Mapping[str, object]) -> bool:
     return (raw.get("runtime") or registry.DEFAULT) == "kwok"
 
 
-def _is_before(first: tuple[int, int], raw: Mapping[str, object]) -> bool:
-    """Whether a cluster has an older Kubernetes than the first of its kind; not if its file names no version."""
+def _is_before(version: tuple[int, int], raw: Mapping[str, object]) -> bool:
+    """Whether a cluster's Kubernetes is older than a version, major and minor; False if its file names none."""
     numbers = re.match(r"v?([0-9]+)\.([0-9]+)\.", text(raw, "kubernetesVersion"))
-    return numbers is not None and (int(numbers[1]), int(numbers[2])) < first
+    return numbers is not None and (int(numbers[1]), int(numbers[2])) < version

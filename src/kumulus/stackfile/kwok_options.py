@@ -10,7 +10,7 @@ from kumulus.stackfile.model import ClusterSpec
 
 
 def local_options(loaded: LoadedCluster) -> dict[str, Any]:
-    """All options that a cluster requires by its pods, its faults, and the sections of extras."""
+    """All options that a cluster's pods, its faults and the sections of extras require."""
     # A fault of pods is a stage, which KWOK has to read from the cluster.
     stages = {"stageObjects": True} if any(fault.pods for fault in loaded.faults) else {}
     measured = {"prices": machine_prices(loaded)} if loaded.spec.measured else {}

@@ -177,7 +177,7 @@ def _loaded(
 
 
 def _range_notice(spec: ClusterSpec, expanded: Sequence[Pool], prefix: Where) -> Notice | None:
-    """A notice if a kind cluster has more nodes than its pod subnet has address ranges for; None if it has not."""
+    """A notice if a kind cluster has more nodes than its pod subnet has address ranges for; None otherwise."""
     if not spec.kindConfig:
         return None
     room = node_ranges(with_room(spec.kindConfig))
