@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 # Imported when asked for: a program pays for what it uses only, and the toolchain runs on a bare Python.
-_WHEN_ASKED_FOR = {
+_MODULES = {
     "DeviceClass": "kumulus.components.device_class",
     "EmulatedCluster": "kumulus.components.emulated_cluster",
     "ExistingCluster": "kumulus.components.existing_cluster",
@@ -52,26 +52,29 @@ _WHEN_ASKED_FOR = {
     "PrometheusStack": "kumulus.extras.watch.prometheus_stack",
     "Tenant": "kumulus.components.tenant",
 }
+_EXTRAS = "kumulus.extras."
 
 
 def __getattr__(name: str) -> object:
-    if name not in _WHEN_ASKED_FOR:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from kumulus.host.extras import BrokenExtra
 
+    module = _MODULES[name]
     try:
-        found = getattr(import_module(_WHEN_ASKED_FOR[name]), name)
+        found = getattr(import_module(module), name)
     except BrokenExtra as error:
         from kumulus.components.engine import user_error
 
         raise user_error(str(error)) from None
     except ModuleNotFoundError as error:
-        module, package = _WHEN_ASKED_FOR[name].split("."), (error.name or "").partition(".")[0]
-        if module[1] != "extras" or package == __name__:
+        package = (error.name or "").partition(".")[0]
+        if not module.startswith(_EXTRAS) or package == __name__:
             raise
         from kumulus.host.installation import way_to_add
 
-        why = f"kumulus.{name} needs the package {package}\n  To get it: {way_to_add(module[2])}"
+        extra = module.removeprefix(_EXTRAS).partition(".")[0]
+        why = f"kumulus.{name} needs the package {package}\n  To get it: {way_to_add(extra)}"
         raise ModuleNotFoundError(why, name=package) from None
     globals()[name] = found
     return found

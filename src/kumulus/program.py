@@ -18,8 +18,8 @@ import pulumi
 from pulumi.runtime.config import get_config_env, get_config_secret_keys_env
 
 from kumulus.components.engine import (
-    end_with_engine_if_its_program,
-    is_its_program,
+    end_with_engine_if_hosted,
+    is_hosted,
     start_plugin,
     under_engine,
     user_error,
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from kumulus.stackfile.clusters import Stack
 
 _NAMESPACE = "kumulus:"
-# What secrets may be in.
-_DESCRIBING = ("cluster", "clusters", "defaults")
+# The keys that describe clusters, in which Pulumi may keep secrets.
+_DESCRIPTIONS = ("cluster", "clusters", "defaults")
 
 
 def run() -> EmulatedCluster:
@@ -57,7 +57,7 @@ def run_all() -> dict[str, EmulatedCluster]:
     modules are imported, the plugin starts. Relative paths in the stack's file start at the project's directory.
 
     Returns:
-        the clusters by what the file calls them; the only one of `kumulus:cluster` by "".
+        the clusters, by their names in the file; the only one of `kumulus:cluster` has the name "".
 
     Raises:
         pulumi.RunError: the stack's file has mistakes; with all of them. Or it has secrets that a shared backend would
@@ -68,7 +68,7 @@ def run_all() -> dict[str, EmulatedCluster]:
 
 def _run() -> tuple[dict[str, EmulatedCluster], str]:
     if under_engine():
-        end_with_engine_if_its_program()
+        end_with_engine_if_hosted()
         start_plugin()
     try:
         return _declared()
@@ -77,8 +77,8 @@ def _run() -> tuple[dict[str, EmulatedCluster], str]:
 
 
 def _declared() -> tuple[dict[str, EmulatedCluster], str]:
-    # The plugin starts in parallel.
-    with _without_collections() if is_its_program() else nullcontext():
+    # Importing takes a while, during which the engine starts the plugin.
+    with _without_garbage_collection() if is_hosted() else nullcontext():
         from kumulus.components.emulated_cluster import EmulatedCluster
         from kumulus.model.errors import SpecError
 
@@ -93,8 +93,8 @@ def _declared() -> tuple[dict[str, EmulatedCluster], str]:
     made = {
         name: EmulatedCluster(loaded.cluster_name, loaded=loaded, base=base) for name, loaded in stack.clusters.items()
     }
-    for name, each in stack.joined.items():
-        pulumi.export(name, each.declare(name, made, stack.clusters))
+    for key, joined in stack.joined.items():
+        pulumi.export(key, joined.declare(key, made, stack.clusters))
     costs = _costs(stack)
     if stack.only:
         _export(made[""], costs[""])
@@ -110,8 +110,8 @@ def _costs(stack: Stack) -> dict[str, dict[str, Any]]:
 
 
 @contextmanager
-def _without_collections() -> Iterator[None]:
-    """Import modules without looking for garbage among them, now or when the program ends: there is none."""
+def _without_garbage_collection() -> Iterator[None]:
+    """Import modules without a search for garbage among them, now or when the program ends: there is none."""
     gc.disable()
     try:
         yield
@@ -129,29 +129,28 @@ def _load(base: Path) -> Stack:
     file = project.stack_file(stack) if project else base / f"Pulumi.{stack}.yaml"
     # Every key of the namespace, so that a misspelt one is reported instead of ignored.
     config = {key: value for key, value in get_config_env().items() if key.startswith(_NAMESPACE)}
-    secret = get_config_secret_keys_env()
-    secrets = {key: read_secrets(file, f"{_NAMESPACE}{key}") for key in _DESCRIBING if f"{_NAMESPACE}{key}" in secret}
+    with_secrets = get_config_secret_keys_env()
+    named = {key: f"{_NAMESPACE}{key}" for key in _DESCRIPTIONS}
+    secrets = {key: read_secrets(file, name) for key, name in named.items() if name in with_secrets}
     return load_stack(config, stack, base, source=project.shown(file) if project else file.name, secrets=secrets)
 
 
-def _require_protection(stack_file: Stack, base: Path) -> None:
+def _require_protection(stack: Stack, base: Path) -> None:
     """Refuse unprotected secrets in a shared state, and warn about them once in a local one."""
-    clusters = stack_file.clusters.values()
-    has = [
-        *(["secrets"] if get_config_secret_keys_env() else []),
-        *(["tenants, whose tokens are secrets"] if any(each.spec.tenants for each in clusters) else []),
-    ]
+    secrets = ["secrets"] if get_config_secret_keys_env() else []
+    if any(each.spec.tenants for each in stack.clusters.values()):
+        secrets.append("tenants, whose tokens are secrets")
     project = pulumi_project.find(base)
-    if not has or project is None:
+    if not secrets or project is None:
         return
     from kumulus.stackfile.secrets import parsed
 
-    stack = pulumi.get_stack()
-    document = parsed(project.stack_file(stack))
-    found = protection.unprotected(project, stack, document, os.environ, pulumi_home())
+    name = pulumi.get_stack()
+    document = parsed(project.stack_file(name))
+    found = protection.unprotected(project, name, document, os.environ, pulumi_home())
     if found is None:
         return
-    message = found.message(stack, " and ".join(has))
+    message = found.message(name, " and ".join(secrets))
     if found.backend == "shared":
         raise user_error(message)
     if not found.known and not pulumi.runtime.is_dry_run():
@@ -166,15 +165,15 @@ def _export(emulated: EmulatedCluster, cost: Mapping[str, Any]) -> None:
 
 
 def _export_all(made: Mapping[str, EmulatedCluster], hub: str, costs: Mapping[str, Mapping[str, Any]]) -> None:
-    """The outputs of several clusters: each one's under its name, and with them the hub's kubeconfig."""
+    """Export the outputs of several clusters: each one's under its name, and the hub's kubeconfig."""
     if hub:
         pulumi.export("hub", hub)
         pulumi.export("kubeconfig", made[hub].kubeconfig)
     pulumi.export("nodeCount", sum(each.node_count for each in made.values()))
     pulumi.export("clusters", {name: {**_outputs(each), **costs[name]} for name, each in made.items()})
     # Apart: an output with a secret in it is secret as a whole.
-    if shared := {name: _tenants(each) for name, each in made.items() if each.tenants}:
-        pulumi.export("tenants", shared)
+    if tenants := {name: _tenants(each) for name, each in made.items() if each.tenants}:
+        pulumi.export("tenants", tenants)
 
 
 def _outputs(emulated: EmulatedCluster) -> dict[str, Any]:
@@ -190,4 +189,5 @@ def _outputs(emulated: EmulatedCluster) -> dict[str, Any]:
 
 
 def _tenants(emulated: EmulatedCluster) -> dict[str, Any]:
-    return {name: {"namespace": it.namespace, "kubeconfig": it.kubeconfig} for name, it in emulated.tenants.items()}
+    tenants = emulated.tenants.items()
+    return {name: {"namespace": tenant.namespace, "kubeconfig": tenant.kubeconfig} for name, tenant in tenants}

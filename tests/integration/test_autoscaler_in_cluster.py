@@ -42,7 +42,7 @@ async def resource(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[AutoscalerR
 
 def inputs(plane: Plane, owner: str) -> dict[str, Any]:
     section = {"name": "karpenter", "zones": ["us-central1-a"], "instanceTypes": ["e2-standard-4"]}
-    asked = load({"cluster": {"autoscaler": section}}, "dev", Path()).handed["autoscaler"]
+    asked = load({"cluster": {"autoscaler": section}}, "dev", Path()).section_options["autoscaler"]
     assert asked is not None
     return {
         **plane.place,

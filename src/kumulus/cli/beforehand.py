@@ -20,6 +20,10 @@ from kumulus.toolchain import environment, pins, releases, supply
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 # With more node groups, the outputs fill the screen: six lines for each.
 _GROUPS_SHOWN = 20
+ALL_THE_SAME = "--with-tenants"
+"""The option of `down` by which teams may have something left in the cluster."""
+_PATIENCE = 5.0
+_NAMED = 3
 
 
 def check_stack(stack: str) -> None:
@@ -50,20 +54,20 @@ def check_state() -> None:
         )
 
 
-def check_declared(stack: str) -> Needs:
-    """What a stack needs, before it is fetched; its file, its kubeconfigs and its program's language are checked."""
+def checked_needs(stack: str) -> Needs:
+    """What a stack needs, for what fetches it; its file, its kubeconfigs and its program's language are checked."""
     from kumulus.model.errors import Problem, SpecError
     from kumulus.runtimes.existing import source
-    from kumulus.stackfile.secrets import HIDDEN, left_out
+    from kumulus.stackfile.secrets import HIDDEN, without_secrets
 
     found, file = needs.of_stack(stack), stack_file.read(stack)
     problems = []
+    has_secrets = without_secrets(file.config) != file.config
     for loaded in file.described.clusters.values() if file.described else ():
         spec = loaded.spec
-        secret = spec.existing.kubeconfig == HIDDEN or (
-            not spec.existing.kubeconfig and left_out(file.config) != file.config
-        )
-        if spec.runtime_descriptor.outlives_stack and not secret:
+        # Where no kubeconfig is known, it may be one of the secrets that are left out.
+        may_be_secret = spec.existing.kubeconfig == HIDDEN or (not spec.existing.kubeconfig and has_secrets)
+        if spec.runtime_descriptor.outlives_stack and not may_be_secret:
             wrong = source.problems(spec.runtime_options(file.base))
             problems += [Problem(f"existing.{key}", message) for key, message in wrong.items()]
     if problems:
@@ -96,10 +100,10 @@ def check_unlocked(stack: str) -> None:
         )
 
 
-def check_other_names(stack: str) -> None:
-    """Before Pulumi knows of a stack: whether the same stack may already be up under another name.
+def note_other_names(stack: str) -> None:
+    """Before Pulumi knows of a stack: print a note for each stack that has a cluster but no file any more.
 
-    Prints a note for each stack that has a cluster but no file any more.
+    The same stack may already be up under that name.
     """
     current = project.current()
     directory = current.backend_directory()
@@ -144,7 +148,7 @@ def check_runs(stack: str) -> None:
             raise UserError(found.refusal)
 
 
-def shown_options(stack: str, options: list[str]) -> list[str]:
+def quieting_options(stack: str, options: list[str]) -> list[str]:
     """Options for pulumi, besides the user's, that keep the outputs of a fleet with many groups off the screen."""
     described = stack_file.described(stack)
     groups = sum(len(each.spec.nodeGroups) for each in described.clusters.values()) if described else 0
@@ -172,11 +176,6 @@ def _has_tenants(stack: str, cluster: str) -> bool:
         return True
 
 
-ALL_THE_SAME = "--with-tenants"
-_PATIENCE = 5.0
-_NAMED = 3
-
-
 def require_no_tenants(stack: str, kubeconfig: Path) -> None:
     """Refuse while other stacks have objects in a tenant's namespace, unless the cluster does not answer."""
     from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
@@ -195,7 +194,7 @@ def require_no_tenants(stack: str, kubeconfig: Path) -> None:
 
 
 def tenants_refusal(stack: str, found: dict[str, list[str]]) -> str:
-    """The message of the refusal."""
+    """The message of the refusal; `found`: what other stacks have, by namespace."""
     return "\n".join(
         [
             f"{stack} is shared, and other stacks have something in it: their own destroy needs this cluster",

@@ -87,12 +87,12 @@ class DeclaredNodes:
     prices: Prices
     """What machines cost."""
     up: bool = False
-    """Whether they are as they are up: a program of the user's own declares them, and no file says what it does."""
+    """Whether they were read from the cluster, as a program of the user's own declares them, and no file has them."""
 
 
-def fleet(found: which.Which) -> DeclaredNodes:
-    """The nodes of a cluster: by its stack's file, or as they are up where that does not declare them."""
-    if not stack_file.by_own_program(found.stack):
+def fleet(found: which.StackCluster) -> DeclaredNodes:
+    """The nodes of a cluster: by its stack's file, or by the cluster itself where that does not declare them."""
+    if not stack_file.by_users_program(found.stack):
         loaded = stack_file.load_one(found.stack, found.cluster)
         return DeclaredNodes(loaded.pools, loaded.known_prices())
     if not found.kubeconfig.exists():
@@ -109,22 +109,26 @@ def fleet(found: which.Which) -> DeclaredNodes:
     try:
         known = asyncio.run(recorded())
     except (ApiError, KubeconfigError, Unreachable) as error:
-        raise remedy(found.stack, error) from None
+        raise not_answering(found.stack, error) from None
     own = stack_file.prices(found.stack)
     pools = [pool for pool in known.pools.values() if pool.group != SYSTEM_GROUP]
     return DeclaredNodes(pools, prices.with_own(own) if own else prices.catalog(), up=True)
 
 
-def remedy(stack: str, error: Exception) -> UserError:
-    """The error to show when a cluster of a stack (see :func:`restart`) does not answer or refuses a request."""
+def not_answering(stack: str, error: Exception) -> UserError:
+    """The error to show when a cluster of a stack does not answer or refuses a request.
+
+    Args:
+        stack: its name; empty where no stack is known.
+    """
     from kumulus.kube import KubeconfigError, Unreachable
 
-    again = restart(stack) if isinstance(error, KubeconfigError | Unreachable) else ""
+    again = how_to_start(stack) if isinstance(error, KubeconfigError | Unreachable) else ""
     return UserError(f"{error}\n  {again}" if again else str(error))
 
 
-def restart(stack: str) -> str:
-    """What starts a stack's clusters that are down, in words; nothing where no stack is known."""
+def how_to_start(stack: str) -> str:
+    """What starts a stack's clusters that are down, in words; empty where no stack is known."""
     return f"To start one that is down: {installation.command()} up {stack}" if stack else ""
 
 

@@ -40,7 +40,7 @@ complete -c kumulus -f -a '(__kumulus_complete)'""",
 SHELLS = tuple(_SCRIPTS)
 ASKED = "_KUMULUS_COMPLETE"
 """The variable by which those scripts ask for completions; it names the shell."""
-# Where bash begins a new word.
+# The characters behind which bash begins a new word.
 _BREAKS = "=:"
 
 
@@ -59,6 +59,7 @@ def complete() -> NoReturn:
     """Print the possible completions of the line for the shell, one a line, and exit."""
     line = os.environ.get("_KUMULUS_LINE", "")
     word = _words(line)[-1]
+    # Bash replaces only what follows the last of these.
     cut = max(map(word.rfind, _BREAKS)) + 1 if os.environ[ASKED] == "bash" else 0
     # What completes some words needs packages, which a fresh checkout has not.
     with suppress(ImportError):
@@ -88,9 +89,10 @@ class _ReadWords:
         self._enter(parser)
 
     def _enter(self, parser: argparse.ArgumentParser) -> None:
-        # Of the command or subcommand that they have come to, and the arguments without an option that may follow.
+        # The parser of the command or subcommand that the words have come to.
         self.parser = parser
-        self.places = [action for action in arguments(parser) if not action.option_strings]
+        # The arguments that are no options and may still follow.
+        self.positional = [action for action in arguments(parser) if not action.option_strings]
         for action in arguments(parser):
             vars(self.values).setdefault(action.dest, action.default)
 
@@ -105,22 +107,22 @@ class _ReadWords:
             if option is not None and option.nargs != 0:
                 self.waiting = None if value else option
                 setattr(self.values, option.dest, value or option.default)
-        elif self.places and isinstance(choices := self.places[0].choices, dict):
+        elif self.positional and isinstance(choices := self.positional[0].choices, dict):
             if word not in choices:
                 return False
             self._enter(choices[word])
-        elif self.places:
-            setattr(self.values, self.places[0].dest, word)
-            if self.places[0].nargs not in ("*", "+"):
-                del self.places[0]
+        elif self.positional:
+            setattr(self.values, self.positional[0].dest, word)
+            if self.positional[0].nargs not in ("*", "+"):
+                del self.positional[0]
         return True
 
     def next_words(self, begun: str) -> Iterable[str]:
         """What may follow, given how it begins: the value of an option or an argument, or else an option."""
         if self.waiting is not None:
             return _values(self.waiting, self.values)
-        if self.places and not begun.startswith("-"):
-            return _values(self.places[0], self.values)
+        if self.positional and not begun.startswith("-"):
+            return _values(self.positional[0], self.values)
         return (name for action in arguments(self.parser) for name in action.option_strings if name.startswith("--"))
 
 
@@ -153,12 +155,12 @@ def parser(line: str) -> argparse.ArgumentParser:
         if words[1:2] != [name]:
             subparsers.add_parser(name)
             continue
-        _, its = parser_of(name, each.command)
-        if any(action.dest == "named" for action in arguments(its)):
-            # The first word of these: see stack.add_arguments.
-            its.add_argument("stack", nargs="?")
-        _with_stacks(its)
-        subparsers.add_parser(name, parents=[its], add_help=False)
+        _, command_parser = parser_of(name, each.command)
+        if any(action.dest == "named" for action in arguments(command_parser)):
+            # The first word may be a stack without -s: see stack.add_arguments.
+            command_parser.add_argument("stack", nargs="?")
+        _complete_names(command_parser)
+        subparsers.add_parser(name, parents=[command_parser], add_help=False)
     return whole
 
 
@@ -179,11 +181,12 @@ def clusters(parsed_args: argparse.Namespace, **_: object) -> list[str]:
         return []
 
 
-def _with_stacks(its: argparse.ArgumentParser) -> None:
-    for action in arguments(its):
+def _complete_names(command_parser: argparse.ArgumentParser) -> None:
+    """Have the arguments for stacks and clusters completed, those of subcommands too."""
+    for action in arguments(command_parser):
         if action.dest in ("stack", "named"):
             complete_by(action, stacks)
         if action.dest == "cluster":
             complete_by(action, clusters)
-    for each in subcommands(its).values():
-        _with_stacks(each)
+    for each in subcommands(command_parser).values():
+        _complete_names(each)

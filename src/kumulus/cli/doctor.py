@@ -29,18 +29,22 @@ _NODE_IMAGE = "kind-node"
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the report.
-
-    `state` is "ok", "missing" (needed), "absent" (not needed), "due" (will be fetched), "low" or "note".
-    """
+    """One line of the report."""
 
     name: str
+    """What was looked at: a tool, a port, the memory."""
     state: str
+    """One of "ok", "missing" (needed), "absent" (not needed), "due" (will be fetched), "low", "note"."""
     version: str
+    """Its version or amount; "-" for none."""
     place: str
+    """Where it is, or why it is not there."""
     purpose: str
+    """What it is for."""
     note: str = ""
+    """What is shown below the line."""
     remedy: str = ""
+    """What to do if it is missing."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -92,12 +96,13 @@ def report(findings: list[Finding]) -> str:
     """The table of findings, then what to do about them."""
     rows = [("TOOL", "VERSION", "FROM", "")]
     rows += [(finding.name, finding.version, finding.place, finding.note) for finding in findings]
-    tool, version = (max(len(row[column]) for row in rows) for column in range(2))
+    widest_name = max(len(name) for name, *_ in rows)
+    widest_version = max(len(version) for _, version, *_ in rows)
     lines = []
-    for row in rows:
-        lines.append(f"{row[0]:<{tool}}  {row[1]:<{version}}  {row[2]}".rstrip())
-        if row[3]:
-            lines.append(f"{'':<{tool}}  {'':<{version}}  ({row[3]})")
+    for name, version, place, note in rows:
+        lines.append(f"{name:<{widest_name}}  {version:<{widest_version}}  {place}".rstrip())
+        if note:
+            lines.append(f"{'':<{widest_name}}  {'':<{widest_version}}  ({note})")
     needed = [finding for finding in findings if finding.state == "missing"]
     due = [finding.name for finding in findings if finding.state == "due"]
     if needed:
@@ -127,12 +132,12 @@ def _venv() -> Finding:
     return Finding(".venv", "missing", "-", state, purpose, remedy=f"{installation.command()} venv")
 
 
-def _go(known: Pins, building: bool) -> Finding:
+def _go(known: Pins, is_needed: bool) -> Finding:
     purpose = "builds the tools that cannot be downloaded"
     found, detail = golang.on_path(known.go_minimum)
     if found is not None:
         return Finding("go", "ok", detail, f"PATH: {found}", purpose)
-    how = "will be fetched from the Python package index" if building else "not needed: everything is built"
+    how = "will be fetched from the Python package index" if is_needed else "not needed: everything is built"
     return Finding("go", "absent", "-", "none", purpose, f"{detail}; {how}")
 
 
@@ -144,13 +149,15 @@ def _tool(location: Location) -> Finding:
             tool.name, "ok", location.version, f"{origin}: {short(location.path)}", tool.purpose, location.note
         )
     if tool.optional or tool.on_demand:
-        return _optional(tool.name, tool.purpose, f"--with {tool.name}", f"{location.note}; " if location.note else "")
+        return _optional(tool.name, tool.purpose, f"--with {tool.name}", location.note)
     return Finding(tool.name, "missing", "-", "missing", tool.purpose, location.note, f"{installation.command()} tools")
 
 
-def _optional(name: str, purpose: str, options: str, why: str = "") -> Finding:
+def _optional(name: str, purpose: str, options: str, note: str = "") -> Finding:
+    """A tool that is not there; `options`: those of `kumulus tools` that get it."""
     remedy = f"{installation.command()} tools {options}"
-    return Finding(name, "absent", "-", "not there (optional)", purpose, f"{why}{remedy}", remedy)
+    shown = f"{note}; {remedy}" if note else remedy
+    return Finding(name, "absent", "-", "not there (optional)", purpose, shown, remedy)
 
 
 def _other_kubernetes(known: Pins) -> list[Finding]:
@@ -173,14 +180,14 @@ def _kubernetes_plugin(known: Pins) -> Finding:
     name, purpose = "plugin kubernetes", "the same provider, where pulumi looks for it"
     if is_installed(pulumi_home(), provider):
         return Finding(name, "ok", provider.version, short(directory), purpose)
-    return _optional(name, purpose, f"--with {plugins.PROVIDER}", f"belongs in {short(directory)}; ")
+    return _optional(name, purpose, f"--with {plugins.PROVIDER}", f"belongs in {short(directory)}")
 
 
 def _command_plugin() -> Finding:
     name, purpose = "plugin command", "runs a stack's hostCommands"
     if plugins.has_command_plugin(pulumi_home()):
         return Finding(name, "ok", "-", short(pulumi_home() / "plugins"), purpose)
-    return _optional(name, purpose, f"--with {plugins.COMMAND}", "needed for hostCommands only: ")
+    return _optional(name, purpose, f"--with {plugins.COMMAND}", "needed for hostCommands only")
 
 
 def _disk(known: Pins, lacking: list[Tool]) -> Finding:

@@ -16,7 +16,7 @@ from kumulus.toolchain.pins import Tool
 from kumulus.toolchain.venv import enter_venv
 
 if TYPE_CHECKING:
-    from kumulus.stackfile.load import LoadedStack
+    from kumulus.stackfile.load import LoadedCluster
 
 _DOCKER_S = 15
 
@@ -45,7 +45,7 @@ def how(tools: list[Tool]) -> str:
         steps.append(f"build{supply.duration(building)}")
     if any(tool.unpinned for tool in tools):
         steps.append("download, once its digest is accepted: tools --accept-digest")
-    return "; ".join(steps) or "is unavailable with KUMULUS_TOOLS=" + mode
+    return "; ".join(steps) or f"unavailable with KUMULUS_TOOLS={mode}"
 
 
 def tools(wanted: needs.Needs) -> list[Finding]:
@@ -53,10 +53,12 @@ def tools(wanted: needs.Needs) -> list[Finding]:
     known = pins.load()
     findings = []
     due: list[Tool] = []
-    files: dict[str, str] = {}
-    versions = (wanted.kubernetes, *wanted.further)
-    chosen = [tool for version in versions for tool in supply.chosen(wanted.tools, version, known)]
-    for tool in (tool for number, tool in enumerate(chosen) if tool not in chosen[:number]):
+    # The first tool of each file, as several may come in one.
+    first_of: dict[str, str] = {}
+    chosen: list[Tool] = []
+    for version in wanted.versions:
+        chosen += [tool for tool in supply.chosen(wanted.tools, version, known) if tool not in chosen]
+    for tool in chosen:
         location = locate(known, tool)
         if location.path is not None:
             findings.append(
@@ -65,16 +67,18 @@ def tools(wanted: needs.Needs) -> list[Finding]:
         elif tool.name == plugins.COMMAND and plugins.has_command_plugin(pulumi_home()):
             findings.append(Finding(tool.name, "ok", "-", short(pulumi_home() / "plugins"), tool.purpose))
         else:
-            way, first = how([tool]), files.setdefault(tool.release.url, tool.name) if tool.release else tool.name
-            way = way if first == tool.name or "download" not in way else f"download, with {first}"
-            findings.append(Finding(tool.name, "due", tool.version, way, tool.purpose, location.note))
+            steps = how([tool])
+            first = first_of.setdefault(tool.release.url, tool.name) if tool.release else tool.name
+            if first != tool.name and "download" in steps:
+                steps = f"download, with {first}"
+            findings.append(Finding(tool.name, "due", tool.version, steps, tool.purpose, location.note))
             due.append(tool)
     if len(due) > 1:
         findings.append(Finding("in all", "note", "-", how(due), ""))
     return findings
 
 
-def _ports(loaded: LoadedStack) -> list[Finding]:
+def _ports(loaded: LoadedCluster) -> list[Finding]:
     from kumulus.host import ports
 
     wanted = loaded.spec.kwok.apiServerPort
@@ -88,11 +92,11 @@ def _ports(loaded: LoadedStack) -> list[Finding]:
     return [Finding(name, "missing", "-", "something else listens there", purpose, "", remedy)]
 
 
-def _is_there(loaded: LoadedStack) -> bool:
+def _is_there(loaded: LoadedCluster) -> bool:
     return (project.clusters_directory() / loaded.cluster_name).is_dir()
 
 
-def _memory(clusters: list[LoadedStack]) -> Finding:
+def _memory(clusters: list[LoadedCluster]) -> Finding:
     import psutil
 
     from kumulus.host.machine import memory_bytes
@@ -107,7 +111,7 @@ def _memory(clusters: list[LoadedStack]) -> Finding:
     return Finding("memory", state, version, needed, "by the model of `plan`", "; ".join(problems))
 
 
-def _inotify(clusters: list[LoadedStack]) -> list[Finding]:
+def _inotify(clusters: list[LoadedCluster]) -> list[Finding]:
     """Whether the user's programs may watch as many files as the clusters that are not there yet will.
 
     Without an instance, Kubernetes' components look at their files now and then instead; Kueue ends.

@@ -49,11 +49,12 @@ def run(args: argparse.Namespace) -> int:
 
 def _nothing(name: str) -> int:
     """Say that there is nothing to take down; a cluster of which the state is gone is an error."""
-    folder, ours = project.clusters_directory(), (name, project.current().root.resolve())
+    folder = project.clusters_directory()
+    root = project.current().root.resolve()
     for directory in sorted(folder.iterdir()) if folder.is_dir() else ():
         owner = place.Place(directory).note().get("owner", "")
         stack_of, program = place.stack_and_program(owner)
-        if (stack_of, Path(program).resolve()) == ours:
+        if stack_of == name and Path(program).resolve() == root:
             given_up = registry.of_directory(directory).given_up.format(
                 directory="that directory",
                 name=directory.name,

@@ -32,6 +32,7 @@ def run(args: argparse.Namespace) -> int:
     if args.cluster is not None and args.stack is None:
         raise UserError(f"--cluster {args.cluster} is one of which stack? Name it first: env STACK --cluster NAME")
     variables = environment.changes(os.environ)
+    # Printed by its own lines, see below.
     del variables["PATH"]
     here = project.found()
     if args.stack is not None:

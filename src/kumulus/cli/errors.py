@@ -37,12 +37,12 @@ def os_message(error: OSError) -> str | None:
     return f"{error.filename}: {os.strerror(error.errno or 0).lower()}\n  {remedy}" if remedy else None
 
 
-def refuse_others(files: Mapping[Path, str], of: str = "an import") -> None:
-    """Refuse to overwrite files that an earlier import did not write.
+def refuse_others(files: Mapping[Path, str], writer: str = "an import") -> None:
+    """Refuse to overwrite files that an earlier import, or another writer, did not write.
 
     Args:
-        files: what the import will write, with how the first line of each begins.
-        of: what writes them, as the message says it.
+        files: the files to be written, with how the first line of each begins.
+        writer: who writes them, for the message.
     """
     for file, beginning in files.items():
         try:
@@ -54,9 +54,9 @@ def refuse_others(files: Mapping[Path, str], of: str = "an import") -> None:
             raise UserError(f"{file}: {error.strerror}") from None
         # An import that was killed may have left the beginning of the first line, or nothing.
         if not beginning.encode().startswith(there):
-            raise taken(file, of)
+            raise taken(file, writer)
 
 
-def taken(file: Path, of: str) -> UserError:
-    """The refusal to overwrite a file that is not what ``of`` would have written."""
-    return UserError(f"{file} is there already, and not of {of}\n  Name another, or delete it")
+def taken(file: Path, writer: str) -> UserError:
+    """The refusal to overwrite a file that another than `writer` wrote, such as "an import"."""
+    return UserError(f"{file} is there already, and was not written by {writer}\n  Name another, or delete it")

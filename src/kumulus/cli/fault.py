@@ -17,16 +17,21 @@ A fault of pods, such as container-fails, takes `kwok: {stageObjects: true}` in 
 file declares such a fault or podLifecycles.
 """
 
+from __future__ import annotations
+
 import argparse
 import asyncio
 import json
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kumulus.cli import cluster, project, stack, which
 from kumulus.cli.errors import UserError
 from kumulus.cli.registry import complete_by
+
+if TYPE_CHECKING:
+    from kumulus.nodes.catalog.faults import FaultKind
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,7 +63,9 @@ def run(args: argparse.Namespace) -> int:
         return _list_kinds(args.json)
     args.stack = project.chosen(args.stack)
     found = which.chosen(args.stack, args.cluster)
-    args.title, args.naming, kubeconfig = found.label, found.options, found.require_up()
+    # For the actions: what to call the cluster, and the options that name it.
+    args.title, args.naming = found.label, found.options
+    kubeconfig = found.require_up()
     from kumulus.cli import fault_actions
 
     actions: dict[str, Callable[[Path, argparse.Namespace], Coroutine[Any, Any, int]]] = {
@@ -71,20 +78,29 @@ def run(args: argparse.Namespace) -> int:
     except RunError as error:
         raise UserError(str(error)) from None
     except (ApiError, KubeconfigError, Unreachable) as error:
-        raise UserError(f"{error}\n  {cluster.restart(args.stack)}") from None
+        raise UserError(f"{error}\n  {cluster.how_to_start(args.stack)}") from None
 
 
 def _list_kinds(as_json: bool) -> int:
     from kumulus.model.words import aligned
     from kumulus.nodes.catalog.faults import fault_kinds
 
-    of = [(each, "nodes" if each.of_nodes else "pods" if each.pods else "offerings") for each in fault_kinds().values()]
+    kinds = fault_kinds().values()
     if as_json:
-        listed = [{"kind": each.name, "also": each.also, "of": what, "summary": each.summary} for each, what in of]
+        listed = [{"kind": kind.name, "also": kind.also, "of": _of(kind), "summary": kind.summary} for kind in kinds]
         print(json.dumps(listed, indent=2))
-    else:
-        print(aligned([("KIND", "OF", "WHAT"), *((", ".join((k.name, *k.also)), what, k.summary) for k, what in of)]))
+        return 0
+    rows = [("KIND", "OF", "WHAT")]
+    rows += [(", ".join((kind.name, *kind.also)), _of(kind), kind.summary) for kind in kinds]
+    print(aligned(rows))
     return 0
+
+
+def _of(kind: FaultKind) -> str:
+    """What a fault of a kind affects."""
+    if kind.of_nodes:
+        return "nodes"
+    return "pods" if kind.pods else "offerings"
 
 
 def _active(parsed_args: argparse.Namespace, **_: object) -> list[str]:
@@ -134,8 +150,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("for faults of pods").add_argument
     add("--pod-label", action="append", metavar="KEY=VALUE", help="the pods that have this label")
     add("--namespace", action="append", help="the pods in this namespace")
-    add("--owner-kind", action="append", metavar="KIND", help="the pods that such an object owns: Job")
-    add("--image", action="append", help="the pods of which a container has it; * is any characters")
+    add("--owner-kind", action="append", metavar="KIND", help="the pods that belong to an object of this kind: Job")
+    add("--image", action="append", help="the pods with a container of this image; * is any text")
     add("--container", metavar="NAME", help="the container that fails (default: the first)")
     add("--exit-code", dest="exitCode", type=int, metavar="N", help="what it exits with")
     add("--reason", help="the status's reason, such as OOMKilled")
@@ -146,7 +162,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add("--once", action="store_true", help="only the pods that are there, each once")
     add = parser.add_argument_group("for faults of an autoscaler's offerings").add_argument
     add("--offer-zone", action="append", metavar="ZONE", help="what is offered in this zone")
-    add("--instance-type", action="append", metavar="TYPE", help="what is of this type, or 'e2-*'")
+    add("--instance-type", action="append", metavar="TYPE", help="what is offered of this type, or of several: 'e2-*'")
     add("--capacity-type", action="append", metavar="TYPE", help="on-demand or spot")
     add("--price-factor", dest="priceFactor", type=float, metavar="N", help="what the price is multiplied by")
     add("--limit", action="append", metavar="RESOURCE=AMOUNT", help="how much a quota allows: cpu=64, nodes=10")

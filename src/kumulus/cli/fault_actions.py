@@ -55,12 +55,12 @@ async def inject(kubeconfig: Path, args: argparse.Namespace) -> int:
         )
         clearing = f"{installation.command()} fault clear {fault.name} {args.naming}"
         try:
-            async with _ended(client, record, clearing) if args.wait else nullcontext():
+            async with _ended_with_block(client, record, clearing) if args.wait else nullcontext():
                 began, applied = await operations.begin(client, record)
                 if there is not None and not there.ending:
                     print(f"{args.title}: {fault.name} was active already ({in_words(there)}): this replaces it")
                 print(f"{args.title}: {fault.described()}{reclaimed(began.machines)}")
-                _complain(applied)
+                _require_applied(applied)
                 if args.wait:
                     print("Ctrl-C ends it", flush=True)
                     await asyncio.sleep(lasts or _FOR_EVER)
@@ -96,7 +96,7 @@ async def clear(kubeconfig: Path, args: argparse.Namespace) -> int:
                 _, applied = await operations.end(client, name, owner=mine)
             except NotOurs as error:
                 raise UserError(f"{error}; it is left alone: clear it where it was injected") from None
-            _complain(applied)
+            _require_applied(applied)
             print(f"{args.title}: {name} is over; nodes restored: {applied.changed + applied.created}")
         left = sorted(name for name, each in known.faults.items() if not each.declared and name not in names)
         if args.all and left:
@@ -126,7 +126,7 @@ async def show(kubeconfig: Path, args: argparse.Namespace) -> int:
         (
             each.name,
             each.kind or "-",
-            f"{size(each.nodes):,}" if each.nodes else "-" if each.offers else "all",
+            _extent(each),
             each.since,
             each.until or "-",
             ("stack" if each.declared else "command") if each.is_of(mine) else "another stack",
@@ -138,6 +138,13 @@ async def show(kubeconfig: Path, args: argparse.Namespace) -> int:
     if there:
         print(aligned(rows))
     return 0
+
+
+def _extent(fault: Record) -> str:
+    """How many nodes a fault is on; all for one of pods anywhere, none for one of offerings."""
+    if fault.nodes:
+        return f"{size(fault.nodes):,}"
+    return "-" if fault.offers else "all"
 
 
 async def active(kubeconfig: Path) -> list[str]:
@@ -204,7 +211,7 @@ def _start_keeper(kubeconfig: Path, name: str, until: str) -> None:
 
 
 @asynccontextmanager
-async def _ended(client: Client, record: Record, clearing: str) -> AsyncIterator[None]:
+async def _ended_with_block(client: Client, record: Record, clearing: str) -> AsyncIterator[None]:
     """End a fault with the block in which it begins, whatever ends that: Ctrl-C may also interrupt its beginning."""
     try:
         yield
@@ -232,6 +239,7 @@ def _compared(record: Record) -> tuple[object, ...]:
     return record.owner.identity, record.until, record.nodes, record.node, record.pods, record.offers
 
 
-def _complain(applied: FaultsApplied) -> None:
+def _require_applied(applied: FaultsApplied) -> None:
+    """Refuse to go on if something is left to do on some nodes."""
     if left := applied.left():
         raise UserError(f"{left}\n  Run the same command again")

@@ -45,7 +45,7 @@ def main(arguments: Sequence[str]) -> int:
         return _INTERRUPTED
     except BrokenPipeError:
         # The reader, such as `head`, has seen enough.
-        _say_no_more()
+        _drop_unprinted()
         return 0
     except BrokenExtra as error:
         print(f"error: {error}", file=sys.stderr)
@@ -54,11 +54,12 @@ def main(arguments: Sequence[str]) -> int:
         if (message := os_message(error)) is None:
             raise
         print(f"error: {message}", file=sys.stderr)
-        _say_no_more()
+        _drop_unprinted()
         return 1
 
 
 def _main(arguments: Sequence[str]) -> int:
+    # A shell asks for completions: see completion.py, which is imported only then.
     if "_KUMULUS_COMPLETE" in os.environ:
         if has_venv():
             with_venv()
@@ -88,9 +89,10 @@ def _run(name: str, command: Command, arguments: Sequence[str], extra: Extra | N
     # Imported here to keep -h fast. Everything that can go wrong with the tools is one of the two errors below.
     from kumulus.toolchain.errors import ToolchainError
 
+    # What follows `--` is of another program.
     own = arguments[: arguments.index("--")] if "--" in arguments else arguments
     try:
-        # No parser needs a package.
+        # Help comes from the parsers, and none of these needs a package.
         asks_for_help = "-h" in own or "--help" in own
         if not asks_for_help and (command.venv or (command.parses and has_venv())):
             enter_venv()
@@ -108,15 +110,20 @@ def _run(name: str, command: Command, arguments: Sequence[str], extra: Extra | N
 
 
 def _meant(parser: ArgumentParser, line: Sequence[str], further: Sequence[str]) -> str:
-    """What to write if a word is one too many, and may be the name of a stack, which `up` takes so."""
+    """What to write if there is one word too many; it may be a stack, which `up` takes without -s.
+
+    Args:
+        line: all words of the command line.
+        further: those that the parser does not know.
+    """
     for word in line:
         parser = subcommands(parser).get(word, parser)
-    one = len(further) == 1 and not further[0].startswith("-")
-    takes = any("-s" in each.option_strings and each.dest == "stack" for each in arguments(parser))
-    return f"; if it is a stack, write -s {further[0]}" if takes and one else ""
+    is_one_word = len(further) == 1 and not further[0].startswith("-")
+    takes_stack = any("-s" in each.option_strings and each.dest == "stack" for each in arguments(parser))
+    return f"; if it is a stack, write -s {further[0]}" if takes_stack and is_one_word else ""
 
 
-def _say_no_more() -> None:
+def _drop_unprinted() -> None:
     """Drop what could not be printed, so that Python does not complain again when it flushes at exit."""
     try:
         sys.stdout.flush()
@@ -154,7 +161,7 @@ def _require(name: str, extra: Extra) -> None:
 
 
 def _with_action(name: str) -> list[str]:
-    """The commands that have an action of that name, each with it: `experiment why`."""
+    """The commands that have an action of that name, each followed by it: `experiment why`."""
     found = []
     for called, each in offered().items():
         _, parser = parser_of(called, each.command)
@@ -162,7 +169,7 @@ def _with_action(name: str) -> list[str]:
     return found
 
 
-# What others call them.
+# What other programs call these commands.
 _ALSO = {"create": "up", "start": "up", "init": "new", "status": "ls", "cost": "price"}
 _ALSO |= dict.fromkeys(("delete", "destroy", "stop"), "down")
 

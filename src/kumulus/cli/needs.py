@@ -15,7 +15,7 @@ from kumulus.toolchain import kubernetes_versions, pins
 from kumulus.toolchain.plugins import COMMAND, PROVIDER
 
 if TYPE_CHECKING:
-    from kumulus.stackfile.load import LoadedStack
+    from kumulus.stackfile.load import LoadedCluster
 
 ENGINE = ("pulumi", "pulumi-language-python", "pulumi-language-python-exec")
 
@@ -28,28 +28,33 @@ class Need:
     """Its name in the file and in `kumulus tools --list`."""
     tools: tuple[str, ...]
     """Names of tools, or of sets of them."""
-    asked: Callable[[LoadedStack], bool]
+    asked: Callable[[LoadedCluster], bool]
     """Whether a stack has that part."""
 
 
 @dataclass(frozen=True)
 class Needs:
-    """The tools that one stack needs."""
+    """The tools that one or several clusters need."""
 
     tools: tuple[str, ...]
     kubernetes: str | None = None
-    """The version of its control plane, if not the default one."""
+    """The version of the first control plane, if not the default one."""
     further: tuple[str, ...] = ()
-    """The versions of its other clusters' control planes."""
+    """The versions of the other control planes."""
+
+    @property
+    def versions(self) -> tuple[str | None, ...]:
+        """The versions of all control planes; None is the default one."""
+        return (self.kubernetes, *self.further)
 
 
-def _of_runtime(name: str) -> Callable[[LoadedStack], bool]:
+def _of_runtime(name: str) -> Callable[[LoadedCluster], bool]:
     return lambda loaded: loaded.spec.runtime == name
 
 
-def _with_part(part: str) -> Callable[[LoadedStack], bool]:
-    def asked(loaded: LoadedStack) -> bool:
-        # In other clusters, what joins them is a chart, or there already.
+def _with_part(part: str) -> Callable[[LoadedCluster], bool]:
+    def asked(loaded: LoadedCluster) -> bool:
+        # In clusters that do not run here, what joins them is a chart, or there already.
         joined = loaded.joined if loaded.spec.runtime_descriptor.local else ()
         return part in joined or any(part in each.parts(loaded) for each in loaded.spec.sections_of_extras().values())
 
@@ -66,23 +71,23 @@ NEEDS: tuple[Need, ...] = (
     Need("hostCommands", (COMMAND, "kubectl"), lambda loaded: bool(loaded.spec.hostCommands)),
     Need("loadImages", (COMMAND,), lambda loaded: bool(loaded.spec.loadImages)),
 )
-# What needs a tool besides stacks.
-_OTHERWISE = {"kubectl": ["you"]}
+# Who needs a tool apart from stacks.
+_OTHERS = {"kubectl": ["you"]}
 
 
-def of_loaded(loaded: LoadedStack) -> Needs:
-    """What a stack needs; a Kubernetes that there is no control plane of is an error."""
+def of_loaded(loaded: LoadedCluster) -> Needs:
+    """What a cluster needs; a version of Kubernetes without a control plane here is an error."""
     names = [name for need in NEEDS if need.asked(loaded) for name in need.tools]
     versions = [f"v{each}" for each in kubernetes_versions()]
     version = loaded.spec.kubernetesVersion if loaded.spec.runtime_descriptor.local else None
     if version not in (None, *versions):
-        wrong = f"is {version}, which there is no control plane of here"
+        wrong = f"is {version}, which has no control plane here"
         problem = Problem("kubernetesVersion", wrong, f"write one of {', '.join(versions)}")
         raise UserError(str(SpecError([problem], loaded.source)))
     return Needs(_ordered(names), None if version in (None, versions[0]) else version)
 
 
-def of_all(clusters: Iterable[LoadedStack]) -> Needs:
+def of_all(clusters: Iterable[LoadedCluster]) -> Needs:
     """What several clusters need together."""
     every = [of_loaded(each) for each in clusters]
     # The default version (None) first, as the one to use if no version is named.
@@ -99,7 +104,8 @@ def of_stack(stack: str) -> Needs:
     found = everything()
     if stack_file.read(stack).declares:
         return found
-    # Most programs of one's own need no Kubernetes provider, whose build takes long; components that do say so.
+    # Most programs of the user's own do not need the Kubernetes provider, which takes long to build: the components
+    # that do need it say so.
     return Needs(tuple(tool for tool in found.tools if tool != PROVIDER))
 
 
@@ -119,8 +125,10 @@ def everything() -> Needs:
 def parts(tool: str) -> Sequence[str]:
     """What needs a tool, as text for people."""
     known = pins.load()
-    found = [need.part for need in NEEDS if any(tool == each.name for name in need.tools for each in known.named(name))]
-    found = [*_OTHERWISE.get(tool, []), *found]
+    found = list(_OTHERS.get(tool, []))
+    for need in NEEDS:
+        if any(tool == each.name for name in need.tools for each in known.named(name)):
+            found.append(need.part)
     return found or [f"--with {name}" for name, tools in known.sets.items() if tool in tools]
 
 

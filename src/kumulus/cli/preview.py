@@ -11,8 +11,8 @@ def run(args: argparse.Namespace) -> int:
     """Show it."""
     name, further = stack.chosen(args)
     project.require_stack(name)
-    stack.make_ready(beforehand.check_declared, name)
+    stack.make_ready(beforehand.checked_needs, name)
     stack.check_options("preview", further)
     stack.create(name)
-    shown = beforehand.shown_options(name, further)
-    stack.become(["preview", "-s", name, *shown, *further])
+    quieting = beforehand.quieting_options(name, further)
+    stack.become(["preview", "-s", name, *quieting, *further])

@@ -53,8 +53,10 @@ def chosen(stack: str | None) -> str:
     if selected := os.environ.get("PULUMI_STACK") or project.selected_stack(pulumi_home()):
         return selected.rpartition("/")[2]
     known = project.stacks()
-    if len(known) == 1 or _QUICKSTART in known:
-        return known[0] if len(known) == 1 else _QUICKSTART
+    if len(known) == 1:
+        return known[0]
+    if _QUICKSTART in known:
+        return _QUICKSTART
     if not known:
         raise UserError(f"{project.root} has no stack: there is no {project.shown(project.stack_file('NAME'))}")
     raise UserError(f"which stack? There are {', '.join(known)}\n  To choose one: pulumi stack select {known[0]}")
@@ -79,7 +81,7 @@ def require_stack(stack: str) -> str:
 
 
 def _elsewhere(name: str, project: PulumiProject) -> str:
-    """A line on a running cluster of another project that has this name, or is of a stack with it; empty if none is."""
+    """A line on a cluster of another project that is up and has this name, or its stack has; empty if none is."""
     from kumulus.host import processes
 
     for directory in sorted(processes.with_directories("clusters")):

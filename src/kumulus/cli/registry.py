@@ -30,13 +30,13 @@ class Module(Protocol):
 
 
 _SHORT = 160
-_ANSWER = 2
+_WRONG_COMMAND_LINE = 2
 
 
 class Parser(argparse.ArgumentParser):
     """An argument parser that says what is wrong, and the usage only if that is short; so do its subparsers.
 
-    It takes whole names only: `--names` would be a short form of `--namespace`.
+    It takes options by their whole names only, unlike argparse's, for which `--name` may stand for `--namespace`.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -47,7 +47,7 @@ class Parser(argparse.ArgumentParser):
         message = re.sub(r"argument (\S+): invalid int value: '(.*)'", r"\1 is \2, not a whole number", message)
         usage = " ".join(self.format_usage().split())
         hint = usage if len(usage) <= _SHORT else f"`{self.prog} -h` lists the arguments"
-        self.exit(_ANSWER, f"error: {message}\n  {hint}\n")
+        self.exit(_WRONG_COMMAND_LINE, f"error: {message}\n  {hint}\n")
 
     def add_subparsers(self, **kwargs: Any) -> Any:
         """As argparse does it, but each subcommand's help begins with its line from the parent's help."""
@@ -93,26 +93,27 @@ GROUPS = (PROJECT, STACK, YOURS, MACHINE)
 
 @dataclass(frozen=True)
 class Command:
-    """A line of the list that `kumulus -h` prints.
-
-    `venv`: it needs the packages that Kumulus needs, so in a checkout it runs in .venv. `parses`: it reads the
-    project's files, so it runs in .venv too if there is one. `passes_on`: unknown arguments go to the program that it
-    starts. `checkout`: it makes sense only in a checkout. `core_only`: it is an extra's, and needs none of the packages
-    that the extra needs. `group`: where the list has it, one of :data:`GROUPS`; empty for a third party's, which are
-    listed under their extra.
-    """
+    """A line of the list that `kumulus -h` prints."""
 
     module: str
+    """Where it is implemented, see :class:`Module`."""
     summary: str
+    """What the list says of it."""
     venv: bool = False
+    """Whether it needs the packages that Kumulus needs; in a checkout it then runs in .venv."""
     parses: bool = False
+    """Whether it reads the project's files; in a checkout it then runs in .venv, if there is one."""
     passes_on: bool = False
+    """Whether arguments that it does not know go to the program that it starts."""
     checkout: bool = False
+    """Whether it makes sense only in a checkout."""
     core_only: bool = False
+    """Whether it is an extra's, and needs none of the packages that the extra needs."""
     group: str = ""
+    """Where the list has it, one of :data:`GROUPS`; empty for a third party's, which are listed under their extra."""
 
 
-# By group; each is in the module of its name.
+# By group; the empty text stands for the module of the command's name.
 _CORE: dict[str, dict[str, Command]] = {
     PROJECT: {
         "new": Command("", "create a project: a stack of 30 nodes, and a program of five lines", venv=True),

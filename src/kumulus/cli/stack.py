@@ -56,7 +56,11 @@ def chosen(args: argparse.Namespace) -> tuple[str, list[str]]:
 
 
 def make_ready(find: Callable[[str], Needs], stack: str) -> None:
-    """Provide the environment, the tools that `find` says, plugins and state directory; at once if all are there."""
+    """Provide the environment, tools, plugins and the state's directory; at once if all are there.
+
+    Args:
+        find: says what a stack needs; called in the environment.
+    """
     here = project.current()
     if (checkout := installation.checkout()) is not None:
         venv.ensure(checkout)
@@ -69,13 +73,23 @@ def make_ready(find: Callable[[str], Needs], stack: str) -> None:
             "about eleven CPU minutes\n  If only charts need it: kumulus:skipAddons: true in the stack's file",
             file=sys.stderr,
         )
-    for version in (wanted.kubernetes, *wanted.further):
-        supply.provide([name for name in wanted.tools if name != plugins.COMMAND], version)
-    if plugins.PROVIDER in wanted.tools:
-        plugins.install(pulumi_home())
-    if plugins.COMMAND in wanted.tools:
-        plugins.install_command(pulumi_home())
+    for version in wanted.versions:
+        supply.provide(without_command_plugin(wanted.tools), version)
+    install_plugins(wanted.tools)
     prepare_project(here)
+
+
+def without_command_plugin(tools: Sequence[str]) -> list[str]:
+    """Tools but for the plugin that runs commands: :func:`install_plugins` gets that, if need be by pulumi."""
+    return [name for name in tools if name != plugins.COMMAND]
+
+
+def install_plugins(tools: Sequence[str]) -> None:
+    """Put those of the tools that are plugins where pulumi looks for them."""
+    if plugins.PROVIDER in tools:
+        plugins.install(pulumi_home())
+    if plugins.COMMAND in tools:
+        plugins.install_command(pulumi_home())
 
 
 def prepare_project(here: PulumiProject) -> None:
@@ -109,7 +123,7 @@ def create(stack: str) -> None:
     if project.state_exists(stack):
         return
     stack_file.check(stack)
-    beforehand.check_other_names(stack)
+    beforehand.note_other_names(stack)
     arguments = ["stack", "init", stack, "--non-interactive"]
     if project.current().selected_stack(pulumi_home()) is not None:
         arguments.append("--no-select")
@@ -188,14 +202,16 @@ def become(arguments: Sequence[str]) -> NoReturn:
 @contextmanager
 def _passed_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
     """Pass `kill` and a closed terminal on to a process in this block, where they are not ignored, as under nohup."""
-    earlier = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
-    taken = {number: handler for number, handler in earlier.items() if handler is not signal.SIG_IGN}
     if threading.current_thread() is not threading.main_thread():
-        taken = {}
+        # Only the main thread can handle signals.
+        yield
+        return
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    replaced = {number: handler for number, handler in handlers.items() if handler is not signal.SIG_IGN}
     try:
-        for number in taken:
+        for number in replaced:
             signal.signal(number, lambda sent, _: process.send_signal(sent))
         yield
     finally:
-        for number, handler in taken.items():
+        for number, handler in replaced.items():
             signal.signal(number, handler)

@@ -13,11 +13,11 @@ from kumulus.host import installation, pulumi_project
 
 if TYPE_CHECKING:
     from kumulus.stackfile.clusters import Stack
-    from kumulus.stackfile.load import LoadedStack
+    from kumulus.stackfile.load import LoadedCluster
 
 _CLUSTERS = "kumulus:clusters"
-# Where a stack that runs Kumulus' own program describes its clusters.
-_OURS = ("kumulus:cluster", "kumulus:clusterConfig", _CLUSTERS)
+# The keys under which a stack's file describes its clusters.
+_DESCRIPTIONS = ("kumulus:cluster", "kumulus:clusterConfig", _CLUSTERS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +32,8 @@ class StackFile:
     """What to call it in messages."""
     config: dict[str, Any]
     """Its configuration, unchanged."""
-    ours: bool = False
-    """Whether it is all that its program reads, as that is Kumulus' own."""
+    describes_clusters: bool = False
+    """Whether its program is Kumulus' own, which declares what is in this file and nothing else."""
 
     @cached_property
     def loaded(self) -> Stack:
@@ -61,18 +61,18 @@ class StackFile:
     @property
     def declares(self) -> bool:
         """Whether it has the keys under which clusters are declared, even if what they say is secret."""
-        return any(key in self.config for key in _OURS)
+        return any(key in self.config for key in _DESCRIPTIONS)
 
     @cached_property
     def described(self) -> Stack | None:
-        """The same as `loaded`, or None if the file does not say: all is secret, or the program is the user's own."""
-        from kumulus.stackfile.secrets import left_out
+        """As `loaded`, or None if the file does not say it: all is secret, or a program of the user's own has it."""
+        from kumulus.stackfile.secrets import without_secrets
 
-        known = left_out(self.config)
+        known = without_secrets(self.config)
         assert isinstance(known, dict)
         # With a program of the user's own, the configuration is up to that program.
-        if all(known.get(key) is None for key in _OURS):
-            return self.loaded if self.ours and not self.declares else None
+        if all(known.get(key) is None for key in _DESCRIPTIONS):
+            return self.loaded if self.describes_clusters and not self.declares else None
         try:
             return self.loaded
         except UserError:
@@ -95,7 +95,7 @@ def read(stack: str) -> StackFile:
 def load(stack: str) -> Stack:
     """What a stack is to become."""
     found = read(project.require_stack(stack))
-    if by_own_program(stack):
+    if by_users_program(stack):
         raise UserError(
             f"what {stack} has is declared by your own program, and not in {found.shown}\n"
             f"  While it is up: {installation.command()} topology -s {stack}"
@@ -103,13 +103,13 @@ def load(stack: str) -> Stack:
     return found.loaded
 
 
-def by_own_program(stack: str) -> bool:
+def by_users_program(stack: str) -> bool:
     """Whether a program of the user's own declares what a stack has, and not its file."""
     found = read(project.require_stack(stack))
-    return not found.ours and not found.declares and (project.current().root / "__main__.py").is_file()
+    return not found.describes_clusters and not found.declares and (project.current().root / "__main__.py").is_file()
 
 
-def load_one(stack: str, cluster: str) -> LoadedStack:
+def load_one(stack: str, cluster: str) -> LoadedCluster:
     """What one cluster of a stack is to become, by what its file calls it; "" is the only one."""
     return load(stack).clusters[cluster]
 
@@ -146,28 +146,31 @@ def check(stack: str) -> None:
         )
 
 
-def _read(file: Path, stack: str, base: Path, shown: str, ours: bool = False) -> StackFile:
+def _read(file: Path, stack: str, base: Path, shown: str, describes_clusters: bool = False) -> StackFile:
     try:
-        written = file.stat()
-        return _kept(file.absolute(), stack, base, shown, (written.st_mtime_ns, written.st_size), ours)
+        status = file.stat()
+        version = status.st_mtime_ns, status.st_size
+        return _kept(file.absolute(), stack, base, shown, describes_clusters, version)
     except OSError as error:
         raise UserError(f"{shown} cannot be read: {error}") from None
 
 
 @lru_cache(maxsize=8)
-def _kept(file: Path, stack: str, base: Path, shown: str, written: tuple[int, int], ours: bool) -> StackFile:
-    """The file, read again if it was written since, as Pulumi writes to it too."""
-    return StackFile(stack, base, shown, _config(file, shown), ours)
+def _kept(
+    file: Path, stack: str, base: Path, shown: str, describes_clusters: bool, version: tuple[int, int]
+) -> StackFile:
+    """The file as it is kept from the last time; of another version, as after Pulumi wrote to it, it is read again."""
+    return StackFile(stack, base, shown, _config(file, shown), describes_clusters)
 
 
 def _load(values: dict[str, Any], stack: str, base: Path, shown: str) -> Stack:
     from kumulus.model.errors import SpecError
     from kumulus.stackfile.clusters import load_stack
-    from kumulus.stackfile.secrets import without_secrets
+    from kumulus.stackfile.secrets import with_placeholders
 
-    ours = {key: without_secrets(value) for key, value in values.items() if str(key).startswith("kumulus:")}
+    config = {key: with_placeholders(value) for key, value in values.items() if str(key).startswith("kumulus:")}
     try:
-        return load_stack(ours, stack, base, source=shown)
+        return load_stack(config, stack, base, source=shown)
     except SpecError as error:
         raise UserError(str(error)) from None
 

@@ -12,12 +12,11 @@ was.
 
 import argparse
 
-from kumulus.cli import needs
+from kumulus.cli import needs, stack
 from kumulus.cli.doctor_stack import how
 from kumulus.cli.errors import UserError
-from kumulus.host.installation import pulumi_home
 from kumulus.model.words import aligned
-from kumulus.toolchain import images, pins, plugins, releases, supply, versions
+from kumulus.toolchain import images, pins, releases, supply, versions
 from kumulus.toolchain.locate import Location, locate
 from kumulus.toolchain.pins import Pins
 from kumulus.toolchain.venv import enter_venv
@@ -61,14 +60,12 @@ def run(args: argparse.Namespace) -> int:
         enter_venv()
         wanted = needs.of_stack(args.stack)
         names += wanted.tools
-        args.kubernetes = args.kubernetes or wanted.kubernetes
-        supply.provide([name for name in names if name != plugins.COMMAND], args.kubernetes)
+        also = [args.kubernetes] if args.kubernetes is not None else []
+        for version in dict.fromkeys((*wanted.versions, *also)):
+            supply.provide(stack.without_command_plugin(names), version)
     else:
-        supply.ensure(args.kubernetes, [name for name in names if name != plugins.COMMAND])
-    if plugins.PROVIDER in names:
-        plugins.install(pulumi_home())
-    if plugins.COMMAND in names:
-        plugins.install_command(pulumi_home())
+        supply.ensure(args.kubernetes, stack.without_command_plugin(names))
+    stack.install_plugins(names)
     return 0
 
 

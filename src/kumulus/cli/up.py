@@ -1,8 +1,12 @@
 """Fetch what is missing, then bring a stack up without asking. `kumulus preview` shows the changes first."""
 
+from __future__ import annotations
+
 import argparse
 import os
 import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from kumulus.cli import beforehand, project, stack, stack_file, which
 from kumulus.cli.errors import UserError
@@ -10,6 +14,9 @@ from kumulus.cli.registry import offered
 from kumulus.host import installation
 from kumulus.model.lifecycles import PodSelection
 from kumulus.model.words import aligned
+
+if TYPE_CHECKING:
+    from kumulus.stackfile.lifecycles import PodLifecycle
 
 add_arguments = stack.add_arguments
 
@@ -20,26 +27,27 @@ def run(args: argparse.Namespace) -> int:
     """Bring it up."""
     name, further = stack.chosen(args)
     project.require_stack(name)
-    stack.make_ready(beforehand.check_declared, name)
+    stack.make_ready(beforehand.checked_needs, name)
     stack.check_options("up", further)
     stack.create(name)
     beforehand.check_unlocked(name)
     # No preview is shown, so the plugin must not replace a cluster unless the stack allows it.
     os.environ["KUMULUS_UNSHOWN"] = "1"
-    shown = beforehand.shown_options(name, further)
-    code = stack.run(["up", "-s", name, "--yes", "--skip-preview", *shown, *further])
+    quieting = beforehand.quieting_options(name, further)
+    code = stack.run(["up", "-s", name, "--yes", "--skip-preview", *quieting, *further])
     if code == 0:
-        print("\n".join([*_next(name), *_assumed(name)]))
+        print("\n".join([*_next(name), *_assumptions(name)]))
     return code
 
 
 def _next(name: str) -> list[str]:
     """What to do with a stack that is up: three commands, and an experiment if the project has one for it."""
-    command, experiment = installation.command(), _experiment(name) if _there("experiment") else ""
+    command = installation.command()
+    experiment = _experiment(name) if _has_command("experiment") else ""
     options = _options(name)
     words = options.removeprefix("-s ")
     look = f"{command} ui {options}"
-    if not _there("ui"):
+    if not _has_command("ui"):
         # What a program of the user's own declares is in no stack file, from which the topology is drawn.
         look = f"{command} topology {options}" if project.current().describes_clusters else "kubectl get nodes"
     rows = [
@@ -48,11 +56,12 @@ def _next(name: str) -> list[str]:
         (f"{command} fault inject broken {options} --kind unreachable --count 1 --for 5m", "a node fails"),
         *([(f"{command} experiment run {experiment} {options}", "measure its scheduler")] if experiment else []),
     ]
-    return [f"\n{name} is up. Next:", *(f"  {line}" for line in aligned([(a, f"# {b}") for a, b in rows]).splitlines())]
+    table = aligned([(line, f"# {what}") for line, what in rows])
+    return [f"\n{name} is up. Next:", *(f"  {line}" for line in table.splitlines())]
 
 
 def _options(name: str) -> str:
-    """The options that name a stack, and one of its clusters where it has several and none is meant otherwise."""
+    """The options that name a stack, and its first cluster where it has several without a hub."""
     try:
         which.chosen(name)
     except UserError:
@@ -60,7 +69,7 @@ def _options(name: str) -> str:
     return f"-s {name}"
 
 
-def _there(command: str) -> bool:
+def _has_command(command: str) -> bool:
     """Whether there is a command, with the packages that it needs."""
     found = offered().get(command)
     return found is not None and not (found.extra and found.extra.missing)
@@ -75,10 +84,14 @@ def _experiment(name: str) -> str:
     return ""
 
 
-def _assumed(name: str) -> list[str]:
-    """What its Jobs do of which nobody has said anything; nothing if every Job of its clusters has a lifecycle."""
+def _assumptions(name: str) -> list[str]:
+    """What is assumed of Jobs without a lifecycle; nothing if the lifecycles of each cluster select every Job."""
     found = stack_file.described(name)
-    lives = [each.spec.podLifecycles for each in found.clusters.values()] if found else []
-    if all(any(life.selector.selection().covers(_JOBS) for life in of) for of in lives):
+    if found is None or all(_covers_jobs(each.spec.podLifecycles) for each in found.clusters.values()):
         return []
     return ["A Job whose command says no end completes at once, by assumption; podLifecycles say more (docs/pods.md)."]
+
+
+def _covers_jobs(lifecycles: Sequence[PodLifecycle]) -> bool:
+    """Whether one of them selects the pods of every Job."""
+    return any(each.selector.selection().covers(_JOBS) for each in lifecycles)

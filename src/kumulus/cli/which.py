@@ -21,7 +21,7 @@ _NAME = re.compile(r"""(?m)^[ \t]+["']?name["']?:|[{,][\s\\]*["']?name\\?["']?:"
 
 
 @dataclass(frozen=True)
-class Which:
+class StackCluster:
     """A cluster of a stack."""
 
     stack: str
@@ -69,8 +69,12 @@ def add_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cluster", metavar="NAME", help="which of its clusters, where it has several (default: hub)")
 
 
-def chosen(stack: str, cluster: str | None = None) -> Which:
-    """The cluster that is meant by what its file calls it, or where the command names none."""
+def chosen(stack: str, cluster: str | None = None) -> StackCluster:
+    """The cluster of a stack that a command means.
+
+    Args:
+        cluster: what the stack's file calls it; None where the command names none.
+    """
     found = {each.cluster: each for each in every(stack)}
     own = default_cluster_name(stack)
     if only := found.get(""):
@@ -79,7 +83,7 @@ def chosen(stack: str, cluster: str | None = None) -> Which:
             raise UserError(f"{stack} has one cluster{called}, and --cluster is for stacks with several; leave it out")
         return only
     if cluster is None:
-        # Of those of a program of the user's own, the one that is called like the stack.
+        # Among those of a program of the user's own, the one of the stack's name.
         if own in {each.folder for each in found.values()}:
             hub = own
         else:
@@ -91,7 +95,7 @@ def chosen(stack: str, cluster: str | None = None) -> Which:
         first = next(iter(found))
         raise UserError(
             f"which cluster of {stack}? There are {choices}\n"
-            f"  To choose one: --cluster {first}; to have one that is meant otherwise: kumulus:hub in its file"
+            f"  To choose one: --cluster {first}; to choose one for every command: kumulus:hub in its file"
         )
     if cluster not in found:
         near = difflib.get_close_matches(cluster, found, n=1)
@@ -100,22 +104,22 @@ def chosen(stack: str, cluster: str | None = None) -> Which:
     return found[cluster]
 
 
-def every(stack: str) -> list[Which]:
-    """The clusters of a stack: by its file, or as a program of the user's own made them; else one called like it."""
+def every(stack: str) -> list[StackCluster]:
+    """The clusters of a stack: by its file, or as a program of the user's own made them; else one of its own name."""
     here = project.found()
     name = default_cluster_name(stack)
     if here is None:
-        return [Which(stack, "", name)]
+        return [StackCluster(stack, "", name)]
     text = _text(here.stack_file(stack))
     if not here.describes_clusters and "kumulus:cluster" not in text and (made := _made(here, stack)):
-        return [Which(stack, each if len(made) > 1 else "", each) for each in made]
+        return [StackCluster(stack, each if len(made) > 1 else "", each) for each in made]
     if "kumulus:clusters" not in text and _NAME.search(text) is None:
-        return [Which(stack, "", name)]
+        return [StackCluster(stack, "", name)]
     # Reading a file needs the packages in .venv; most stacks of one cluster never get here.
     enter_venv()
     read = stack_file.read(stack)
-    return [Which(stack, each, f"{name}-{each}") for each in read.members] or [
-        Which(stack, "", read.cluster_name or name)
+    return [StackCluster(stack, each, f"{name}-{each}") for each in read.members] or [
+        StackCluster(stack, "", read.cluster_name or name)
     ]
 
 
@@ -127,13 +131,14 @@ def _text(file: Path) -> str:
 
 
 def _made(here: PulumiProject, stack: str) -> list[str]:
-    """The names of the clusters that are there and have notes of a stack of the project as their owner."""
-    found, known = [], project.clusters_directory()
-    for place in map(Place, sorted(known.iterdir()) if known.is_dir() else []):
-        of, program = place.made_by()
-        if of != stack.rpartition("/")[2] or not program or place.removed():
+    """The names of the clusters that are there and, by their notes, are of a stack of a project."""
+    found = []
+    folder = project.clusters_directory()
+    for place in map(Place, sorted(folder.iterdir()) if folder.is_dir() else []):
+        owner, program = place.made_by()
+        if owner != stack.rpartition("/")[2] or not program or place.removed():
             continue
-        theirs = pulumi_project.find(Path(program))
-        if theirs is not None and theirs.root.resolve() == here.root.resolve():
+        its_project = pulumi_project.find(Path(program))
+        if its_project is not None and its_project.root.resolve() == here.root.resolve():
             found.append(place.name)
     return found

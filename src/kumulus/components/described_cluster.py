@@ -13,9 +13,9 @@ from kumulus.components.kind_cluster import KindCluster
 from kumulus.components.kwok_cluster import KwokCluster
 from kumulus.model.contents import contents
 from kumulus.runtimes import registry
-from kumulus.stackfile.expand import kubelet
+from kumulus.stackfile.expand import kubelet_version
 from kumulus.stackfile.kwok_options import local_options
-from kumulus.stackfile.load import LoadedStack
+from kumulus.stackfile.load import LoadedCluster
 
 CLASSES: tuple[type[ControlPlane], ...] = (KwokCluster, KindCluster, ExistingCluster)
 """The runtimes that programs declare by a class of their own."""
@@ -23,7 +23,7 @@ _COMPONENTS = {each.runtime: each for each in CLASSES}
 
 
 def control_plane(
-    resource_name: str, loaded: LoadedStack, base: Path, plan: KwokPlan, parent: pulumi.Resource
+    resource_name: str, loaded: LoadedCluster, base: Path, plan: KwokPlan, parent: pulumi.Resource
 ) -> ControlPlane:
     """Declare the cluster."""
     runtime = loaded.spec.runtime
@@ -37,7 +37,7 @@ def control_plane(
         opts=pulumi.ResourceOptions(parent=parent, aliases=_other_runtimes(runtime)),
         prefix=f"{loaded.member}." if loaded.member else "",
     )
-    made.kubelet = kubelet(loaded.spec)
+    made.kubelet = kubelet_version(loaded.spec)
     return made
 
 
@@ -46,7 +46,7 @@ def _other_runtimes(runtime: str) -> list[pulumi.Alias]:
     return [pulumi.Alias(type_=type_of(each)) for each in registry.NAMES if each != runtime]
 
 
-def _options(loaded: LoadedStack, base: Path, kwok: KwokPlan) -> dict[str, Any]:
+def _options(loaded: LoadedCluster, base: Path, kwok: KwokPlan) -> dict[str, Any]:
     """The runtime's options, and what the rest of the stack requires of it."""
     options, runtime = loaded.spec.runtime_options(base), loaded.spec.runtime_descriptor
     if runtime.local:
@@ -56,7 +56,7 @@ def _options(loaded: LoadedStack, base: Path, kwok: KwokPlan) -> dict[str, Any]:
     return options
 
 
-def _contents(loaded: LoadedStack) -> dict[str, object]:
+def _contents(loaded: LoadedCluster) -> dict[str, object]:
     """The names by which a later preview knows what is lost with the cluster."""
     system = [loaded.system_pool] if loaded.system_pool else []
     pools = (pool.name for pool in (*loaded.pools, *system))

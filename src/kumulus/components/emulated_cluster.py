@@ -24,7 +24,7 @@ from kumulus.model.pools import Pool
 from kumulus.model.totals import totals
 from kumulus.stackfile.addons import in_order
 from kumulus.stackfile.host_commands import When
-from kumulus.stackfile.load import LoadedStack, load
+from kumulus.stackfile.load import LoadedCluster, load
 from kumulus.stackfile.resource_slices import device_classes, extended_names
 
 if TYPE_CHECKING:
@@ -86,14 +86,14 @@ class EmulatedCluster(pulumi.ComponentResource):
 
     @overload
     def __init__(
-        self, resource_name: str, *, loaded: LoadedStack, base: Path, opts: pulumi.ResourceOptions | None = None
+        self, resource_name: str, *, loaded: LoadedCluster, base: Path, opts: pulumi.ResourceOptions | None = None
     ) -> None: ...
 
     def __init__(
         self,
         resource_name: str,
         *,
-        loaded: LoadedStack | None = None,
+        loaded: LoadedCluster | None = None,
         opts: pulumi.ResourceOptions | None = None,
         **args: Any,
     ) -> None:
@@ -116,7 +116,7 @@ class EmulatedCluster(pulumi.ComponentResource):
             }
         )
 
-    def _declare(self, resource_name: str, loaded: LoadedStack, base: Path) -> None:
+    def _declare(self, resource_name: str, loaded: LoadedCluster, base: Path) -> None:
         self._name, self.loaded, self.base = resource_name, loaded, base
         self.cluster_name = loaded.cluster_name
         _require(loaded, base)
@@ -356,7 +356,7 @@ class EmulatedCluster(pulumi.ComponentResource):
         return KwokNodeGroup.of_pools("system", self.cluster, [pool], pulumi.ResourceOptions(parent=self))
 
 
-def _loaded(resource_name: str, args: Mapping[str, Any], base: Path) -> LoadedStack:
+def _loaded(resource_name: str, args: Mapping[str, Any], base: Path) -> LoadedCluster:
     source = f"EmulatedCluster {resource_name}"
     with checked(args, EmulatedClusterArgs, source), problems_explained(source, {"": "spec"}):
         loaded = load({"cluster": {"name": default_cluster_name(resource_name), **args["spec"]}}, resource_name, base)
@@ -365,7 +365,7 @@ def _loaded(resource_name: str, args: Mapping[str, Any], base: Path) -> LoadedSt
     return loaded
 
 
-def _require(loaded: LoadedStack, base: Path) -> None:
+def _require(loaded: LoadedCluster, base: Path) -> None:
     """Check that what the stack needs outside the cluster is there: a plugin for host commands, and charts."""
     if loaded.spec.hostCommands or loaded.spec.loadImages:
         require_command_plugin()

@@ -53,16 +53,16 @@ def end_with_engine() -> None:
     threading.Thread(target=_watch, args=(os.getppid(),), daemon=True).start()
 
 
-def end_with_engine_if_its_program() -> None:
+def end_with_engine_if_hosted() -> None:
     """Call :func:`end_with_engine` in a program that Pulumi's language host runs, unless it takes interrupts itself.
 
     A program within the user's own process, by the Automation API, is not ended: what that does afterwards is its own.
     """
-    if is_its_program() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    if is_hosted() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         end_with_engine()
 
 
-def is_its_program() -> bool:
+def is_hosted() -> bool:
     """Whether this process is a program that Pulumi's language host runs, and this its main thread."""
     hosted = _LANGUAGE_HOST in (Path(each).name for each in sys.orig_argv)
     return hosted and threading.current_thread() is threading.main_thread()
@@ -143,7 +143,7 @@ def short_stack_traces() -> Iterator[None]:
 
 def resource_options(opts: pulumi.ResourceOptions | None) -> pulumi.ResourceOptions:
     """Options for a resource of the plugin, with our version unless they name one."""
-    end_with_engine_if_its_program()
+    end_with_engine_if_hosted()
     make_known()
     return pulumi.ResourceOptions.merge(pulumi.ResourceOptions(version=VERSION), opts)
 

@@ -19,7 +19,7 @@ from kumulus.kwok.controllers import release_name
 from kumulus.model.errors import shown
 from kumulus.runtimes import existing
 from kumulus.runtimes.existing.section import Existing
-from kumulus.stackfile.load import LoadedStack
+from kumulus.stackfile.load import LoadedCluster
 from kumulus.stackfile.model import ClusterSpec
 
 
@@ -78,7 +78,7 @@ def secret(options: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-def needs_of(loaded: LoadedStack, kwok: KwokPlan) -> list[str]:
+def needs_of(loaded: LoadedCluster, kwok: KwokPlan) -> list[str]:
     """What a loaded stack does in its cluster, and so needs permissions for."""
     spec, extras = loaded.spec, loaded.spec.sections_of_extras()
     wanted = {
@@ -108,7 +108,7 @@ class KwokPlan:
     """Where another than the stack has installed it, ``<namespace>/<name>``; empty for nowhere."""
 
     @classmethod
-    def of(cls, loaded: LoadedStack, base: Path) -> KwokPlan:
+    def of(cls, loaded: LoadedCluster, base: Path) -> KwokPlan:
         """The plan for a loaded stack; looks into an existing cluster, and refuses one that does not answer.
 
         Taken for one without KWOK, such a cluster would get a second KWOK, or lose the stack's stages, as soon as it

@@ -16,7 +16,7 @@ from kumulus.components.inputs import CheckedInputs, with_secrets
 from kumulus.components.resources import ClusterLike, InCluster
 from kumulus.model.words import repaired
 from kumulus.stackfile.addons import Addon, ReleaseOptions, chart_kind, chart_name
-from kumulus.stackfile.load import LoadedStack
+from kumulus.stackfile.load import LoadedCluster
 
 
 def _snake(field: str) -> str:
@@ -142,7 +142,7 @@ def chart_source(addon: Addon, base: Path) -> tuple[str, str | None]:
     return name, addon.repoURL
 
 
-def require_charts(loaded: LoadedStack, base: Path) -> None:
+def require_charts(loaded: LoadedCluster, base: Path) -> None:
     """Have the plugin fetch those of the add-ons' charts that are not on this machine yet; refuse those it cannot.
 
     Each add-on's own check looks at its chart as well, but only once the add-on's dependency, the cluster, is there. A

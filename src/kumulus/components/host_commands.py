@@ -20,14 +20,19 @@ from kumulus.components.resources import ClusterLike
 from kumulus.host import installation
 from kumulus.model.errors import Where, shown_path
 from kumulus.stackfile.host_commands import HostCommand, When, digest_of_file, is_archive, load_name, missing_archive
-from kumulus.stackfile.load import LoadedStack
+from kumulus.stackfile.load import LoadedCluster
 from kumulus.stackfile.secrets import Secrets
 
 _PATIENCE = 20.0
 
 
 def host_commands(
-    loaded: LoadedStack, when: When, *, cluster: ClusterLike, after: Sequence[pulumi.Resource], parent: pulumi.Resource
+    loaded: LoadedCluster,
+    when: When,
+    *,
+    cluster: ClusterLike,
+    after: Sequence[pulumi.Resource],
+    parent: pulumi.Resource,
 ) -> list[Command]:
     """Declare those of a stack's commands that run at a given point of an update.
 

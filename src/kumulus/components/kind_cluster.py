@@ -12,7 +12,7 @@ from kumulus.components.arguments import checked
 from kumulus.components.control_plane import ControlPlane, ControlPlaneArgs
 from kumulus.components.inputs import CheckedInputs
 from kumulus.components.mistakes import collected
-from kumulus.stackfile.expand import kubelet
+from kumulus.stackfile.expand import kubelet_version
 from kumulus.stackfile.model import ClusterSpec
 
 _KIND = {"node_image": "nodeImage", "provider": "provider", "wait": "wait", "adopt": "adopt"}
@@ -62,6 +62,6 @@ class KindCluster(ControlPlane):
                 "kindConfig": args.get("kind_config"),
             }
             found = CheckedInputs(ClusterSpec, source, values, _NAMES)
-        self.kubelet = "" if found.is_later("kubernetesVersion") else kubelet(found.plain)
+        self.kubelet = "" if found.is_later("kubernetesVersion") else kubelet_version(found.plain)
         options = found.plain.runtime_options(Path.cwd())
         self._declare(resource_name, found.plain.name, found["kubernetesVersion"], options, opts)

@@ -11,7 +11,7 @@ from kumulus.components.arguments import SectionOf, checked, fields
 from kumulus.components.control_plane import ControlPlane, ControlPlaneArgs
 from kumulus.components.inputs import CheckedInputs
 from kumulus.components.mistakes import collected
-from kumulus.stackfile.expand import kubelet
+from kumulus.stackfile.expand import kubelet_version
 from kumulus.stackfile.model import ClusterSpec
 
 
@@ -75,7 +75,7 @@ class KwokCluster(ControlPlane):
                 "observability": args.get("observability"),
             }
             found = CheckedInputs(ClusterSpec, source, values, _NAMES)
-        self.kubelet = "" if found.is_later("kubernetesVersion") else kubelet(found.plain)
+        self.kubelet = "" if found.is_later("kubernetesVersion") else kubelet_version(found.plain)
         options = found.plain.kwok.options()
         if args.get("stage_objects"):
             options["stageObjects"] = True

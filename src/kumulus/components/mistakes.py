@@ -19,7 +19,7 @@ from pulumi.runtime.settings import get_root_resource
 from pulumi.runtime.stack import Stack
 
 from kumulus.components.arguments import outputs
-from kumulus.components.engine import UserMistake, end_with_engine_if_its_program, user_error
+from kumulus.components.engine import UserMistake, end_with_engine_if_hosted, user_error
 from kumulus.model.errors import Problem, SpecError, shown
 from kumulus.model.names import default_cluster_name
 
@@ -92,7 +92,7 @@ def _of_program() -> Mistakes | None:
         return None
     if program not in _programs:
         # A mistake in the first component ends it before any of the plugin is asked for.
-        end_with_engine_if_its_program()
+        end_with_engine_if_hosted()
         _programs[program] = Mistakes()
         # Before anything is declared: resources have the transformations that their parents had.
         pulumi.runtime.register_stack_transformation(_programs[program].refuse)

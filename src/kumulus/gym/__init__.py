@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["Environment", "GymError", "Observation", "Outcome", "Problem", "Verdict", "problem", "problems"]
 
 # Imported when asked for: every command imports this package for the extra that it brings.
-_WHEN_ASKED_FOR = {
+_MODULES = {
     "Environment": "environment",
     "GymError": "problem_file",
     "Observation": "environment",
@@ -27,6 +27,6 @@ _WHEN_ASKED_FOR = {
 
 
 def __getattr__(name: str) -> object:
-    if name not in _WHEN_ASKED_FOR:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_WHEN_ASKED_FOR[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -131,6 +131,7 @@ class MessageCodec:
     def listed(self, raw: bytes) -> Listed[Any]:
         """See :meth:`Codec.listed`."""
         page = answered(self._list, raw)
+        # Kubernetes' `continue`, which Python cannot have as the name of an attribute.
         return Listed(list(page.items), page.metadata.resourceVersion, page.metadata.token)
 
     def frames(self, buffer: bytearray) -> Iterator[bytes]:

@@ -247,11 +247,13 @@ def resource_name_problems(where: Where, raw: Mapping[str, object]) -> list[Prob
     """Names that no pod could ever request: without a domain and not one of Kubernetes' own."""
     others = f"{', '.join(NATIVE_RESOURCES)} or a name such as example.com/"
     message = "is not a resource of Kubernetes and has no domain"
-    return [
-        problem((*where, name), message, f"write {meant_resource(name) or others + name}")
-        for name in raw
-        if not is_requestable(name)
-    ]
+    found = []
+    for name in raw:
+        if not is_requestable(name):
+            # A name with a line break would break the message's line.
+            example = others + (name if name.isprintable() else "gpu")
+            found.append(problem((*where, name), message, f"write {meant_resource(name) or example}"))
+    return found
 
 
 def is_requestable(resource: str) -> bool:

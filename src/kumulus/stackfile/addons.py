@@ -112,7 +112,7 @@ class RepositoryOpts(Section):
 
 
 class ReleaseOptions(Section):
-    """What `helm.v3.Release` knows besides, under its names; each does what Helm's option of that name does."""
+    """Less common options of `helm.v3.Release`, under its names; each does what Helm's option of that name does."""
 
     cleanupOnFail: bool = Field(default=False, examples=["true"])
     """Delete what a failed upgrade has created."""

@@ -69,9 +69,10 @@ class KwokChartsSpec(Section):
 
     def addon(self, chart: str) -> dict[str, str | None]:
         """Where a chart is, in the fields of an add-on."""
-        if chart_kind(chart) != "repository":
-            return {"chart": chart, "version": self.version if chart_kind(chart) == "oci" else None}
-        return {"chart": chart, "repoURL": self.repoURL, "version": self.version}
+        kind = chart_kind(chart)
+        if kind == "repository":
+            return {"chart": chart, "repoURL": self.repoURL, "version": self.version}
+        return {"chart": chart, "version": self.version if kind == "oci" else None}
 
     def settings(self) -> ControllerSettings:
         """The settings shared by the cluster's kwok-controllers."""

@@ -17,15 +17,16 @@ from kumulus.model.errors import Notice, Problem, SpecError, Where, path_text, s
 from kumulus.model.fields import Section, short_label, whole
 from kumulus.model.fields.validation import validated
 from kumulus.model.names import CLUSTER_NAME_LENGTH, default_cluster_name, instead
-from kumulus.stackfile.load import LoadedStack, load
+from kumulus.stackfile.load import LoadedCluster, load
 from kumulus.stackfile.secrets import Secrets
 from kumulus.stackfile.section import Joined, of_stacks
-from kumulus.stackfile.settings import SEVERAL, parsed
+from kumulus.stackfile.settings import SEVERAL, WITH_CLUSTERS, StackSettings, parsed
 
 MOST = 100
 """The most clusters that one entry may stand for, and that a stack may have."""
+# What an entry has by itself, and cannot have by `defaults`.
 _OWN = ("name", "count")
-_NONE = Secrets()
+_NO_SECRETS = Secrets()
 
 
 class Member(Section):
@@ -41,7 +42,7 @@ class Member(Section):
 class Stack:
     """What a stack file declares."""
 
-    clusters: Mapping[str, LoadedStack]
+    clusters: Mapping[str, LoadedCluster]
     """By their names in the file, in its order; the only one of `kumulus:cluster` has the name ""."""
     hub: str = ""
     """The default cluster of commands; empty if the file names none."""
@@ -51,7 +52,7 @@ class Stack:
     """What extras' keys about all clusters mean for them, such as `federation`, by name."""
 
     @property
-    def only(self) -> LoadedStack | None:
+    def only(self) -> LoadedCluster | None:
         """The cluster of a file with `kumulus:cluster`; None for a file with `clusters`."""
         return self.clusters.get("")
 
@@ -64,7 +65,7 @@ def load_stack(
     source: str = "",
     secrets: Mapping[str, Secrets] | None = None,
 ) -> Stack:
-    """Read and check a stack of one cluster or of several; arguments are those of :func:`load` but for these.
+    """Read and check a stack of one cluster or of several; arguments that are not listed are those of :func:`load`.
 
     Args:
         config: may also have `clusters`, `defaults`, `hub` and what extras bring.
@@ -77,7 +78,7 @@ def load_stack(
         loaded = load(values, stack, base, source=source, secrets=kept.get("cluster"))
         return Stack({"": loaded}, notices=loaded.notices)
     values |= {key: parsed(values[key]) for key in SEVERAL if key != "hub" and key in values}
-    if problems := [*_frame(values), *_hub_type(values)]:
+    if problems := [*_key_problems(values), *_hub_problems(values)]:
         raise SpecError(problems, source)
     return _Reading(values, stack, base, source, kept).stack()
 
@@ -105,21 +106,22 @@ class _Reading:
 
     def stack(self) -> Stack:
         entries = list(self._entries())
-        found = {each.name: loaded for each in entries if (loaded := self._loaded(each)) is not None}
+        loaded = {each.name: self._loaded(each) for each in entries}
+        found = {name: each for name, each in loaded.items() if each is not None}
         hub = str(self.values.get("hub") or "")
         names = [each.name for each in entries]
         if hub and hub not in names:
             self._report(problem(("hub",), f"{shown(hub)} is none of the clusters", instead(hub, names, listed=10)))
         joined = self._joined(hub, entries)
         if not self.problems:
-            self._report(*_shared(entries, found))
+            self._report(*_conflicts(entries, found))
         if self.problems:
             raise SpecError(self.problems, self.source)
         for key, section in joined.items():
             for name, each in found.items():
-                if options := section.handed(name, each.cluster_name):
-                    handed = {**each.handed, **options}
-                    found[name] = replace(each, handed=handed, joined=(*each.joined, key))
+                if options := section.runtime_options(name, each.cluster_name):
+                    options = {**each.section_options, **options}
+                    found[name] = replace(each, section_options=options, joined=(*each.joined, key))
         return Stack(found, hub, tuple(self.notices), joined)
 
     def _joined(self, hub: str, entries: list[_Entry]) -> dict[str, Joined]:
@@ -153,16 +155,16 @@ class _Reading:
                 continue
             own = {key: value for key, value in raw.items() if key not in _OWN}
             for name in _names(member):
-                if first.setdefault(name, index) != index:
+                if first.setdefault(name, index) == index:
+                    yield _Entry(index, name, own)
+                else:
                     message = f"{shown(name)} is already one of clusters[{first[name]}]"
                     self._report(problem(("clusters", index, "name"), message, "write another name"))
-                    continue
-                yield _Entry(index, name, own)
         if len(first) > MOST:
             remedy = f"write {MOST} or fewer; more take several stacks"
             self._report(problem(("clusters",), f"are {len(first)}", remedy))
 
-    def _loaded(self, entry: _Entry) -> LoadedStack | None:
+    def _loaded(self, entry: _Entry) -> LoadedCluster | None:
         name = f"{default_cluster_name(self.stack_name)}-{entry.name}"
         if len(name) > CLUSTER_NAME_LENGTH:
             message = f"makes the name {name} of {len(name)} characters, at most {CLUSTER_NAME_LENGTH} are allowed"
@@ -171,16 +173,20 @@ class _Reading:
         defaults = self.values.get("defaults") or {}
         config = {key: value for key, value in self.values.items() if key not in SEVERAL}
         config["cluster"] = {**merged(defaults, entry.own), "name": name}
-        own = self.secrets.get("clusters", _NONE).within(entry.index)
-        shared = self.secrets.get("defaults", _NONE).places
-        secrets = Secrets((*own, *(place for place in shared if _is_default(path_text(place), entry, defaults))))
+        own = self.secrets.get("clusters", _NO_SECRETS).within(entry.index)
+        shared = self.secrets.get("defaults", _NO_SECRETS).places
+        not_overridden = [place for place in shared if _is_default(path_text(place), entry, defaults)]
+        secrets = Secrets((*own, *not_overridden))
         try:
             loaded = load(config, self.stack_name, self.base, source=self.source, secrets=secrets)
         except SpecError as error:
+            if error.source not in ("", self.source):
+                # The mistakes of another file, such as that of prices, which the error names.
+                raise
+            # A setting of the whole stack, such as its runtime, has its place in the file already.
+            of_stack = StackSettings.read(config).problems
             for each in error.problems:
-                # A setting of the whole stack, such as its runtime, stands where it is.
-                is_setting = each.path in self.values and each.path not in (*SEVERAL, *entry.own)
-                self._report(each if is_setting else replace(each, path=_origin(each.path, entry, defaults)))
+                self._report(each if each in of_stack else replace(each, path=_origin(each.path, entry, defaults)))
             return None
         for notice in loaded.notices:
             self.notices[replace(notice, path=_origin(notice.path, entry, defaults))] = None
@@ -220,10 +226,10 @@ def _names(member: Member) -> list[str]:
     return [member.name] if member.count is None else [f"{member.name}-{number}" for number in range(member.count)]
 
 
-def _frame(values: Mapping[str, Any]) -> Iterator[Problem]:
-    """Problems of the top-level keys."""
+def _key_problems(values: Mapping[str, Any]) -> Iterator[Problem]:
+    """Top-level keys that do not go together, `clusters` that are no list, and `defaults` that cannot be shared."""
     if "clusters" not in values:
-        for key in SEVERAL[1:]:
+        for key in WITH_CLUSTERS:
             if key in values:
                 yield problem((key,), "has no effect without clusters", "leave it out, or write clusters")
         return
@@ -243,13 +249,15 @@ def _frame(values: Mapping[str, Any]) -> Iterator[Problem]:
             yield problem(("defaults", key), "is each cluster's own", "leave it out")
 
 
-def _hub_type(values: Mapping[str, Any]) -> Iterator[Problem]:
-    hub = values.get("hub", "x")
+def _hub_problems(values: Mapping[str, Any]) -> Iterator[Problem]:
+    if "hub" not in values:
+        return
+    hub = values["hub"]
     if not isinstance(hub, str) or not hub:
         yield problem(("hub",), f"is {shown(hub)}", "write the name of one of the clusters")
 
 
-def _shared(entries: list[_Entry], found: Mapping[str, LoadedStack]) -> Iterator[Problem]:
+def _conflicts(entries: list[_Entry], found: Mapping[str, LoadedCluster]) -> Iterator[Problem]:
     """Two clusters with the same port on this machine, or on the same existing cluster."""
     first: dict[object, str] = {}
     for each in entries:
@@ -273,6 +281,7 @@ def _origin(path: str, entry: _Entry, defaults: Mapping[str, Any]) -> str:
 
 
 def _is_default(path: str, entry: _Entry, defaults: Mapping[str, Any]) -> bool:
+    """Whether a place in a cluster was written in the defaults, rather than in the cluster's own entry."""
     return _depth(path, defaults) > _depth(path, entry.own)
 
 

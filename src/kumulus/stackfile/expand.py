@@ -32,14 +32,15 @@ def pools(spec: ClusterSpec, cluster_name: str, flavour: Flavour = "kumulus", ku
     return [replace(pool, shards=shards) for pool in made]
 
 
-def kubelet(spec: ClusterSpec) -> str:
-    """The version of the cluster, which is that of its nodes; empty where the stack does not decide it."""
-    if spec.kubernetesVersion or not spec.runtime_descriptor.local:
-        return spec.kubernetesVersion or ""
-    return f"v{toolchain.kubernetes_versions()[0]}"
+def kubelet_version(spec: ClusterSpec) -> str:
+    """The version of a cluster, and so of its nodes' kubelets; empty where the stack does not decide it."""
+    if spec.kubernetesVersion:
+        return spec.kubernetesVersion
+    return f"v{toolchain.kubernetes_versions()[0]}" if spec.runtime_descriptor.local else ""
 
 
 def _of_version(pool: Pool, kubelet: str) -> Pool:
+    """The pool with this version of its kubelets, unless its group names one, or the version is empty."""
     info = pool.node_info
     if not kubelet or info.kubelet_version != NodeInfo().kubelet_version:
         return pool

@@ -82,10 +82,17 @@ def change_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem]:
     """Problems of a mapping from resources to what is left of them, "7", or what is lost of them, "-1"."""
     found = list(resource_name_problems(where, raw))
     for name, written in raw.items():
-        amount = written.removeprefix("-") if isinstance(written, str) else written
-        amount = -amount if isinstance(amount, int | float) and not isinstance(amount, bool) and amount < 0 else amount
-        found += quantity_problems((*where, name), amount, whole="/" in name, example='"-1", or "7" for what is left')
+        example = '"-1", or "7" for what is left'
+        found += quantity_problems((*where, name), _without_sign(written), whole="/" in name, example=example)
     return found
+
+
+def _without_sign(written: object) -> object:
+    if isinstance(written, str):
+        return written.removeprefix("-")
+    if isinstance(written, int | float) and not isinstance(written, bool):
+        return abs(written)
+    return written
 
 
 def changes(raw: Mapping[str, str | int | float]) -> dict[str, str]:

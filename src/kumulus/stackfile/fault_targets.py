@@ -23,6 +23,8 @@ from kumulus.stackfile.fault_checks import split_node_name
 from kumulus.stackfile.faults import NODE_KEYS, OFFER_KEYS, POD_KEYS, FaultSpec, Target, offer_effects, offer_problems
 from kumulus.stackfile.missed_targets import label_remedy, narrowed, place_remedy
 
+_REBOOT_S = 120.0
+# The reason in the status of a pod or container that neither the fault nor its kind gives.
 _ACTION_REASONS = {"fail": "Error", "failInit": "Error", "evict": "Evicted", "imagePull": "ErrImagePull", "stuck": ""}
 
 
@@ -53,7 +55,7 @@ class ResolvedFault:
 def resolve(
     faults: Sequence[FaultSpec], pools: Sequence[Pool], before: Sequence[ResolvedFault] = ()
 ) -> tuple[list[ResolvedFault], list[Problem]]:
-    """Resolve faults on pools; with every problem found, each at its place below `faults`.
+    """The faults with the nodes that they affect, and every problem, at its place in the file.
 
     Args:
         before: faults that are already declared, with which the new ones must not conflict.
@@ -67,18 +69,20 @@ def resolve(
             message = f"{shown(fault.name)} is already faults[{names[fault.name]}].name"
             problems.append(problem((*here, "name"), message, "write another name"))
         names.setdefault(fault.name, index)
-        problems += list(_mixture_problems(here, fault))
+        problems += list(_key_problems(here, fault))
+        kind = fault.kind or ""
         if (offers := offer_effects(fault)) is not None:
-            found.append(ResolvedFault(fault.name, fault.kind or "", {}, NodeEffects(), None, {}, offers))
+            found.append(ResolvedFault(fault.name, kind, {}, NodeEffects(), pods=None, lost={}, offers=offers))
             continue
         nodes, wrong = chosen(fault.target, fault.name, pools, (*here, "target"))
         problems += wrong
         node, pods = effects_of(fault)
         if not wrong:
             problems += _conflicts(here, node, nodes, pools, [*before, *found])
-        everywhere = pods is not None and fault.target == Target()
-        held = {} if everywhere else nodes
-        found.append(ResolvedFault(fault.name, fault.kind or "", held, node, pods, loss(node, held, pools)))
+        if pods is not None and fault.target == Target():
+            # Pods anywhere, also on nodes that come later.
+            nodes = {}
+        found.append(ResolvedFault(fault.name, kind, nodes, node, pods, lost=loss(node, nodes, pools)))
     return found, problems
 
 
@@ -103,6 +107,7 @@ def effects_of(fault: FaultSpec) -> tuple[NodeEffects, PodEffects | None]:
     kind = fault_kinds()[fault.kind] if fault.kind else None
     base = kind.node if kind else NodeEffects()
     kubelet = fault.kubelet or base.kubelet
+    down = base.down or (_REBOOT_S if kubelet == "reboot" else 0.0)
     node = NodeEffects(
         conditions={**base.conditions, **{name: _condition(name, raw) for name, raw in fault.conditions.items()}},
         taints=(*(each for each in base.taints if each not in fault.taints), *fault.taints),
@@ -111,7 +116,7 @@ def effects_of(fault: FaultSpec) -> tuple[NodeEffects, PodEffects | None]:
         capacity={**base.capacity, **fault.capacity},
         kubelet=kubelet,
         devices=fault.devices or "",
-        down=fault.downFor if fault.downFor is not None else base.down or (120.0 if kubelet == "reboot" else 0.0),
+        down=down if fault.downFor is None else fault.downFor,
     )
     if kind is None or kind.pods is None:
         return node, None
@@ -219,6 +224,7 @@ def _unknown(target: Target, pools: Sequence[Pool], where: Where) -> Iterator[Pr
         if pool not in sizes and own and (similar := nearest(written, own)):
             yield problem(here, message, f"write {' or '.join(similar)}")
         elif pool not in sizes or written == pool:
+            # There is no such pool, or the name is a pool's and no node's.
             remedy = f"write POOL-NUMBER; the pools are {', '.join(sorted(sizes)) or 'none'}"
             if near := nearest(pool, sizes):
                 remedy = f"write {near[0]}-…"
@@ -235,7 +241,7 @@ def _unknown(target: Target, pools: Sequence[Pool], where: Where) -> Iterator[Pr
             yield problem((*where, level), f"{shown(place)} matches no node", other)
 
 
-def _mixture_problems(here: Where, fault: FaultSpec) -> Iterator[Problem]:
+def _key_problems(here: Where, fault: FaultSpec) -> Iterator[Problem]:
     """Keys of another type of fault, of nodes, pods or offerings; and a fault that does nothing."""
     kind = fault_kinds()[fault.kind] if fault.kind else None
     present = fault.model_fields_set

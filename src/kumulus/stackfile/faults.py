@@ -59,8 +59,8 @@ def _limits_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem]:
     """Problems of a mapping from resources, or `nodes`, to their limits."""
     found = list(resource_name_problems(where, {name: each for name, each in raw.items() if name != MACHINES}))
     for name, written in raw.items():
-        whole = name == MACHINES or is_counted_whole(str(name))
-        found += quantity_problems((*where, name), written, whole=whole, example='"64"')
+        in_pieces = name == MACHINES or is_counted_whole(str(name))
+        found += quantity_problems((*where, name), written, whole=in_pieces, example='"64"')
     return found if raw else [problem(where, "is empty", 'write how much there may be, such as {cpu: "64"}')]
 
 
@@ -202,6 +202,7 @@ class FaultSpec(Section):
 
 
 NODE_KEYS = ("conditions", "taints", "labels", "annotations", "capacity", "kubelet", "devices", "downFor")
+"""The keys for faults of nodes."""
 OFFER_KEYS = {
     "offers": "stock-out, quota, price-change or spot-interruption",
     "priceFactor": "price-change",
@@ -210,18 +211,23 @@ OFFER_KEYS = {
 }
 """The keys for faults of offerings, and the kinds that have them."""
 POD_KEYS = ("pods", "container", "exitCode", "reason", "message", "delay", "jitter", "repeat", "share")
+"""The keys for faults of pods."""
 
 
 def fault_from(raw: Mapping[str, object], source: str) -> FaultSpec:
-    """A fault from a plain mapping, as an item of the stack file's `faults`; a source is named in errors."""
+    """A fault from a plain mapping, as an item of the stack file's `faults`; errors name the source."""
     return validated(FaultSpec, raw, source)
 
 
+# The part of a target by which an autoscaler's machines are chosen.
 _DRAWN_BY = ("labels", "count", "percent", "seed")
-# What each kind needs, and may have, in addition to `offers`.
-_NEEDED = {"price-change": "priceFactor", "quota": "limits"}
-_REMEDIES = {"priceFactor": "write priceFactor: 2 for twice the price", "limits": 'write limits: {cpu: "64"}'}
-_OWN = {**{kind: (key,) for kind, key in _NEEDED.items()}, "spot-interruption": ("target", "notice")}
+# What kinds of faults of offerings may have in addition to `offers`.
+_OWN = {"price-change": ("priceFactor",), "quota": ("limits",), "spot-interruption": ("target", "notice")}
+# Which of it some need: the key, what is wrong without it, and what to write.
+_NEEDED = {
+    "price-change": ("priceFactor", "says no price", "write priceFactor: 2 for twice the price"),
+    "quota": ("limits", "says no limit", 'write limits: {cpu: "64"}'),
+}
 
 
 def offer_effects(fault: FaultSpec) -> OfferEffects | None:
@@ -242,17 +248,17 @@ def offer_effects(fault: FaultSpec) -> OfferEffects | None:
         return found
     target = fault.target
     how = Interruption(
-        NOTICE if fault.notice is None else fault.notice,
-        target.labels,
-        target.count or 0,
-        100.0 if target.percent is None else target.percent,
-        target.seed or fault.name,
+        notice=NOTICE if fault.notice is None else fault.notice,
+        labels=target.labels,
+        count=target.count or 0,
+        percent=100.0 if target.percent is None else target.percent,
+        seed=target.seed or fault.name,
     )
     return replace(found, capacity_types=("spot",), interruption=how)
 
 
 def offer_problems(here: Where, fault: FaultSpec) -> Iterator[Problem]:
-    """Keys of such a fault that belong to other faults, and missing ones."""
+    """Keys of a fault of offerings that belong to other faults, and missing ones."""
     kind = str(fault.kind)
     own = ("offers", *_OWN.get(kind, ()))
     for key in ("target", *NODE_KEYS, *POD_KEYS):
@@ -262,10 +268,10 @@ def offer_problems(here: Where, fault: FaultSpec) -> Iterator[Problem]:
     for key in OFFER_KEYS:
         if key in fault.model_fields_set and key not in own:
             yield problem((*here, key), f"has no effect on a fault of kind {kind}", "leave it out")
-    needed = _NEEDED.get(kind)
-    if needed and needed not in fault.model_fields_set:
-        says = "says no price" if needed == "priceFactor" else "says no limit"
-        yield problem(here, says, _REMEDIES[needed])
+    if kind in _NEEDED:
+        key, message, remedy = _NEEDED[kind]
+        if key not in fault.model_fields_set:
+            yield problem(here, message, remedy)
     if kind == "spot-interruption":
         yield from _interruption_problems(here, fault)
 

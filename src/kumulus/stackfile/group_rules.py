@@ -16,19 +16,20 @@ from kumulus.model.names import SYSTEM_GROUP, collisions, is_dns_subdomain, node
 from kumulus.model.pool_form import allocatable_problems, length_problems
 from kumulus.model.quantity import QuantityError, parse
 from kumulus.nodes.catalog.instances import gpu_products, instance_types, mig_profiles
+from kumulus.runtimes import registry
 from kumulus.stackfile.group_topology import placement_problems, template_problems, well_formed
-from kumulus.stackfile.plain import Found, count, duplicates, items, text
+from kumulus.stackfile.plain import Problems, count, duplicates, items, text
 from kumulus.stackfile.resource_slices import BY_CLAIMS
 from kumulus.stackfile.shapes import shape_problems
 
 
-def group_problems(raw: Mapping[str, object]) -> Found:
+def group_problems(raw: Mapping[str, object]) -> Problems:
     """Groups of the same name, and problems within each group."""
     where: Where = ("nodeGroups",)
     groups = items(raw, "nodeGroups")
     yield from duplicates(groups, where, "name", "name")
     if any(_mapping(group, "nodeTemplate").get("declaredFeatures") for _, group in groups):
-        yield from _gated(raw, "NodeDeclaredFeatures", "groups have declaredFeatures")
+        yield from _older_gate_problems(raw, "NodeDeclaredFeatures", "groups have declaredFeatures")
     for index, group in groups:
         here = (*where, index)
         if group.get("name") == SYSTEM_GROUP:
@@ -45,9 +46,11 @@ def group_problems(raw: Mapping[str, object]) -> Found:
             yield from template_problems(here, topology, _mapping(group, "nodeTemplate", "metadata", "labels"))
 
 
-def group_pool_problems(raw: Mapping[str, object]) -> Found:
+def group_pool_problems(raw: Mapping[str, object]) -> Problems:
     """Pools whose nodes are miscounted, have too long names, or have the names of another pool's."""
-    names, places, seen = [], [], set()
+    names: list[str] = []
+    places: list[Where] = []
+    seen: set[tuple[str, str]] = set()
     for index, group in items(raw, "nodeGroups"):
         topology = well_formed(group.get("topology"))
         for number, placement in items(group, "placement"):
@@ -57,22 +60,22 @@ def group_pool_problems(raw: Mapping[str, object]) -> Found:
             if not all(map(is_dns_subdomain, parts)) or parts in seen:
                 continue
             seen.add(parts)
-            names.append(pool_name(*parts))
+            pool = pool_name(*parts)
+            names.append(pool)
             places.append(where)
-            named = placement.get("nodes")
-            yield from named_count_problems((*where, "replicas"), named, placement.get("replicas"))
+            replicas, named = placement.get("replicas"), placement.get("nodes")
+            yield from named_count_problems((*where, "replicas"), named, replicas)
             # A pool's name is part of its nodes' names only if the nodes do not have their own.
-            replicas = 0 if named else count(placement.get("replicas"))
-            yield from length_problems(where, names[-1], replicas, "write a shorter group or zone name")
+            counted = 0 if named else count(replicas)
+            yield from length_problems(where, pool, counted, "write a shorter group or zone name")
             if topology:
-                yield from placement_problems(where, topology, names[-1], count(placement.get("replicas")))
-    for one, other in collisions(names):
-        node, place = node_name(names[other], 0), path_text(places[one])
-        message = f"makes the same node names as {place}, such as {node}"
-        yield problem(places[other], message, "rename one of the two groups or zones")
+                yield from placement_problems(where, topology, pool, count(replicas))
+    for first, later in collisions(names):
+        message = f"makes the same node names as {path_text(places[first])}, such as {node_name(names[later], 0)}"
+        yield problem(places[later], message, "rename one of the two groups or zones")
 
 
-def node_name_problems(raw: Mapping[str, object]) -> Found:
+def node_name_problems(raw: Mapping[str, object]) -> Problems:
     """Nodes with the same name as another named node, or as a node of a pool without named nodes."""
     counted: dict[str, int] = {}
     first: dict[str, str] = {}
@@ -86,39 +89,49 @@ def node_name_problems(raw: Mapping[str, object]) -> Found:
                 pool = pool_name(text(group, "name"), text(placement, "availabilityZone"))
                 counted[pool] = count(placement.get("replicas"))
     for place, name in named:
-        where, (pool, _, last) = path_text(place[:-2]), name.rpartition("-")
-        if first.setdefault(name, where) != where:
+        listed = path_text(place[:-2])
+        pool, _, ordinal = name.rpartition("-")
+        if first.setdefault(name, listed) != listed:
             yield problem(place, f"{shown(name)} is already a node of {first[name]}", "write another name")
-        elif pool in counted and last.isdecimal() and str(int(last)) == last and int(last) < counted[pool]:
+        elif pool in counted and _is_ordinal(ordinal, counted[pool]):
             yield problem(place, f"{shown(name)} is what the pool {pool} calls a node", "write another name")
+
+
+def _is_ordinal(written: str, nodes: int) -> bool:
+    """Whether a text is a number as in the name of one of so many nodes: without leading zeros."""
+    # Python refuses to read a number of thousands of digits.
+    if not written.isdecimal() or len(written) > len(str(nodes)):
+        return False
+    return written == str(int(written)) and int(written) < nodes
 
 
 FIRST_VERSION = (1, 34)
 """The first version that serves and allocates resource.k8s.io/v1 by default (k8s.io/kubernetes pkg/features)."""
 
 _GATE = "DynamicResourceAllocation"
-_ON_SINCE = (1, 36)
+_GATES_ON_SINCE = (1, 36)
 """The first version that allocates parts of devices, and has nodes declare features, by default (pkg/features)."""
-_TAKEN_SINCE = (1, 37)
+_NODE_RESOURCES_SINCE = (1, 37)
 """The first version whose devices say what they take of their node (k8s.io/api/resource/v1)."""
 _API_SWITCHES = ("resource.k8s.io/v1", "api/all", "api/ga")
 
 
-def device_problems(raw: Mapping[str, object]) -> Found:
+def device_problems(raw: Mapping[str, object]) -> Problems:
     """Problems between the groups' `resourceSlices` and the rest of a cluster's mapping."""
-    owners: dict[str, str] = {}
-    some = False
+    drivers: dict[str, str] = {}
+    any_slices = False
+    # The feature gates that are needed, each with the key that needs it.
     gates: dict[str, str] = {}
     for index, group in items(raw, "nodeGroups"):
         slices = group.get("resourceSlices")
         if not isinstance(slices, Mapping):
             continue
-        some = True
+        any_slices = True
         where: Where = ("nodeGroups", index, "resourceSlices")
         template = _mapping(group, "nodeTemplate")
-        yield from _count(where, slices, _mapping(template, "capacity"))
-        yield from _product(where[:2], group, _mapping(template, "metadata", "labels"))
-        yield from _class(where, slices, owners)
+        yield from _count_problems(where, slices, _mapping(template, "capacity"))
+        yield from _product_problems(where[:2], group, _mapping(template, "metadata", "labels"))
+        yield from _class_problems(where, slices, drivers)
         if slices.get("allowMultipleAllocations") is True:
             gates[GATES["milli"]] = "allowMultipleAllocations"
             yield from milli_problems((*where, "capacity"), _mapping(slices, "capacity"))
@@ -131,16 +144,16 @@ def device_problems(raw: Mapping[str, object]) -> Found:
             if slices.get("deviceClass") == "":
                 remedy = "write its name, or leave it out"
                 yield problem((*where, "deviceClass"), "is empty, and pods get their claims by it", remedy)
-        yield from _taken(raw, where, slices, template)
+        yield from _node_resource_problems(raw, where, slices, template)
         if slices.get("partitionable") is True:
             gates[GATES["mig"]] = "partitionable"
-            yield from _divided(where, group, slices)
-    if some:
-        yield from _served(raw, "the groups' resourceSlices", "groups have resourceSlices")
+            yield from _mig_problems(where, group, slices)
+    if any_slices:
+        yield from _api_problems(raw, "the groups' resourceSlices", "groups have resourceSlices")
     elif _mapping(raw, "kwok", "deviceBindings"):
-        yield from _served(raw, "deviceBindings", "deviceBindings are of its claims")
+        yield from _api_problems(raw, "deviceBindings", "deviceBindings are of its claims")
     for gate, key in gates.items():
-        yield from _gated(raw, gate, f"groups have resourceSlices with {key}")
+        yield from _older_gate_problems(raw, gate, f"groups have resourceSlices with {key}")
 
 
 def _mapping(raw: object, *keys: str) -> Mapping[str, object]:
@@ -155,7 +168,7 @@ def _driver(slices: Mapping[str, object]) -> str:
     return driver if isinstance(driver, str) else NVIDIA_DRIVER
 
 
-def _count(where: Where, slices: Mapping[str, object], capacity: Mapping[str, object]) -> Found:
+def _count_problems(where: Where, slices: Mapping[str, object], capacity: Mapping[str, object]) -> Problems:
     resource = extended_resource(_driver(slices))
     if slices.get("extendedResource") in (False, BY_CLAIMS) and not resource:
         message = f"says nothing, as no extended resource is known for the driver {_driver(slices)}"
@@ -176,21 +189,22 @@ def _count(where: Where, slices: Mapping[str, object], capacity: Mapping[str, ob
         yield problem((*where, "count"), message, "write count: 8")
 
 
-def _product(where: Where, group: Mapping[str, object], labels: Mapping[str, object]) -> Found:
+def _product_problems(where: Where, group: Mapping[str, object], labels: Mapping[str, object]) -> Problems:
     slices = _mapping(group, "resourceSlices")
     if _driver(slices) != NVIDIA_DRIVER or "productName" in _mapping(slices, "attributes"):
         return
-    # An unknown product or instance type is reported by its own field.
-    product_known = group.get("gpuProduct") is not None or group.get("instanceType") not in (None, *instance_types())
     label = labels.get(GPU_PRODUCT_LABEL)
-    if product_known or (isinstance(label, str) and label in gpu_products()):
+    if isinstance(label, str) and label in gpu_products():
+        return
+    # An unknown product or instance type is reported by its own field.
+    if group.get("gpuProduct") is not None or group.get("instanceType") not in (None, *instance_types()):
         return
     why = f", and {GPU_PRODUCT_LABEL}, {shown(label)}, is not in the catalog" if label is not None else ""
     remedy = "write gpuProduct: NVIDIA-H100-80GB-HBM3, or resourceSlices.attributes.productName for any other"
     yield problem((*where, "gpuProduct"), f"is missing, so that resourceSlices cannot say what is there{why}", remedy)
 
 
-def _divided(where: Where, group: Mapping[str, object], slices: Mapping[str, object]) -> Found:
+def _mig_problems(where: Where, group: Mapping[str, object], slices: Mapping[str, object]) -> Problems:
     """Only NVIDIA's driver publishes MIG devices, and only the catalog has a product's MIG profiles."""
     driver = _driver(slices)
     if driver != NVIDIA_DRIVER:
@@ -210,20 +224,23 @@ def _divided(where: Where, group: Mapping[str, object], slices: Mapping[str, obj
         yield problem((*where, "partitionable"), message, "write gpuProduct: NVIDIA-H100-80GB-HBM3")
 
 
-def _class(where: Where, slices: Mapping[str, object], owners: dict[str, str]) -> Found:
-    name, driver = slices.get("deviceClass"), _driver(slices)
-    name = driver if name is None else name
+def _class_problems(where: Where, slices: Mapping[str, object], drivers: dict[str, str]) -> Problems:
+    """A DeviceClass of two drivers; `drivers` has those of the classes so far, to which this one is added."""
+    driver = _driver(slices)
+    name = slices.get("deviceClass")
+    if name is None:
+        name = driver
     if not isinstance(name, str) or not name:
         return
-    other = owners.setdefault(name, driver)
+    other = drivers.setdefault(name, driver)
     if other != driver:
         message = f"{shown(name)} is already the class of the driver {other}"
         yield problem((*where, "deviceClass"), message, "write another name, or leave it out")
 
 
-def _served(raw: Mapping[str, object], needed_by: str, why: str) -> Found:
-    version = _version(raw)
-    if version and version < FIRST_VERSION:
+def _api_problems(raw: Mapping[str, object], needed_by: str, why: str) -> Problems:
+    """Whether the cluster serves the API of devices."""
+    if _is_before(FIRST_VERSION, raw):
         written = shown(raw["kubernetesVersion"])
         message = f"is {written}, which does not serve resource.k8s.io/v1 for {needed_by}"
         yield problem(("kubernetesVersion",), message, 'write "1.35.4" or later, or leave it out')
@@ -240,39 +257,42 @@ def _served(raw: Mapping[str, object], needed_by: str, why: str) -> Found:
             yield problem(("kwok", "runtimeConfig", key), message, "leave it out")
 
 
-def _taken(
+def _node_resource_problems(
     raw: Mapping[str, object], where: Where, slices: Mapping[str, object], template: Mapping[str, object]
-) -> Found:
+) -> Problems:
     key = "nodeAllocatableResources"
     if not slices.get(key):
         return
-    if (_version(raw) or _TAKEN_SINCE) < _TAKEN_SINCE:
+    if _is_before(_NODE_RESOURCES_SINCE, raw):
         message = f"is {shown(raw['kubernetesVersion'])}, which has no {key} of devices"
         yield problem(("kubernetesVersion",), message, f'write "1.37.2" or later, or leave {key} out')
-    elif raw.get("runtime", "kwok") == "kwok":
-        yield from _off(raw, NODE_ALLOCATABLE, f"groups have resourceSlices with {key}")
+    elif _is_kwok(raw):
+        yield from _gate_problems(raw, NODE_ALLOCATABLE, f"groups have resourceSlices with {key}")
     declared = template.get("declaredFeatures")
     if isinstance(declared, list | tuple) and NODE_ALLOCATABLE not in declared:
         message = f"has no {NODE_ALLOCATABLE}, without which nodes cannot have devices with {key}"
-        yield problem(
-            (*where[:2], "nodeTemplate", "declaredFeatures"), message, "add it, or leave declaredFeatures out"
-        )
+        here = (*where[:2], "nodeTemplate", "declaredFeatures")
+        yield problem(here, message, "add it, or leave declaredFeatures out")
     yield from capacity_key_problems(where, slices, ["memory"] if _driver(slices) == NVIDIA_DRIVER else ())
 
 
-def _gated(raw: Mapping[str, object], gate: str, why: str) -> Found:
+def _older_gate_problems(raw: Mapping[str, object], gate: str, why: str) -> Problems:
     """A kwok cluster of an older Kubernetes has the gate off; what other API servers drop is reported later."""
-    if raw.get("runtime", "kwok") == "kwok" and (_version(raw) or _ON_SINCE) < _ON_SINCE:
-        yield from _off(raw, gate, why)
+    if _is_kwok(raw) and _is_before(_GATES_ON_SINCE, raw):
+        yield from _gate_problems(raw, gate, why)
 
 
-def _off(raw: Mapping[str, object], gate: str, why: str) -> Found:
+def _gate_problems(raw: Mapping[str, object], gate: str, why: str) -> Problems:
     """A gate that is off by default, and not switched on."""
     if _mapping(raw, "kwok", "featureGates").get(gate) is not True:
         yield problem(("kwok", "featureGates", gate), f"is off, but {why}", f"write featureGates: {{{gate}: true}}")
 
 
-def _version(raw: Mapping[str, object]) -> tuple[int, int] | None:
-    version = raw.get("kubernetesVersion")
-    numbers = re.match(r"v?([0-9]+)\.([0-9]+)\.", version) if isinstance(version, str) else None
-    return (int(numbers[1]), int(numbers[2])) if numbers else None
+def _is_kwok(raw: Mapping[str, object]) -> bool:
+    return (raw.get("runtime") or registry.DEFAULT) == "kwok"
+
+
+def _is_before(version: tuple[int, int], raw: Mapping[str, object]) -> bool:
+    """Whether a cluster's Kubernetes is older than a version, major and minor; False if its file names none."""
+    numbers = re.match(r"v?([0-9]+)\.([0-9]+)\.", text(raw, "kubernetesVersion"))
+    return numbers is not None and (int(numbers[1]), int(numbers[2])) < version

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
+from math import ceil
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
@@ -158,14 +159,13 @@ def placement_problems(where: Where, topology: GroupTopology, pool: str, replica
     places = topology.places()
     if places is not None and replicas > places:
         assert topology.blocks
-        needed = -(-replicas * topology.blocks // places)
+        needed = ceil(replicas / (places // topology.blocks))
         sizes = f"{topology.blocks} × {topology.racksPerBlock} × {topology.nodesPerRack}"
         message = f"is {replicas:,}, but blocks × racksPerBlock × nodesPerRack = {sizes} are {places:,} places"
         remedy = f"write {places:,} or fewer, or topology.blocks: {needed}"
         yield problem((*where, "replicas"), message, remedy)
-    longest = max(
-        (place_name(pool, level.place(max(replicas - 1, 0))) for level in topology.topology().levels), key=len
-    )
+    last = max(replicas - 1, 0)
+    longest = max((place_name(pool, level.place(last)) for level in topology.topology().levels), key=len)
     if len(longest) > LABEL_LENGTH:
         message = f"makes the topology label {longest} of {len(longest)} characters, at most {LABEL_LENGTH} are allowed"
         yield problem(where, message, "write a shorter group or zone name")
@@ -196,6 +196,7 @@ def _labels_problems(made: GroupTopology) -> Iterator[Problem]:
             message = f"has no effect, as the topology has no {what}"
             yield problem(("labels", name), message, f"leave it out, or write {key}")
     first: dict[str, str] = {}
+    # Those with a key of the file come last, so that these are reported.
     for level in sorted(made.topology().levels, key=lambda level: level.name in made.labels):
         if level.label in first:
             message = f"{shown(level.label)} is the label of {_SIZED_BY[first[level.label]][1]} too"

@@ -46,7 +46,6 @@ from kumulus.stackfile.shapes import GpuProductName, InstanceTypeName
 KWOK_TAINT = Taint("kwok.x-k8s.io/node", "fake", "NoSchedule")
 """Keeps pods off emulated nodes unless they tolerate it; a template without `taints` has it."""
 
-
 Flavour = Literal["kumulus", "kemu"]
 """Whose labels nodes have: ours, or also KEMU's, so that workloads written for KEMU still fit."""
 

@@ -26,6 +26,10 @@ def _command_mistake(value: str) -> ValueMistake | None:
     return None if value.strip() else ValueMistake("is empty", "write a command, or leave the key out")
 
 
+def _directory_mistake(value: str) -> ValueMistake | None:
+    return None if value.strip() else ValueMistake("is empty", "write a directory, or leave the key out")
+
+
 def _environment_problems(where: Where, raw: object) -> list[Problem]:
     if not isinstance(raw, dict):
         return [problem(where, f"is {shown(raw)}", "write a mapping of variables, such as {TAG: dev}")]
@@ -53,6 +57,7 @@ def _image_mistake(value: str) -> ValueMistake | None:
 
 
 Command = Annotated[str, text(_command_mistake, form="notBlank")]
+Directory = Annotated[str, text(_directory_mistake, form="notBlank")]
 Image = Annotated[str, text(_image_mistake, form="loadedImage")]
 
 
@@ -76,13 +81,13 @@ class HostCommand(Section):
         default_factory=dict, examples=["{TAG: dev}"]
     )
     """Further environment variables."""
-    dir: Command = Field(default=".", examples=["./app"])
+    dir: Directory = Field(default=".", examples=["./app"])
     """The directory to run in, relative to the project's."""
     when: When = Field(default="beforeAddons", examples=["beforeAddons"])
     """Before add-ons and images, before the emulated nodes, or after everything."""
 
 
-def missing(command: HostCommand, base: Path) -> tuple[str, str] | None:
+def missing_directory(command: HostCommand, base: Path) -> tuple[str, str] | None:
     """What is wrong with a command's directory, and the remedy; None for nothing."""
     place = base / command.dir
     # Unlike Path.is_dir, this raises nothing for a name that is too long or may not be looked up.

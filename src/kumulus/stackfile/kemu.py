@@ -184,12 +184,14 @@ class _Conversion:
         return result
 
     def _known(self, where: Where, raw: Mapping[str, object], keys: tuple[str, ...]) -> Plain:
+        """A copy with the known keys that have a value."""
         for key in raw:
             if key not in keys:
                 self.notice((*where, str(key)), "is not a key of KEMU's format; ignored, as KEMU does")
         return {key: raw[key] for key in keys if raw.get(key) is not None}
 
     def _text_only(self, where: Where, result: Plain, key: str) -> None:
+        """Report a value that is no text, and drop it; an empty text is dropped, too."""
         # Every scalar inside would be read as a string, but a chart's values and kind's settings need types.
         if isinstance(result.get(key), Mapping | list):
             message = "is not a text, which KEMU's format needs here"
@@ -199,6 +201,7 @@ class _Conversion:
             del result[key]
 
     def _each(self, where: Where, result: Plain, key: str, convert_one: Callable[[Where, Plain], Plain]) -> None:
+        """Convert the mappings of a list in the result, in place."""
         values = result.get(key)
         if isinstance(values, list):
             result[key] = [
@@ -234,7 +237,7 @@ def _group(group: Mapping[str, Any]) -> Plain:
 def _comments(source: str, notices: tuple[Notice, ...]) -> list[str]:
     lines = [f"From KEMU's {source}, by kumulus convert."]
     if notices:
-        lines += ["What KEMU would have taken otherwise, or this format has not:", *(f"  {each}" for each in notices)]
+        lines += ["What KEMU takes differently, or this format does not have:", *(f"  {each}" for each in notices)]
     return [f"# {line}" for text in lines for line in text.splitlines()]
 
 
@@ -248,7 +251,9 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in text else None if _PLAIN.fullmatch(text) else '"'
+    style = None if _PLAIN.fullmatch(text) else '"'
+    if "\n" in text:
+        style = "|"
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 

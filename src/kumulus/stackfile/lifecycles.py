@@ -99,7 +99,7 @@ class PodLifecycle(Section):
         )
 
     @model_validator(mode="after")
-    def _ends(self) -> Self:
+    def _consistent(self) -> Self:
         wrong: list[Problem] = []
         for key, listed, rest in (("failures", self.failures, "succeeds"), ("resizes", self.resizes, "is accepted")):
             total = sum(each.share for each in listed)
@@ -125,10 +125,10 @@ class PodLifecycle(Section):
         return self
 
 
-def _ruled(lifecycles: list[PodLifecycle]) -> list[PodLifecycle]:
+def _ordered(lifecycles: list[PodLifecycle]) -> list[PodLifecycle]:
     if wrong := order_problems("podLifecycles", [(each.name, each.selector) for each in lifecycles]):
         raise malformed(wrong)
     return lifecycles
 
 
-PodLifecycles = Annotated[list[PodLifecycle], AfterValidator(_ruled)]
+PodLifecycles = Annotated[list[PodLifecycle], AfterValidator(_ordered)]

@@ -14,7 +14,7 @@ from kumulus.runtimes.existing.section import content_problems
 from kumulus.runtimes.kind.kind_config import node_ranges, real_nodes, with_room
 from kumulus.stackfile import host_commands
 from kumulus.stackfile.addons import chart_kind, missing_chart
-from kumulus.stackfile.expand import kubelet, pools, system_pool
+from kumulus.stackfile.expand import kubelet_version, pools, system_pool
 from kumulus.stackfile.fault_targets import ResolvedFault, resolve
 from kumulus.stackfile.groups import Flavour
 from kumulus.stackfile.location import read_text
@@ -25,11 +25,11 @@ from kumulus.stackfile.settings import StackSettings
 
 
 @dataclass(frozen=True)
-class LoadedStack:
-    """The wanted state of a stack."""
+class LoadedCluster:
+    """The wanted state of one cluster of a stack."""
 
     spec: ClusterSpec
-    """The cluster."""
+    """The cluster as its file describes it."""
     cluster_name: str
     """The spec's name, or else one derived from the stack's."""
     flavour: Flavour
@@ -48,8 +48,8 @@ class LoadedStack:
     """Its name among several clusters in the file; empty if there is only one."""
     prices: Path | None = None
     """The user's own file of machine prices; None for the catalog alone."""
-    handed: Mapping[str, Any] = field(default_factory=dict)
-    """What the runtime gets of the sections that extras bring, by their names."""
+    section_options: Mapping[str, Any] = field(default_factory=dict)
+    """The options that the runtime gets because of extras' sections, by the sections' names."""
     joined: tuple[str, ...] = ()
     """The keys about several clusters that it takes part in, such as `federation`."""
 
@@ -61,7 +61,7 @@ class LoadedStack:
     def system_pool(self) -> Pool | None:
         """The pool for the emulated pods of add-ons; None without add-ons, or when real nodes run them."""
         emulated = self.spec.runtime_descriptor.local and bool(self.spec.clusterAddons)
-        return system_pool(self.cluster_name, kubelet(self.spec)) if emulated else None
+        return system_pool(self.cluster_name, kubelet_version(self.spec)) if emulated else None
 
 
 def load(
@@ -71,8 +71,8 @@ def load(
     *,
     source: str = "",
     secrets: Secrets | None = None,
-) -> LoadedStack:
-    """Read and check a stack of one cluster. Keys without a value count as absent.
+) -> LoadedCluster:
+    """Read and check one cluster. Keys without a value count as absent.
 
     Args:
         config: the stack's plain configuration in the namespace kumulus, with or without that prefix: `cluster` (a
@@ -84,11 +84,11 @@ def load(
     """
     source = source or f"stacks/Pulumi.{stack}.yaml"
     settings = StackSettings.read(config)
-    kept, notices = secrets or Secrets(), list[Notice]()
+    secrets = secrets or Secrets()
     prices = settings.values.get("prices")
     if "clusterConfig" not in settings.values:
-        spec = _checked(settings, base, source, kept, notices)
-        return replace(_loaded(spec, stack, base, "kumulus", tuple(notices), source, prices), secrets=kept)
+        spec, notices = _checked(settings, base, source, secrets)
+        return replace(_loaded(spec, stack, base, "kumulus", notices, source, prices), secrets=secrets)
     if settings.problems:
         raise SpecError(settings.problems, source)
     # Imported here, because its models take 40 ms to build, which stacks in our own format do not need.
@@ -99,41 +99,47 @@ def load(
     return _loaded(file.spec, stack, base, "kemu", file.notices, name, prices)
 
 
-def _checked(settings: StackSettings, base: Path, source: str, kept: Secrets, notices: list[Notice]) -> ClusterSpec:
-    """The cluster of a stack's own file; adds to the notices."""
+def _checked(
+    settings: StackSettings, base: Path, source: str, secrets: Secrets
+) -> tuple[ClusterSpec, tuple[Notice, ...]]:
+    """The cluster of a stack's own file, and what has no effect in it."""
     problems = list(settings.problems)
     spec = ClusterSpec()
+    notices: tuple[Notice, ...] = ()
     if "cluster" in settings.values:
+        cluster, notices = _overridden(settings)
         try:
-            cluster = _overridden(settings, notices)
             if "nodes" in settings.values and not settings.problems:
                 cluster = with_nodes(cluster, str(settings.values["nodes"]), base, source)
             spec = ClusterSpec.checked(cluster)
         except SpecError as error:
             if error.source not in ("", source):
+                # The mistakes are in the file of nodes.
                 raise
-            found = hidden(error.problems, kept)
+            found = hidden(error.problems, secrets)
             problems += [replace(each, path=each.path or "cluster") for each in found]
-    problems += content_problems(spec.existing, encrypted=bool(kept.within("existing", "kubeconfig")))
+    problems += content_problems(spec.existing, encrypted=bool(secrets.within("existing", "kubeconfig")))
     if problems:
         raise SpecError(problems, source)
-    return spec
+    return spec, notices
 
 
-def _overridden(settings: StackSettings, notices: list[Notice]) -> object:
-    """The cluster's mapping with the overriding settings; keys that then have no effect are dropped with a notice."""
-    raw = settings.values["cluster"]
-    if not isinstance(raw, Mapping):
-        return raw
-    raw = dict(raw)
+def _overridden(settings: StackSettings) -> tuple[object, tuple[Notice, ...]]:
+    """The cluster's mapping with the overriding settings, and a notice of each key that is dropped because of them."""
+    written = settings.values["cluster"]
+    if not isinstance(written, Mapping):
+        return written, ()
+    raw = dict(written)
+    notices: list[Notice] = []
     if settings.skip_addons:
         raw.pop("clusterAddons", None)
-    if settings.runtime and settings.runtime != (raw.get("runtime") or registry.DEFAULT):
+    runtime = raw.get("runtime") or registry.DEFAULT
+    if settings.runtime and settings.runtime != runtime:
         for key, owner in registry.sections().items():
-            if raw.get("runtime", registry.DEFAULT) == owner and raw.pop(key, None) is not None:
+            if runtime == owner and raw.pop(key, None) is not None:
                 notices.append(Notice(key, f"is for the runtime {owner}, so it is not used with {settings.runtime}"))
         raw["runtime"] = settings.runtime
-    return raw
+    return raw, tuple(notices)
 
 
 def _loaded(
@@ -144,33 +150,34 @@ def _loaded(
     notices: tuple[Notice, ...],
     source: str,
     prices: object,
-) -> LoadedStack:
-    own = None if prices is None else base / str(prices)
-    if own:
+) -> LoadedCluster:
+    own_prices = None if prices is None else base / str(prices)
+    if own_prices:
         # Read once to check it.
-        with_own(own)
+        with_own(own_prices)
     prefix: Where = ("spec",) if flavour == "kemu" else ()
     if problems := _missing_files(spec, base, prefix):
         raise SpecError(problems, source)
     name = spec.name or default_cluster_name(stack)
     # KEMU's nodes say that they are fake.
-    expanded = tuple(pools(spec, name, flavour, "" if flavour == "kemu" else kubelet(spec)))
+    expanded = tuple(pools(spec, name, flavour, "" if flavour == "kemu" else kubelet_version(spec)))
     faults, problems = resolve(spec.faults, expanded)
-    if notice := _without_range(spec, expanded, prefix):
+    if notice := _range_notice(spec, expanded, prefix):
         notices = (*notices, notice)
-    loaded = LoadedStack(spec, name, flavour, expanded, tuple(faults), notices, source, prices=own)
-    handed: dict[str, Any] = {}
+    loaded = LoadedCluster(spec, name, flavour, expanded, tuple(faults), notices, source, prices=own_prices)
+    options: dict[str, Any] = {}
     for key, section in spec.sections_of_extras().items():
-        found, wrong = section.handed(loaded, base)
+        option, wrong = section.runtime_option(loaded, base)
         problems += wrong
-        handed |= {} if found is None else {key: found}
+        if option is not None:
+            options[key] = option
     if problems:
         raise SpecError(problems, source)
-    return replace(loaded, handed=handed)
+    return replace(loaded, section_options=options)
 
 
-def _without_range(spec: ClusterSpec, expanded: Sequence[Pool], prefix: Where) -> Notice | None:
-    """A notice of more nodes than a kind cluster's pod subnet has room for, if the subnet's size is known."""
+def _range_notice(spec: ClusterSpec, expanded: Sequence[Pool], prefix: Where) -> Notice | None:
+    """A notice if a kind cluster has more nodes than its pod subnet has address ranges for; None otherwise."""
     if not spec.kindConfig:
         return None
     room = node_ranges(with_room(spec.kindConfig))
@@ -193,13 +200,12 @@ def _missing_files(spec: ClusterSpec, base: Path, prefix: Where) -> list[Problem
         named += [(("kwokCharts", key), getattr(spec.kwokCharts, key)) for key in ("chart", "stageFastChart")]
     charts = [(where, missing_chart(base / chart)) for where, chart in named if chart_kind(chart) == "path"]
     directories = [
-        (("hostCommands", index, "dir"), host_commands.missing(command, base))
+        (("hostCommands", index, "dir"), host_commands.missing_directory(command, base))
         for index, command in enumerate(spec.hostCommands)
     ]
-    # A command that runs before may write them.
-    written = any(command.when == "beforeAddons" for command in spec.hostCommands)
+    # A command that runs before the images are loaded may write their archives.
+    images = [] if any(command.when == "beforeAddons" for command in spec.hostCommands) else spec.loadImages
     archives = [
-        (("loadImages", index), host_commands.missing_archive(image, base))
-        for index, image in enumerate(() if written else spec.loadImages)
+        (("loadImages", index), host_commands.missing_archive(image, base)) for index, image in enumerate(images)
     ]
     return [Problem(path_text(where), *wrong) for where, wrong in (*charts, *directories, *archives) if wrong]

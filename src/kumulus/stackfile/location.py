@@ -17,34 +17,36 @@ from kumulus.model.names import suggest
 
 TIMEOUT_S = 2.0
 """The limit for the whole download: name resolution, every redirect, and the last byte."""
+_REMEDY = "check the address and the network, or write the path of a copy"
 
 
-def read_text(location: str, base: Path, path: str, source: str = "", most: int = MOST_BYTES) -> tuple[str, str]:
+def read_text(location: str, base: Path, setting: str, source: str = "", most: int = MOST_BYTES) -> tuple[str, str]:
     """The text at a location.
 
     Args:
         location: a file's path, relative to `base` or absolute, or an http(s) URL.
         base: the directory that relative paths start from.
-        path: the setting that holds the location, for errors.
-        source: the file that holds the setting, for errors.
+        setting: the place in a file that has the location, for errors.
+        source: that file, for errors.
         most: the most bytes of a file; a download may have 4 MiB.
 
     Returns:
-        The location's name in messages, without credentials, and its text.
+        what to call the location in messages, without credentials, and its text.
     """
     try:
         if "://" in location:
             return _public(location), _decoded(_fetch(location), shown(_public(location)))
         return location, _decoded(_read(location, base, most), shown(location), most)
     except _Unreadable as reason:
-        raise SpecError([Problem(path, *reason.args)], source) from None
+        raise SpecError([Problem(setting, *reason.args)], source) from None
 
 
-def large_file(location: str, base: Path, path: str, source: str, most: int) -> Path | None:
+def large_file(location: str, base: Path, setting: str, source: str, most: int) -> Path | None:
     """The file at a location, if it is larger than a text that is read at once may be (4 MiB); otherwise None.
 
+    None also for a URL and for a file that cannot be read: :func:`read_text` reports what is wrong with these.
+
     Args:
-        location: as for :func:`read_text`, which handles URLs, and files that cannot be read.
         most: the most bytes that it may have.
     """
     if "://" in location:
@@ -57,7 +59,8 @@ def large_file(location: str, base: Path, path: str, source: str, most: int) -> 
     if not stat.S_ISREG(status.st_mode) or status.st_size <= MOST_BYTES:
         return None
     if status.st_size > most:
-        raise SpecError([Problem(path, f"is larger than {most >> 20} MiB", "write the path of a part of it")], source)
+        message = f"is larger than {most >> 20} MiB"
+        raise SpecError([Problem(setting, message, "write the path of a part of it")], source)
     return file
 
 
@@ -66,6 +69,7 @@ class _Unreadable(Exception):
 
 
 def _public(url: str) -> str:
+    """A URL without the credentials that it may have."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -80,24 +84,21 @@ def _fetch(url: str) -> bytes:
     answers: queue.SimpleQueue[bytes | Exception] = queue.SimpleQueue()
     # In a thread, because no socket timeout stops a server that sends a byte now and then. The thread ends by itself,
     # at the latest with the program.
-    threading.Thread(target=_answer, args=(url, name, answers), daemon=True).start()
+    threading.Thread(target=_download_into, args=(answers, url, name), daemon=True).start()
     try:
         answer = answers.get(timeout=TIMEOUT_S)
     except queue.Empty:
         answer = TimeoutError()
     if isinstance(answer, TimeoutError):
-        raise _Unreadable(f"{name} does not answer in whole within {TIMEOUT_S:g} s", _REMEDY)
+        raise _Unreadable(f"{name} does not answer completely within {TIMEOUT_S:g} s", _REMEDY)
     if isinstance(answer, Exception):
         raise answer
     return answer
 
 
-_REMEDY = "check the address and the network, or write the path of a copy"
-
-
-def _answer(url: str, name: str, answers: queue.SimpleQueue[bytes | Exception]) -> None:
+def _download_into(answers: queue.SimpleQueue[bytes | Exception], url: str, name: str) -> None:
     try:
-        answers.put(_asked(url, name))
+        answers.put(_download(url, name))
     except Exception as reason:  # raised again where the answer is waited for
         answers.put(reason)
 
@@ -119,7 +120,7 @@ class _WebOnly(urllib.request.HTTPRedirectHandler):
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
-def _asked(url: str, name: str) -> bytes:
+def _download(url: str, name: str) -> bytes:
     try:
         request = urllib.request.Request(url, headers={"User-Agent": "kumulus"})  # noqa: S310 - checked by the caller
         with urllib.request.build_opener(_WebOnly).open(request, timeout=TIMEOUT_S) as answer:

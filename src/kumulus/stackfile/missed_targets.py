@@ -7,6 +7,7 @@ from kumulus.model.names import nearest
 from kumulus.model.pools import Pool
 from kumulus.model.topology import place_name
 from kumulus.stackfile.faults import Target
+from kumulus.stackfile.shapes import any_of
 
 # Of longer lists, only the first and the last name are shown.
 _LISTED = 6
@@ -30,7 +31,11 @@ def place_remedy(level_name: str, place: str, pools: Iterable[Pool]) -> str | No
 
 
 def narrowed(target: Target, pools: Sequence[Pool], matched: Callable[[Target], int]) -> str:
-    """How many nodes each part of a target matches by itself, when no node matches all parts."""
+    """How many nodes each part of a target matches by itself, when no node matches all parts.
+
+    Args:
+        matched: the number of nodes that a target matches.
+    """
     if not any(pool.replicas for pool in pools):
         return "there are none"
     keys = [key for key in ("nodeGroup", "zone", "region", *target.places()) if getattr(target, key) is not None]
@@ -54,4 +59,4 @@ def label_remedy(target: Target, pools: Sequence[Pool]) -> str | None:
 def _alternatives(names: Sequence[str]) -> str:
     if len(names) > _LISTED:
         return f"{names[0]} to {names[-1]}"
-    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    return any_of(names)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -15,7 +14,7 @@ from kumulus.model.fields import Section, checked, short_label
 from kumulus.model.fields.validation import validated, with_rules
 from kumulus.model.names import CLUSTER_NAME_LENGTH
 from kumulus.runtimes import registry
-from kumulus.runtimes.descriptor import Descriptor
+from kumulus.runtimes.descriptor import Descriptor, RuntimeOptions
 from kumulus.runtimes.kind.kind_config import config_problems
 from kumulus.stackfile.addons import Addon, mapping_of_yaml, yaml_mapping_problems
 from kumulus.stackfile.cluster_charts import KwokChartsSpec
@@ -28,14 +27,6 @@ from kumulus.stackfile.section import ClusterSection, of_extras
 from kumulus.stackfile.shapes import with_shapes
 from kumulus.stackfile.tenants import TenantSpec
 from kumulus.stackfile.usage import PodUsages
-
-
-def _in_order(core: Iterable[str]) -> dict[str, Any]:
-    """The core's sections and those of extras, each behind the one that it names."""
-    names = list(core)
-    for name, each in SECTIONS.items():
-        names.insert(names.index(each.after) + 1 if each.after in names else len(names), name)
-    return dict.fromkeys(names, (Any, None))
 
 
 def _kind_config_problems(where: Where, raw: object) -> list[Problem]:
@@ -77,7 +68,7 @@ Version = Annotated[str, checked(_version_problems, lambda raw: f"v{raw.removepr
 
 
 class _Fleet(Section):
-    """The sections that any runtime reads, and the further ones of some."""
+    """The sections that the core has, but for those with a runtime's name, and `kwokCharts`."""
 
     name: Annotated[str, short_label(CLUSTER_NAME_LENGTH)] = Field(default="", examples=["my-cluster"])
     """The cluster's name; by default derived from the stack's."""
@@ -124,6 +115,28 @@ _CORE = (*_Fleet.model_fields, *registry.NAMES, "kwokCharts")
 SECTIONS = of_extras(_CORE)
 """The sections that extras bring, by name."""
 
+
+def _in_order() -> list[str]:
+    """The names of all sections: the core's, and each extra's behind the one that it names, or at the end."""
+    names = list(_CORE)
+    for name, section in SECTIONS.items():
+        place = names.index(section.after) + 1 if section.after in names else len(names)
+        names.insert(place, name)
+    return names
+
+
+def _of_extra(section: type[ClusterSection]) -> tuple[Any, Any]:
+    """The type and the field of an extra's section."""
+    about = section.about or section.__doc__
+    return section.field() | None, Field(default=None, description=about, examples=[section.example])
+
+
+def _of_runtime(options: RuntimeOptions) -> tuple[Any, Any]:
+    """The type and the field of a runtime's section."""
+    model = options.load()
+    return model, Field(default_factory=model, description=options.about, examples=[options.example])
+
+
 if TYPE_CHECKING:
 
     class _WithSections(_Fleet):
@@ -132,31 +145,15 @@ if TYPE_CHECKING:
         existing: Existing = Existing()
 
 else:
-    # The fields of a base that is looked at first decide the order.
-    _Ordered = create_model("_Ordered", __base__=Section, **_in_order(_CORE))
+    # pydantic looks at the last base first: the order of the fields is that of this one, which says nothing else.
+    _Ordered = create_model("_Ordered", __base__=Section, **dict.fromkeys(_in_order(), (Any, None)))
     # Each runtime has a section with its name, and extras bring sections; a type checker needs the fields above.
     _WithSections = create_model(
         "_WithSections",
         __base__=(_Fleet, _Ordered),
         __module__=__name__,
-        **{
-            name: (
-                each.field() | None,
-                Field(default=None, description=each.about or each.__doc__, examples=[each.example]),
-            )
-            for name, each in SECTIONS.items()
-        },
-        **{
-            each.name: (
-                each.options.load(),
-                Field(
-                    default_factory=each.options.load(),
-                    description=each.options.about,
-                    examples=[each.options.example],
-                ),
-            )
-            for each in registry.every()
-        },
+        **{name: _of_extra(section) for name, section in SECTIONS.items()},
+        **{each.name: _of_runtime(each.options) for each in registry.every()},
     )
 
 

@@ -18,7 +18,7 @@ MOST = 64 << 20
 """The most bytes of such a file: a million nodes."""
 _MOST_OF_A_VARIABLE = 131_072
 """The most bytes of an environment variable in Linux (MAX_ARG_STRLEN), including its name and terminator."""
-# The rest is for what Pulumi and the user add.
+# From this length on, the nodes get a file of their own; the rest is for what Pulumi and the user add.
 _ROOM = 100_000
 _REMEDY = "write a mapping of groups to zones to lists of nodes, such as {web: {us-east1-b: [{name: node-a}]}}"
 
@@ -40,13 +40,16 @@ def with_nodes(cluster: object, location: str, base: Path, source: str) -> objec
         return cluster
     whole = copy.deepcopy(dict(cluster))
     problems = []
-    for group, placement in _placements(whole):
-        place = group, placement.get("availabilityZone")
-        if place in lists and placement.get("nodes"):
-            message = f"has nodes of {shown(group)} in {shown(place[1])}, and so has the stack's file"
+    for group, zone, placement in _placements(whole):
+        if (group, zone) not in lists:
+            continue
+        nodes = lists.pop((group, zone))
+        if placement.get("nodes"):
+            message = f"has nodes of {shown(group)} in {shown(zone)}, and so has the stack's file"
             problems.append(Problem(group, message, "leave one of the two out"))
-        elif place in lists:
-            placement["nodes"] = lists.pop(place)
+        else:
+            placement["nodes"] = nodes
+    # What is left has no placement.
     problems += [
         Problem(group, f"has nodes of {shown(group)} in {shown(zone)}, where the cluster has none", "take them out")
         for group, zone in lists
@@ -60,13 +63,13 @@ def without_nodes(cluster: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str,
     """A cluster's mapping without its nodes' names, and the names in the form of a nodes file."""
     left: dict[str, Any] = copy.deepcopy(dict(cluster))
     found: dict[str, dict[str, list[Any]]] = {}
-    for group, placement in _placements(left):
+    for group, zone, placement in _placements(left):
         if nodes := placement.pop("nodes", None):
-            found.setdefault(group, {})[placement["availabilityZone"]] = nodes
+            found.setdefault(group, {})[zone] = nodes
     return left, found
 
 
-def is_too_long(config: Mapping[str, object]) -> bool:
+def needs_nodes_file(config: Mapping[str, object]) -> bool:
     """Whether a configuration needs a separate file for its nodes."""
     return _length(config) > _ROOM
 
@@ -90,7 +93,7 @@ def written(lists: Mapping[str, Mapping[str, list[Any]]]) -> str:
         for zone, nodes in zones.items():
             lines = ",\n".join(f"      {json.dumps(node, ensure_ascii=False)}" for node in nodes)
             placed.append(f"    {json.dumps(zone)}: [\n{lines}\n    ]")
-        groups.append(f"  {json.dumps(group)}: {{\n{','.join(placed)}\n  }}")
+        groups.append(f"  {json.dumps(group)}: {{\n" + ",\n".join(placed) + "\n  }")
     return "{\n" + ",\n".join(groups) + "\n}\n"
 
 
@@ -104,11 +107,12 @@ def _lists(found: object, name: str) -> dict[tuple[str, str], Any]:
     return {(group, zone): nodes for group, zones in groups.items() for zone, nodes in zones.items()}
 
 
-def _placements(cluster: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each well-formed placement, with its group's name; the model reports the others."""
+def _placements(cluster: Mapping[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Each well-formed placement, after its group's name and its zone; the model reports the others."""
     groups = cluster.get("nodeGroups")
     for group in groups if isinstance(groups, list) else ():
         places = group.get("placement") if isinstance(group, dict) else None
         for placement in places if isinstance(places, list) else ():
-            if isinstance(placement, dict) and isinstance(group.get("name"), str):
-                yield group["name"], placement
+            name, zone = group.get("name"), placement.get("availabilityZone") if isinstance(placement, dict) else None
+            if isinstance(name, str) and isinstance(zone, str):
+                yield name, zone, placement

@@ -7,7 +7,7 @@ from kumulus.model.errors import Problem, Where, path_text, shown
 from kumulus.runtimes import registry
 from kumulus.runtimes.descriptor import Descriptor
 
-Found = Iterator[Problem]
+Problems = Iterator[Problem]
 Item = tuple[int, Mapping[str, object]]
 
 
@@ -20,7 +20,7 @@ def items(raw: object, key: str) -> list[Item]:
 
 
 def runtime_of(raw: Mapping[str, object]) -> Descriptor | None:
-    """The runtime of a cluster's mapping; None where it is none."""
+    """The runtime that a cluster's mapping names, or the default one; None where it names none of those there are."""
     name = raw.get("runtime") or registry.DEFAULT
     return registry.get(name) if isinstance(name, str) and name in registry.NAMES else None
 
@@ -31,8 +31,8 @@ def text(raw: Mapping[str, object], key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def duplicates(entries: list[Item], where: Where, key: str, what: str) -> Found:
-    """A problem for each entry of a list with a text, called `what`, that an earlier one has under that key too."""
+def duplicates(entries: list[Item], where: Where, key: str, what: str) -> Problems:
+    """A problem for each entry whose text under a key is an earlier entry's, too; `what`: its name in the remedy."""
     first: dict[str, int] = {}
     for index, item in entries:
         name = text(item, key)

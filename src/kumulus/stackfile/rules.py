@@ -14,7 +14,7 @@ from kumulus.runtimes import registry
 from kumulus.stackfile.addons import chart_kind, chart_name
 from kumulus.stackfile.group_rules import device_problems, group_pool_problems, group_problems, node_name_problems
 from kumulus.stackfile.host_commands import load_name_problems
-from kumulus.stackfile.plain import Found, Item, duplicates, items, runtime_of, text
+from kumulus.stackfile.plain import Item, Problems, duplicates, items, runtime_of, text
 from kumulus.stackfile.section import ClusterSection
 from kumulus.stackfile.tenants import tenant_problems
 
@@ -38,7 +38,7 @@ def rule_problems(raw: object, sections: Iterable[type[ClusterSection]]) -> list
     ]
 
 
-def _runtime(raw: Mapping[str, object]) -> Found:
+def _runtime(raw: Mapping[str, object]) -> Problems:
     if (known := runtime_of(raw)) is None:
         return
     runtime = known.name
@@ -48,13 +48,13 @@ def _runtime(raw: Mapping[str, object]) -> Found:
             yield problem((key,), message, f"leave it out or write runtime: {owner}")
     if known.local and raw.get("kwokCharts") is not None:
         message = f"has no effect with the runtime {runtime}, where KWOK runs alongside the cluster"
-        yield problem(("kwokCharts",), message, f"leave it out, or write runtime: {with_charts()}")
+        yield problem(("kwokCharts",), message, f"leave it out, or write runtime: {container_runtimes()}")
     if not known.chooses_version and raw.get("kubernetesVersion") is not None:
         yield problem(("kubernetesVersion",), "has no effect: an existing cluster has its own", "leave it out")
     yield from known.rules(raw)
 
 
-def _loads(raw: Mapping[str, object]) -> Found:
+def _loads(raw: Mapping[str, object]) -> Problems:
     """Loads that pods share, where nothing counts these pods."""
     if (known := runtime_of(raw)) is None or known.local:
         return
@@ -66,19 +66,19 @@ def _loads(raw: Mapping[str, object]) -> Found:
                 yield problem(("podUsage", index, key, "load"), message, remedy)
 
 
-def with_charts() -> str:
+def container_runtimes() -> str:
     """The runtimes whose nodes run containers, for people."""
     return registry.listed(tuple(each for each in registry.every() if not each.local))
 
 
-def _commands(raw: Mapping[str, object]) -> Found:
+def _commands(raw: Mapping[str, object]) -> Problems:
     commands = items(raw, "hostCommands")
     yield from duplicates(commands, ("hostCommands",), "name", "name")
     places: dict[str, Where] = {text(each, "name"): ("hostCommands", index, "name") for index, each in commands}
     yield from load_name_problems(raw.get("loadImages"), places)
 
 
-def addon_problems(raw: Mapping[str, object]) -> Found:
+def addon_problems(raw: Mapping[str, object]) -> Problems:
     """Add-ons of the same name, charts that cannot be found, and dependencies that are unknown or circular."""
     where: Where = ("clusterAddons",)
     addons = items(raw, "clusterAddons")
@@ -88,7 +88,7 @@ def addon_problems(raw: Mapping[str, object]) -> Found:
     yield from _dependencies(where, addons)
 
 
-def _chart(where: Where, addon: Mapping[str, object]) -> Found:
+def _chart(where: Where, addon: Mapping[str, object]) -> Problems:
     chart, url, repository = text(addon, "chart"), text(addon, "repoURL"), text(addon, "repoName")
     if not chart or not chart.isprintable():
         # The model reports what is wrong with it, and it cannot be quoted in a remedy.
@@ -116,7 +116,7 @@ def _chart(where: Where, addon: Mapping[str, object]) -> Found:
         yield problem((*where, "repoURL"), "is missing, so the chart cannot be found", remedy)
 
 
-def _dependencies(where: Where, addons: list[Item]) -> Found:
+def _dependencies(where: Where, addons: list[Item]) -> Problems:
     names = {text(addon, "name") for _, addon in addons}
     graph: dict[str, list[str]] = {}
     for index, addon in addons:

@@ -72,20 +72,20 @@ def _is_below(path: str, place: str) -> bool:
     return not place or (path.startswith(place) and path[len(place) :][:1] in ("", ".", "["))
 
 
-def without_secrets(value: object) -> object:
+def with_placeholders(value: object) -> object:
     """A stack file's value with a placeholder for each secret, for commands that cannot decrypt and need no secrets."""
     if _is_secret(value):
         return HIDDEN
     if isinstance(value, Mapping):
-        return {key: without_secrets(inner) for key, inner in value.items()}
-    return [without_secrets(inner) for inner in value] if isinstance(value, list) else value
+        return {key: with_placeholders(inner) for key, inner in value.items()}
+    return [with_placeholders(inner) for inner in value] if isinstance(value, list) else value
 
 
-def left_out(value: object) -> object:
+def without_secrets(value: object) -> object:
     """A stack file's value without its secrets, for uses in which a placeholder would not be a valid value."""
     if isinstance(value, Mapping):
-        return {key: left_out(inner) for key, inner in value.items() if not _is_secret(inner)}
-    return [left_out(inner) for inner in value if not _is_secret(inner)] if isinstance(value, list) else value
+        return {key: without_secrets(inner) for key, inner in value.items() if not _is_secret(inner)}
+    return [without_secrets(inner) for inner in value if not _is_secret(inner)] if isinstance(value, list) else value
 
 
 def _is_secret(value: object) -> bool:

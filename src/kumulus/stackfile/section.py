@@ -16,14 +16,14 @@ from kumulus.model.fields import Section, malformed
 if TYPE_CHECKING:
     import pulumi
 
-    from kumulus.stackfile.load import LoadedStack
+    from kumulus.stackfile.load import LoadedCluster
 
 
 class ClusterSection(Section):
     """A section of `kumulus:cluster`. Its fields are checked like all others; its docstring is its description."""
 
     about: ClassVar[str] = ""
-    """What the cluster's fields say of it; by default its description."""
+    """What the schema says of the cluster's key for it; by default its description."""
     example: ClassVar[str] = "{}"
     """One that the schema shows."""
     after: ClassVar[str] = ""
@@ -31,7 +31,7 @@ class ClusterSection(Section):
     before_faults: ClassVar[bool] = False
     """Whether what it declares has to be there before faults begin; else it comes last."""
     measures: ClassVar[bool] = False
-    """Whether it reads what nodes and pods use, which KWOK then says."""
+    """Whether it reads what nodes and pods use; KWOK then reports that."""
 
     @classmethod
     def field(cls) -> Any:
@@ -48,12 +48,12 @@ class ClusterSection(Section):
         """What is wrong between it and other parts of a cluster's mapping, whether or not the mapping has it.
 
         Args:
-            raw: the mapping as written; values of the wrong type are reported otherwise.
+            raw: the mapping as written; the models report values of the wrong type.
         """
         return ()
 
-    def handed(self, loaded: LoadedStack, base: Path) -> tuple[Any, list[Problem]]:
-        """What the runtime gets as the option of its name, JSON-able, and what is wrong with it; None for nothing.
+    def runtime_option(self, loaded: LoadedCluster, base: Path) -> tuple[Any, list[Problem]]:
+        """The option that the runtime gets under the section's name, JSON-able or None for none; and its problems.
 
         Args:
             loaded: the stack, with its pools.
@@ -65,7 +65,7 @@ class ClusterSection(Section):
         """The ports of this machine that it asks for, by their places in it."""
         return {}
 
-    def parts(self, loaded: LoadedStack) -> Sequence[str]:
+    def parts(self, loaded: LoadedCluster) -> Sequence[str]:
         """Which parts the stack has, of those for which its :class:`~kumulus.host.extras.Extra` names tools."""
         return ()
 
@@ -84,10 +84,10 @@ class ClusterSection(Section):
 
 
 class Joined:
-    """What a key about all clusters of a stack means for each of them."""
+    """What a key about all clusters of a stack means for each of them: a :class:`StackSection` that was checked."""
 
-    def handed(self, name: str, cluster: str) -> dict[str, Any]:
-        """The options that a cluster's runtime gets; none for one that does not take part.
+    def runtime_options(self, name: str, cluster: str) -> dict[str, Any]:
+        """The options that a cluster's runtime gets, by name; none for one that does not take part.
 
         Args:
             name: the cluster's name in the file.
@@ -96,7 +96,7 @@ class Joined:
         return {}
 
     def declare(
-        self, resource_name: str, clusters: Mapping[str, Any], loaded: Mapping[str, LoadedStack]
+        self, resource_name: str, clusters: Mapping[str, Any], loaded: Mapping[str, LoadedCluster]
     ) -> Mapping[str, Any]:
         """Declare what it asks for.
 
@@ -120,8 +120,8 @@ class StackSection(Section):
         """What it means for the clusters, and what is wrong with it, by places in it.
 
         Args:
-            hub: the stack's; may be empty.
-            entries: the names of its clusters, by the name of their entry.
+            hub: the name of the stack's hub; may be empty.
+            entries: the names of the stack's clusters, by the name of their entry in `clusters`.
         """
         raise NotImplementedError
 
@@ -142,18 +142,18 @@ def of_extras(taken: Iterable[str]) -> dict[str, type[ClusterSection]]:
 
 def _of_extra(name: str) -> type[ClusterSection]:
     try:
-        made: type[ClusterSection] = extras.named("sections", name, ClusterSection)
+        found: type[ClusterSection] = extras.named("sections", name, ClusterSection)
     except extras.BrokenExtra:
         extra = next(each for each in extras.every() if name in each.sections)
         if not extra.missing:
             raise
         return _missing(extra)
-    return made
+    return found
 
 
 def _missing(extra: extras.Extra) -> type[ClusterSection]:
     class Missing(ClusterSection):
-        """What an extra brings whose packages are missing."""
+        """A section of an extra whose packages are missing; a file that has it is refused."""
 
         @model_validator(mode="before")
         @classmethod

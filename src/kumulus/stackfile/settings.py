@@ -16,7 +16,9 @@ from kumulus.runtimes import registry
 
 CONSENTS = ("moveHere", "allowReplace")
 """Keys by which the user allows the plugin irreversible actions: they are part of its configuration."""
-SEVERAL = ("clusters", "defaults", "hub", *extras.names("stack_sections"))
+WITH_CLUSTERS = ("defaults", "hub", *extras.names("stack_sections"))
+"""Keys that have no effect without `clusters`."""
+SEVERAL = ("clusters", *WITH_CLUSTERS)
 """Keys of a stack of several clusters, which :mod:`kumulus.stackfile.clusters` reads."""
 CONFIG_KEYS = ("cluster", "clusterConfig", *SEVERAL, "runtime", "skipAddons", "prices", "nodes", *CONSENTS)
 
@@ -38,8 +40,10 @@ class StackSettings:
     def read(cls, config: Mapping[str, object]) -> StackSettings:
         """Read them from the configuration, with or without the namespace in its keys."""
         values = {str(key).removeprefix("kumulus:"): value for key, value in config.items() if value is not None}
+        if "cluster" in values:
+            values["cluster"] = parsed(values["cluster"])
         problems = unknown_key_problems((), values, CONFIG_KEYS)
-        problems += _sources(values)
+        problems += _source_problems(values)
         wanted = values.get("runtime")
         if wanted is not None and wanted not in registry.NAMES:
             problems.append(Problem("runtime", f"is {shown(wanted)}", instead(wanted, registry.NAMES)))
@@ -51,7 +55,7 @@ class StackSettings:
         if _is_text(values.get("nodes")) and "clusterConfig" in values:
             problems.append(Problem("nodes", "has no effect with clusterConfig", "leave it out"))
         for key in ("skipAddons", *CONSENTS):
-            if key in values and not (isinstance(values[key], bool) or values[key] in ("true", "false")):
+            if key in values and not isinstance(values[key], bool) and values[key] not in ("true", "false"):
                 problems.append(Problem(key, f"is {shown(values[key])}", "write true or false"))
         return cls(values, wanted, values.get("skipAddons") in (True, "true"), tuple(problems))
 
@@ -60,8 +64,8 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
-def _sources(values: dict[str, object]) -> list[Problem]:
-    """Problems of the keys that describe the cluster; JSON text is replaced by its parsed value."""
+def _source_problems(values: Mapping[str, object]) -> list[Problem]:
+    """Problems of the keys that describe the cluster: none of them, both, or no location."""
     location = values.get("clusterConfig")
     if "cluster" in values and location is not None:
         return [Problem("clusterConfig", "describes the cluster, and so does cluster", "leave one of the two out")]
@@ -73,13 +77,11 @@ def _sources(values: dict[str, object]) -> list[Problem]:
             "path of a KEMU file"
         )
         return [Problem("cluster", "is missing", remedy)]
-    if "cluster" in values:
-        values["cluster"] = parsed(values["cluster"])
     return []
 
 
 def parsed(value: object) -> object:
-    """A key's value; of a text, which is how `pulumi config set` writes it, the JSON, or itself if it is none."""
+    """A key's value; a text is read as JSON, which `pulumi config set` writes, and stays a text if it is none."""
     if isinstance(value, str):
         # If it does not parse, the model reports that a text is not a mapping.
         with contextlib.suppress(ValueError, RecursionError):

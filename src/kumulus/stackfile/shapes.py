@@ -4,7 +4,7 @@ The catalog fills in the figures of the group's nodeTemplate that the stack file
 one complete template, and an error in it has the path in the file.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 from kumulus.model.checks import problem
@@ -38,9 +38,8 @@ def instance_type_problems(where: Where, raw: object) -> list[Problem]:
         return []
     near = nearest(raw, instance_types()) or [each.name for each in types_with_gpu(raw)][:_NAMED]
     other = "leave it out and write the shape as nodeTemplate.capacity"
-    return [
-        problem(where, f"{shown(raw)} is not in the catalog", f"write {_any_of(near)}, or {other}" if near else other)
-    ]
+    remedy = f"write {any_of(near)}, or {other}" if near else other
+    return [problem(where, f"{shown(raw)} is not in the catalog", remedy)]
 
 
 def gpu_product_problems(where: Where, raw: object) -> list[Problem]:
@@ -48,7 +47,7 @@ def gpu_product_problems(where: Where, raw: object) -> list[Problem]:
     if not isinstance(raw, str) or raw in gpu_products():
         return []
     near = nearest(raw, gpu_products(), likeness=0.5) or list(gpu_products())
-    return [problem(where, f"{shown(raw)} is not in the catalog", f"write {_any_of(near)}")]
+    return [problem(where, f"{shown(raw)} is not in the catalog", f"write {any_of(near)}")]
 
 
 InstanceTypeName = Annotated[str, checked(instance_type_problems, form="instanceType")]
@@ -95,8 +94,9 @@ def _completed(template: Group, kind: InstanceType | None, named: bool) -> dict[
 
 
 def _gpu_labels(template: Group, kind: InstanceType | None, product: object) -> dict[str, str]:
-    name = product if isinstance(product, str) else kind.product if kind else ""
-    known, count = gpu_products().get(name), _gpus(template)
+    of_type = kind.product if kind else ""
+    known = gpu_products().get(product if isinstance(product, str) else of_type)
+    count = _gpus(template)
     return gfd_labels(known, count, kind.machine if kind else "") if known and count > 0 else {}
 
 
@@ -116,11 +116,12 @@ def _gpus(template: object) -> int:
 
 
 def _under(written: object, known: Mapping[str, str]) -> object:
-    """The known values overridden by the given ones; only the given value when it is not a mapping."""
+    """The known values overridden by those that the file has; only the file's value where it is not a mapping."""
     if written is None:
         return dict(known)
     return {**known, **written} if isinstance(written, Mapping) else written
 
 
-def _any_of(names: list[str]) -> str:
+def any_of(names: Sequence[str]) -> str:
+    """One of some names, for people: `a, b or c`."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"

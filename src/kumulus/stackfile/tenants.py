@@ -49,8 +49,8 @@ class RuleSpec(Section):
 
     @model_validator(mode="after")
     def _leaves_quota_alone(self) -> Self:
-        quotas = {"", "*"} & {*self.apiGroups} and {"resourcequotas", "*"} & {*self.resources}
-        if quotas and _WRITING & {*self.verbs}:
+        core_group, quotas = {"", "*"} & {*self.apiGroups}, {"resourcequotas", "*"} & {*self.resources}
+        if core_group and quotas and _WRITING & {*self.verbs}:
             remedy = "name the resources that are meant, without resourcequotas"
             raise malformed([problem((), "would let the tenant change its own quota", remedy)])
         return self
@@ -100,9 +100,10 @@ def tenant_problems(tenants: Iterable[tuple[int, Mapping[str, object]]]) -> list
         if not isinstance(name, str) or not name:
             continue
         if key == "name" and (mistake := _namespace_mistake(name)):
-            remedy = "write another name, or add a namespace:"
+            remedy = "write another name, or give the tenant a namespace"
             wrong.append(problem(where, f"{shown(name)} {mistake.message}", remedy))
-        elif name in first and not key == first[name][-1] == "name":
+        # Two tenants of one name are reported as duplicates.
+        elif name in first and "namespace" in (key, first[name][-1]):
             message = f"is the namespace {shown(name)}, which {path_text(first[name])} is already"
             wrong.append(problem(where, message, "write another namespace: a quota is for one tenant"))
         first.setdefault(name, where)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
@@ -21,7 +22,7 @@ _MOST_PERCENT = 100.0
 
 
 def _amount_problems(where: Where, raw: object, absolute: str) -> list[Problem]:
-    """Problems of an amount; `absolute` is an example of an absolute amount, empty if none is allowed."""
+    """Problems of an amount; `absolute` is an example of an absolute amount, empty if only shares are allowed."""
     remedy = f"write a share of the request such as 80%, or a quantity such as {absolute}" if absolute else "write 80%"
     if isinstance(raw, str) and (match := _PERCENT.fullmatch(raw)):
         too_much = float(match[1]) > _MOST_PERCENT
@@ -51,16 +52,15 @@ def _usage_problems(where: Where, raw: object, absolute: str) -> list[Problem]:
     if len(raw) != 1:
         return [problem(where, f"is not one of {', '.join(kinds)}", "write {range: {from: 40%, to: 60%}}")]
     ((kind, inner),) = raw.items()
-    if kind == "load":
-        return _load_problems((*where, kind), inner, absolute)
-    return (_range_problems if kind == "range" else _curve_problems)((*where, kind), inner, absolute)
+    problems_of = {"range": _range_problems, "curve": _curve_problems, "load": _load_problems}[kind]
+    return problems_of((*where, kind), inner, absolute)
 
 
 def _load_problems(where: Where, raw: object, absolute: str) -> list[Problem]:
     remedy = f"write a quantity such as {absolute}"
     if isinstance(raw, str) and _PERCENT.fullmatch(raw):
-        return [problem(where, f"is {shown(raw)}, which is of no one container's request", remedy)]
-    return [problem(where, each.message, remedy) for each in _amount_problems((), raw, absolute)]
+        return [problem(where, f"is {shown(raw)}, a share of one container's request, and a load is shared", remedy)]
+    return [replace(each, remedy=remedy) for each in _amount_problems(where, raw, absolute)]
 
 
 @of_mapping
@@ -111,7 +111,7 @@ def _usage(raw: object) -> Usage:
 
 
 def _checked(absolute: str, form: str) -> CheckedField:
-    """A usage; see :func:`_amount_problems`."""
+    """A validator for a usage; `absolute`: as for :func:`_amount_problems`."""
     return checked(lambda where, raw: _usage_problems(where, raw, absolute), _usage, form=form)
 
 

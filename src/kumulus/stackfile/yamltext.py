@@ -17,8 +17,8 @@ from kumulus.kube.safe_yaml import FAST_LOADER, MOST_BYTES, TooMuch, YamlLimits,
 from kumulus.model.errors import Problem, SpecError, shown
 
 
-class _Once:
-    """Rejects duplicate keys, which PyYAML accepts."""
+class _UniqueKeys:
+    """The part of a loader that rejects duplicate keys."""
 
     def get_single_node(self) -> Any:
         return _checked(super().get_single_node())  # type: ignore[misc]
@@ -53,7 +53,9 @@ _FLOAT = re.compile(
 def _int(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int:
     text = loader.construct_scalar(node).replace("_", "")
     digits = text.lstrip("+-")
-    return int(text, 8 if digits.isdigit() and digits[0] == "0" else 0)
+    # Go reads 017 as octal, and so does YAML 1.1; Python's base 0 would refuse it.
+    is_octal = digits.isdigit() and digits.startswith("0")
+    return int(text, 8 if is_octal else 0)
 
 
 def _float(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> float:
@@ -71,10 +73,13 @@ _Loaders = tuple[Callable[[str], Any], Callable[[str], Any]]
 
 
 def _loaders(*kinds: _Kind) -> _Loaders:
-    """Loaders by libyaml and by PyYAML's own parser, to which these kinds of scalars, and null, are no texts."""
+    """Two loaders, by libyaml and by PyYAML's own parser, that read null and these kinds of scalars as what they are.
+
+    All other scalars are texts.
+    """
     found = []
     for base in (FAST_LOADER, _Counting):
-        loader: Any = type("_Loader", (_Once, base), {"yaml_implicit_resolvers": {}})
+        loader: Any = type("_Loader", (_UniqueKeys, base), {"yaml_implicit_resolvers": {}})
         for kind, pattern, first in (*_ALWAYS, *kinds):
             whole = re.compile(f"(?:{pattern.pattern})\\Z")
             loader.add_implicit_resolver(_TAG + kind, whole, [*first, ""] if kind == "null" else list(first))
@@ -146,8 +151,8 @@ def read_yaml_texts(text: str, source: str = "") -> object:
 
 def read_all_yaml(text: str, source: str = "") -> list[object]:
     """Every document of a YAML text, with typed scalars; an empty document is None."""
-    found: list[object] = _read(text, source, _TYPED, many=True)
-    return found
+    documents: list[object] = _read(text, source, _TYPED, many=True)
+    return documents
 
 
 def written(document: object) -> str:
@@ -162,9 +167,11 @@ def json_problem(value: object) -> str | None:
     except RecursionError:
         return "is nested too deeply"
     except ValueError as reason:
-        return "refers to itself" if "ircular" in str(reason) else "holds a number that JSON has not (.inf or .nan)"
+        if "Circular reference" in str(reason):
+            return "refers to itself"
+        return "has a number that does not exist in JSON (.inf or .nan)"
     except TypeError:
-        return "holds a value or a key that JSON has not"
+        return "has a value or a key that does not exist in JSON"
     return None
 
 
@@ -176,10 +183,10 @@ def _read(text: str, source: str, loaders: _Loaders, many: bool = False) -> Any:
         try:
             if not many:
                 return reading.get_single_data()
-            found = []
+            documents = []
             while reading.check_data():
-                found.append(reading.get_data())
-            return found
+                documents.append(reading.get_data())
+            return documents
         finally:
             reading.dispose()
     except TooMuch as reason:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["AsyncCluster", "Cluster", "ClusterError", "Event", "Node", "NotInTime", "Pod", "Pool", "Reset"]
 
 # Imported when asked for: pytest imports this package for everybody who has Kumulus, whether they use it or not.
-_WHEN_ASKED_FOR = {
+_MODULES = {
     "AsyncCluster": "asynchronous",
     "Cluster": "cluster",
     "ClusterError": "errors",
@@ -32,9 +32,9 @@ _WHEN_ASKED_FOR = {
 
 
 def __getattr__(name: str) -> object:
-    if name not in _WHEN_ASKED_FOR:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(f"{__name__}.{_WHEN_ASKED_FOR[name]}"), name)
+    found = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
     globals()[name] = found
     return found
 

@@ -37,7 +37,7 @@ from kumulus.runtimes.kwok.storage import Storages
 from kumulus.runtimes.place import owner as owner_of
 from kumulus.stackfile.fault_targets import ResolvedFault
 from kumulus.stackfile.kwok_options import local_options
-from kumulus.stackfile.load import LoadedStack
+from kumulus.stackfile.load import LoadedCluster
 from kumulus.stackfile.resource_slices import device_classes, extended_names
 from kumulus.testing import control_plane, guard, launching
 from kumulus.testing.errors import ClusterError
@@ -84,7 +84,7 @@ class Plane:
 
     folder: Path
     """The temporary folder, in which is all that the cluster keeps."""
-    loaded: LoadedStack
+    loaded: LoadedCluster
     """What was asked for."""
     observed: Observed
     """The control plane."""
@@ -148,7 +148,7 @@ class Plane:
             await asyncio.to_thread(remove, self.folder)
 
 
-async def start(loaded: LoadedStack, ends_with: int | None, report: Reporter) -> Plane:
+async def start(loaded: LoadedCluster, ends_with: int | None, report: Reporter) -> Plane:
     """Start a control plane, and its nodes, and wait until they take pods.
 
     Args:
@@ -170,7 +170,7 @@ async def start(loaded: LoadedStack, ends_with: int | None, report: Reporter) ->
         raise
 
 
-def provide(loaded: LoadedStack) -> None:
+def provide(loaded: LoadedCluster) -> None:
     """Get the programs that a cluster needs, if they are missing."""
     try:
         supply.provide(tools(loaded), loaded.spec.kubernetesVersion)
@@ -199,7 +199,7 @@ def remove(folder: Path) -> None:
         folder.rmdir()
 
 
-async def _start(folder: Path, loaded: LoadedStack, report: Reporter) -> Plane:
+async def _start(folder: Path, loaded: LoadedCluster, report: Reporter) -> Plane:
     runtime, identity = KwokRuntime(), drawn()
     nodes = sum(pool.replicas for pool in loaded.pools)
     wanted = WantedControlPlane(
@@ -219,7 +219,7 @@ async def _start(folder: Path, loaded: LoadedStack, report: Reporter) -> Plane:
     return plane
 
 
-def _options(loaded: LoadedStack) -> dict[str, Any]:
+def _options(loaded: LoadedCluster) -> dict[str, Any]:
     """The runtime's options: those of the spec, and what its other sections require."""
     asked = loaded.spec.runtime_options(Path.cwd())
     return {"etcdFsync": False, **asked, **local_options(loaded), "stageObjects": True}

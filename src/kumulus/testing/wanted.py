@@ -13,8 +13,8 @@ from kumulus.model.pools import Pool
 from kumulus.model.words import listed
 from kumulus.nodes.catalog.instances import InstanceType, instance_types, types_with_gpu
 from kumulus.stackfile.clusters import load_stack
-from kumulus.stackfile.load import LoadedStack
-from kumulus.stackfile.secrets import without_secrets
+from kumulus.stackfile.load import LoadedCluster
+from kumulus.stackfile.secrets import with_placeholders
 from kumulus.stackfile.yamltext import read_stack_file
 from kumulus.testing.errors import ClusterError
 from kumulus.toolchain.plugins import COMMAND, PROVIDER
@@ -32,7 +32,7 @@ _SOURCE = "the cluster"
 _NEED_A_STACK = ("clusterAddons", "hostCommands", "loadImages", "tenants")
 
 
-def loaded(spec: Spec | None, nodes: Nodes | None, cluster: str, sections: Mapping[str, Any]) -> LoadedStack:
+def loaded(spec: Spec | None, nodes: Nodes | None, cluster: str, sections: Mapping[str, Any]) -> LoadedCluster:
     """The cluster that is asked for.
 
     Args:
@@ -68,7 +68,7 @@ def nodes_of(words: Sequence[str]) -> Nodes:
     return {machine: int(number) for machine, _, number in pairs}
 
 
-def tools(wanted: LoadedStack) -> list[str]:
+def tools(wanted: LoadedCluster) -> list[str]:
     """The programs that a cluster needs, but for kubectl, which only the first of its kind does."""
     # kubectl is got when a cluster has to be made by kwokctl, because there is no template of its kind yet.
     others = {*needs.ENGINE, PROVIDER, COMMAND, "kubectl"}
@@ -94,7 +94,7 @@ def resized(pools: Mapping[str, Pool], nodes: int | Mapping[str, int]) -> list[P
     return found
 
 
-def _of_file(file: Path, cluster: str, added: Mapping[str, Any]) -> LoadedStack:
+def _of_file(file: Path, cluster: str, added: Mapping[str, Any]) -> LoadedCluster:
     if added:
         raise ClusterError(f"{', '.join(sorted(added))}: {file} says what the cluster is like; write it there")
     try:
@@ -103,7 +103,7 @@ def _of_file(file: Path, cluster: str, added: Mapping[str, Any]) -> LoadedStack:
         raise ClusterError(f"{file} cannot be read: {error}; name a stack file, or write nodes=30") from None
     config = document.get("config") if isinstance(document, dict) else None
     ours = {
-        str(key): without_secrets(value)
+        str(key): with_placeholders(value)
         for key, value in (config if isinstance(config, dict) else {}).items()
         if str(key).startswith("kumulus:")
     }
@@ -121,7 +121,7 @@ def _of_file(file: Path, cluster: str, added: Mapping[str, Any]) -> LoadedStack:
     raise ClusterError(f"{file} has one cluster, without a name; leave cluster= out")
 
 
-def _require(found: LoadedStack) -> None:
+def _require(found: LoadedCluster) -> None:
     """Refuse what cannot be done without a stack."""
     if not found.spec.runtime_descriptor.local:
         raise ClusterError(f"runtime: {found.spec.runtime} needs a stack; clusters for tests have the runtime kwok")

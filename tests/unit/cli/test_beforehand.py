@@ -102,7 +102,7 @@ def test_a_stack_file_that_was_renamed_is_noticed_and_both_are_named(
     write(fleet, "config: {}\n", "other")
     up(fleet, "old")
     up(fleet, "other")
-    beforehand.check_other_names("prod")
+    beforehand.note_other_names("prod")
     assert capsys.readouterr().err == (
         "note: old has a cluster in .kumulus/clusters/old, and no stacks/Pulumi.old.yaml any more; prod gets another\n"
         "  Where stacks/Pulumi.prod.yaml is the same file, renamed: name it stacks/Pulumi.old.yaml again, "
@@ -130,11 +130,11 @@ def test_outputs_of_many_groups_are_left_to_be_asked_for(fleet: Path, capsys: py
         return yaml.safe_dump({"config": {"kumulus:cluster": cluster}})
 
     write(fleet, groups(20))
-    assert beforehand.shown_options("dev", []) == []
+    assert beforehand.quieting_options("dev", []) == []
     write(fleet, groups(21))
-    assert beforehand.shown_options("dev", ["--refresh"]) == ["--suppress-outputs"]
+    assert beforehand.quieting_options("dev", ["--refresh"]) == ["--suppress-outputs"]
     assert capsys.readouterr().out == ("dev has 21 node groups: to see its outputs, pulumi stack output -s dev\n")
-    assert beforehand.shown_options("dev", ["--suppress-outputs=false"]) == []
+    assert beforehand.quieting_options("dev", ["--suppress-outputs=false"]) == []
 
 
 def test_only_a_cluster_with_tenants_is_asked_before_it_goes(fleet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,7 +157,7 @@ def test_only_a_cluster_with_tenants_is_asked_before_it_goes(fleet: Path, monkey
 def test_a_cluster_that_is_not_below_config_is_told_so(fleet: Path) -> None:
     write(fleet, "kumulus:cluster: {nodeGroups: []}\n")
     said = "kumulus:cluster is not below config:, where Pulumi reads it\n  Indent it below config:"
-    assert refused(beforehand.check_declared, "dev") == f"stacks/Pulumi.dev.yaml: {said}"
+    assert refused(beforehand.checked_needs, "dev") == f"stacks/Pulumi.dev.yaml: {said}"
 
 
 def test_a_file_that_is_no_text_is_called_so(fleet: Path) -> None:
@@ -169,7 +169,7 @@ def test_a_file_that_is_no_text_is_called_so(fleet: Path) -> None:
 def test_a_file_that_declares_no_cluster_is_refused_before_any_tool_is_fetched(fleet: Path, text: str) -> None:
     (fleet / "__main__.py").write_text(OURS)
     write(fleet, text)
-    told = refused(beforehand.check_declared, "dev")
+    told = refused(beforehand.checked_needs, "dev")
     assert told.startswith("1 problem in stacks/Pulumi.dev.yaml\n  cluster: is missing; write kumulus:cluster")
 
 
@@ -181,7 +181,7 @@ def test_the_file_of_a_users_own_program_or_of_a_secret_cluster_need_not_show_on
 ) -> None:
     (fleet / "__main__.py").write_text(program)
     write(fleet, f"config: {config}\n")
-    assert "pulumi" in beforehand.check_declared("dev").tools
+    assert "pulumi" in beforehand.checked_needs("dev").tools
 
 
 @pytest.mark.parametrize(
@@ -203,9 +203,9 @@ def test_a_kubeconfig_that_is_not_there_is_refused_before_any_tool_is_fetched(
     )
     write(fleet, f"config: {{'kumulus:cluster': {{runtime: existing, existing: {existing}}}}}\n")
     if not said:
-        assert "helm" in beforehand.check_declared("dev").tools
+        assert "helm" in beforehand.checked_needs("dev").tools
         return
-    told = refused(beforehand.check_declared, "dev")
+    told = refused(beforehand.checked_needs, "dev")
     assert told.startswith(f"1 problem in stacks/Pulumi.dev.yaml\n  {said}")
 
 
@@ -219,10 +219,10 @@ def test_a_language_that_nothing_here_runs_is_told_with_what_gets_it(
         monkeypatch.setenv(name, str(value))
     (fleet / "Pulumi.yaml").write_text(f"name: x\nruntime: {runtime}\nstackConfigDir: stacks\n")
     write(fleet, "config: {}\n")
-    checks = beforehand.check_declared, beforehand.check_stack
+    checks = beforehand.checked_needs, beforehand.check_stack
     # A pulumi that is downloaded brings the hosts; so before that nothing is known.
     monkeypatch.setenv("KUMULUS_TOOLS", "auto")
-    beforehand.check_declared("dev")
+    beforehand.checked_needs("dev")
     monkeypatch.setenv("KUMULUS_TOOLS", "build")
     for check in () if runtime == "dotnet" else checks:
         said = refused(check, "dev")

@@ -88,7 +88,7 @@ def test_choosing_the_cluster_leaves_the_faults_own_options_alone(
     kubeconfig = tmp_path / "kubeconfig.yaml"
     kubeconfig.touch()
     monkeypatch.setattr(project, "chosen", lambda stack: stack)
-    monkeypatch.setattr(which, "chosen", lambda *_: which.Which("many", "worker-1", "many-worker-1"))
+    monkeypatch.setattr(which, "chosen", lambda *_: which.StackCluster("many", "worker-1", "many-worker-1"))
     monkeypatch.setattr(project, "kubeconfig", lambda _: kubeconfig)
     described = []
 

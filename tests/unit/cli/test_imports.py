@@ -45,7 +45,7 @@ def test_an_import_refuses_a_file_of_the_users(
     assert main(words) == 1
     said = capsys.readouterr().err
     assert said.startswith("error: ")
-    assert said.endswith(f"{file} is there already, and not of an import\n  Name another, or delete it\n")
+    assert said.endswith(f"{file} is there already, and was not written by an import\n  Name another, or delete it\n")
     assert (folder / file).read_text() == "# mine\nconfig: {}\n"
     assert {path.name for path in folder.iterdir()} == before
 

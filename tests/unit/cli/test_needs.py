@@ -11,9 +11,10 @@ from kumulus import EmulatedCluster
 from kumulus.cli import doctor_stack, needs, stack_file
 from kumulus.cli.doctor import Finding, report
 from kumulus.cli.errors import UserError
+from kumulus.cli.main import main
 from kumulus.host import inotify
 from kumulus.stackfile.load import load
-from kumulus.toolchain import pins
+from kumulus.toolchain import pins, supply
 from kumulus.toolchain.plugins import COMMAND, PROVIDER
 from tests.support.program import run
 
@@ -112,6 +113,16 @@ def stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def write(file: Path, **config: Any) -> None:
     file.write_text(yaml.safe_dump({"config": config}))
+
+
+def test_the_tools_of_a_stack_are_those_of_every_version_in_it(stack: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other, another = (f"v{each}" for each in pins.load().other_kubernetes[:2])
+    write(stack, **{"kumulus:clusters": [{"name": "a"}, {"name": "b", "kubernetesVersion": other}]})
+    provided: list[str | None] = []
+    monkeypatch.setattr(supply, "provide", lambda names, version: provided.append(version))
+    assert main(["tools", "-s", "x"]) == 0
+    assert main(["tools", "-s", "x", "--kubernetes", another]) == 0
+    assert provided == [None, other, None, other, another]
 
 
 def test_a_file_that_does_not_say_brings_all_that_is_usual(stack: Path) -> None:

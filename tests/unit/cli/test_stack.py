@@ -125,7 +125,7 @@ def test_without_the_extra_watch_a_look_is_the_topology_or_for_a_program_of_ones
 def test_a_stack_that_is_up_says_what_its_jobs_do_unless_all_of_them_have_lifecycles(project: Path) -> None:
     file = project / "Pulumi.dev.yaml"
     file.write_text("config: {kumulus:cluster: {}}\n")
-    (said,) = up._assumed("dev")
+    (said,) = up._assumptions("dev")
     assert "completes at once, by assumption" in said
     for selector, some in (
         ("labels: {app: a}", 1),
@@ -135,7 +135,7 @@ def test_a_stack_that_is_up_says_what_its_jobs_do_unless_all_of_them_have_lifecy
     ):
         life = f"{{name: a, run: 1m, selector: {{{selector}}}}}"
         file.write_text(f"config: {{kumulus:cluster: {{podLifecycles: [{life}]}}}}\n")
-        assert len(up._assumed("dev")) == some, selector
+        assert len(up._assumptions("dev")) == some, selector
 
 
 def test_a_fleet_that_was_not_created_leaves_no_file(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -166,7 +166,7 @@ def test_a_program_ends_as_it_should_whichever_component_is_the_first_with_a_mis
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[bool] = []
-    monkeypatch.setattr(mistakes, "end_with_engine_if_its_program", lambda: asked.append(True))
+    monkeypatch.setattr(mistakes, "end_with_engine_if_hosted", lambda: asked.append(True))
     said(lambda: KwokCluster("dev", heartbeat_factor=0))
     assert asked == [True]
 

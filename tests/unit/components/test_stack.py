@@ -17,7 +17,7 @@ from kumulus.components.helm_release import chart_source
 from kumulus.model.pool_form import pool_to_properties
 from kumulus.provider.resources.registry import resources
 from kumulus.stackfile.addons import Addon
-from kumulus.stackfile.load import LoadedStack, load
+from kumulus.stackfile.load import LoadedCluster, load
 from kumulus.stackfile.secrets import Secrets
 from tests.support.program import KUBECONFIG, OBJECT, STACK_ID, Program, refused, run
 
@@ -46,15 +46,15 @@ GROUPS: list[dict[str, Any]] = [
 ]
 
 
-def spec(**cluster: Any) -> LoadedStack:
+def spec(**cluster: Any) -> LoadedCluster:
     return load({"cluster": {"nodeGroups": GROUPS, **cluster}}, "dev", ROOT)
 
 
-def emulated(loaded: LoadedStack, **options: Any) -> Callable[[], EmulatedCluster]:
+def emulated(loaded: LoadedCluster, **options: Any) -> Callable[[], EmulatedCluster]:
     return lambda: EmulatedCluster("dev", loaded=loaded, base=ROOT, **options)
 
 
-def built(loaded: LoadedStack) -> tuple[EmulatedCluster, Program]:
+def built(loaded: LoadedCluster) -> tuple[EmulatedCluster, Program]:
     made: list[EmulatedCluster] = []
     program = run(lambda: made.append(emulated(loaded)()))
     return made[0], program

@@ -11,7 +11,7 @@ from kumulus.cli import needs
 from kumulus.model.errors import SpecError
 from kumulus.stackfile.clusters import Stack, load_stack
 from kumulus.stackfile.kwok_options import local_options
-from kumulus.stackfile.load import LoadedStack, load
+from kumulus.stackfile.load import LoadedCluster, load
 from kumulus.stackfile.schema.document import DEFINITIONS
 from kumulus.stackfile.schema.stack import stack_schema
 from tests.support.program import Program, run
@@ -20,7 +20,7 @@ GROUP = {"name": "a", "instanceType": "e2-standard-4", "placement": [{"availabil
 FAULT = {"name": "x", "kind": "gpu-fell-off-bus", "target": {"count": 1}}
 
 
-def read(**cluster: Any) -> LoadedStack:
+def read(**cluster: Any) -> LoadedCluster:
     return load({"cluster": cluster}, "dev", Path())
 
 

@@ -84,7 +84,7 @@ def test_values_are_a_mapping_or_a_text_of_one(values: object, found: object) ->
         ({"valuesObject": "a"}, "valuesObject", "not of a mapping"),
         ({"valuesObject": ["a"]}, "valuesObject", "is a list"),
         ({"valuesObject": "a: &x [*x]"}, "valuesObject", "*x stands for what it is in"),
-        ({"valuesObject": "a: .inf"}, "valuesObject", "JSON has not"),
+        ({"valuesObject": "a: .inf"}, "valuesObject", "does not exist in JSON"),
         ({"valuesObject": "a: 1\na: 2"}, "valuesObject", "there twice"),
         ({"timeout": 0}, "timeout", "from 1"),
         ({"atomic": "true"}, "atomic", "not true or false"),

@@ -82,6 +82,20 @@ def test_a_mistake_is_told_where_it_was_written_and_once() -> None:
     ]
 
 
+def test_a_mistake_in_a_setting_of_the_stack_is_its_own_even_where_a_cluster_has_that_key() -> None:
+    said = told(clusters=[{"name": "a", "runtime": "kwok"}, {"name": "b"}], runtime="nope", skipAddons="maybe")
+    assert [line.strip().partition(": ")[0] for line in said] == ["runtime", "skipAddons"]
+
+
+def test_a_mistake_in_the_file_of_prices_is_reported_once_and_with_its_name(tmp_path: Path) -> None:
+    config = {"clusters": [{"name": "a"}, {"name": "b"}], "prices": "prices.yaml"}
+    (tmp_path / "prices.yaml").write_text("{}")
+    with pytest.raises(SpecError) as raised:
+        load_stack(config, "many", tmp_path)
+    assert raised.value.source == str(tmp_path / "prices.yaml")
+    assert [each.path for each in raised.value.problems] == ["regions"]
+
+
 def test_two_clusters_cannot_be_the_same_existing_one() -> None:
     existing = {"runtime": "existing", "existing": {"kubeconfig": "k.yaml", "context": "prod"}}
     said = told(clusters=[{"name": "a"}, {"name": "b"}], defaults=existing)
@@ -139,18 +153,18 @@ def test_a_federation_has_a_hub_and_workers(keys: dict[str, Any], hub: str, work
 
 def test_kueue_is_beside_the_hub_and_its_workers_and_nobody_else() -> None:
     found = read(**federation(workers=["worker-1"], workerLostTimeout="60s"))
-    assert {name: each.handed.get("kueue") for name, each in found.clusters.items()} == {
+    assert {name: each.section_options.get("kueue") for name, each in found.clusters.items()} == {
         "hub": {"origin": "many-hub", "workerLostTimeout": "1m"},
         "worker-0": None,
         "worker-1": {"origin": "many-worker-1"},
         "west": None,
     }
-    offered = read(**federation(dispatcher="incremental", stepSize=2)).clusters["hub"].handed["kueue"]
+    offered = read(**federation(dispatcher="incremental", stepSize=2)).clusters["hub"].section_options["kueue"]
     by_two = {"dispatcher": "incremental", "stepSize": 2}
     assert offered == {"origin": "many-hub", "workerLostTimeout": "15m", **by_two}
     alone = read(clusters=CLUSTERS, federation=None)
     assert alone.joined == {}
-    assert {each.handed.get("kueue") for each in alone.clusters.values()} == {None}
+    assert {each.section_options.get("kueue") for each in alone.clusters.values()} == {None}
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ def told(base: Path, **cluster: Any) -> dict[str, str]:
         ({"environment": {"TAG": None}}, "environment.TAG", 'is nothing, not a text; write "", or a text'),
         ({"dir": "./app"}, "dir", "is not there"),
         ({"dir": "x" * 300}, "dir", "is not there"),
+        ({"dir": " "}, "dir", "write a directory, or leave the key out"),
         ({"triggers": "v1"}, "triggers", 'is "v1", not a list; write triggers: [v1]'),
         ({"command": "make"}, "command", "not a known key"),
     ],

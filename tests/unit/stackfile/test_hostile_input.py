@@ -182,9 +182,9 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("what", "words"),
     [
-        ("drips", "does not answer in whole within 2 s"),
-        ("slow-headers", "does not answer in whole within 2 s"),
-        ("slow-chain", "does not answer in whole within 2 s"),
+        ("drips", "does not answer completely within 2 s"),
+        ("slow-headers", "does not answer completely within 2 s"),
+        ("slow-chain", "does not answer completely within 2 s"),
         ("endless", "larger than 4 MiB"),
         ("chain", "redirects again and again"),
         ("elsewhere", "neither http nor https"),

@@ -11,7 +11,7 @@ import pytest
 from kumulus.model.errors import SpecError
 from kumulus.model.names import default_cluster_name
 from kumulus.runtimes.kwok.runtime import KwokRuntime
-from kumulus.stackfile.load import LoadedStack, load
+from kumulus.stackfile.load import LoadedCluster, load
 from tests.support import http_server
 
 GROUP: dict[str, Any] = {
@@ -33,7 +33,7 @@ spec:
 """
 
 
-def read(config: dict[str, Any], base: Path = Path(), **overrides: Any) -> LoadedStack:
+def read(config: dict[str, Any], base: Path = Path(), **overrides: Any) -> LoadedCluster:
     return load(config, "dev", base, **overrides)
 
 
@@ -91,6 +91,12 @@ def test_a_stack_name_that_is_cut_stays_different_from_others() -> None:
     names = {default_cluster_name("s" * 60 + end) for end in "ab"}
     assert len(names) == 2
     assert {len(name) for name in names} == {40}
+
+
+@pytest.mark.parametrize("written", [{}, {"runtime": None}, {"runtime": "kwok"}])
+def test_a_section_of_the_files_runtime_is_left_out_where_the_stack_overrides_that(written: dict[str, Any]) -> None:
+    loaded = read({"cluster": {**written, "kwok": {"apiServerPort": 7000}}, "runtime": "kind"})
+    assert [str(each) for each in loaded.notices] == ["kwok: is for the runtime kwok, so it is not used with kind"]
 
 
 def test_the_stack_can_override_the_files_runtime(kemu: Path) -> None:

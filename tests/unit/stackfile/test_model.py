@@ -162,7 +162,8 @@ def test_a_mistake_is_told_with_its_path_and_a_remedy(raw: object, path: str, wo
 def test_features_are_declared_where_the_gate_is_on() -> None:
     declares = template(declaredFeatures=["B", "A"])
     path, old = "kwok.featureGates.NodeDeclaredFeatures", {"kubernetesVersion": "1.35.4"}
-    assert "write featureGates: {NodeDeclaredFeatures: true}" in told({**declares, **old})[path]
+    for same in ({}, {"runtime": "kwok"}, {"runtime": None}):
+        assert "write featureGates: {NodeDeclaredFeatures: true}" in told({**declares, **old, **same})[path]
     ClusterSpec.checked({**declares, **old, "kwok": {"featureGates": {"NodeDeclaredFeatures": True}}})
     ClusterSpec.checked({**template(declaredFeatures=[]), **old})
     (found,) = ClusterSpec.checked(declares).nodeGroups

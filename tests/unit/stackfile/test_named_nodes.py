@@ -19,7 +19,7 @@ from kumulus.stackfile.fault_targets import chosen
 from kumulus.stackfile.faults import Target
 from kumulus.stackfile.load import load
 from kumulus.stackfile.model import ClusterSpec
-from kumulus.stackfile.nodes_file import is_refused, is_too_long, without_nodes, written
+from kumulus.stackfile.nodes_file import is_refused, needs_nodes_file, without_nodes, written
 
 NODES = [{"name": "ip-10-0-3-17", "labels": {"example.com/rack": "r3"}}, {"name": "db.rack-7", "unschedulable": True}]
 LISTED = [{"name": "ip-1", "labels": {"example.com/rack": "r1"}}, {"name": "ip-2"}]
@@ -95,6 +95,9 @@ def test_a_name_that_another_pool_counts_up_to_is_refused() -> None:
     (said,) = told(group(replicas=1, nodes=[{"name": "b-z-1"}]), group("b", nodes=None))
     assert "the pool b-z calls a node" in said
     made(group(replicas=1, nodes=[{"name": "b-z-2"}]), group("b", nodes=None))
+    made(group(replicas=1, nodes=[{"name": "b-z-01"}]), group("b", nodes=None))
+    (long,) = told(group(replicas=1, nodes=[{"name": f"b-z-{'1' * 5000}"}]), group("b", nodes=None))
+    assert "characters" in long
 
 
 def test_a_long_pool_name_is_no_matter_where_nodes_have_their_own() -> None:
@@ -172,8 +175,12 @@ def test_mistakes_of_the_file_are_told(tmp_path: Path, file: object, said: str) 
 
 
 def test_the_file_has_to_be_there_and_for_nodes_of_a_stack_of_one_cluster_that_have_no_other(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match="leave one of the two out"):
+    with pytest.raises(SpecError, match="leave one of the two out") as caught:
         read(tmp_path, {"web": {"a": LISTED}}, cluster("a", nodes=LISTED))
+    assert len(caught.value.problems) == 1
+    malformed = {"nodeGroups": [{"name": "web", "placement": [{"availabilityZone": ["a"], "replicas": 0}]}]}
+    with pytest.raises(SpecError, match="where the cluster has none"):
+        read(tmp_path, {"web": {"a": LISTED}}, malformed)
     with pytest.raises(SpecError, match=r"gone\.json"):
         load({"cluster": cluster("a"), "nodes": "gone.json"}, "dev", tmp_path)
     with pytest.raises(SpecError, match="has no effect with clusters"):
@@ -182,6 +189,6 @@ def test_the_file_has_to_be_there_and_for_nodes_of_a_stack_of_one_cluster_that_h
 
 def test_what_an_environment_variable_takes_is_known() -> None:
     many = [{"name": f"ip-10-0-0-{index}.ec2.internal", "labels": {"rack": f"r{index}"}} for index in range(3000)]
-    assert is_too_long({"kumulus:cluster": cluster("a", nodes=many)})
+    assert needs_nodes_file({"kumulus:cluster": cluster("a", nodes=many)})
     assert is_refused({"kumulus:cluster": cluster("a", nodes=many)})
-    assert not is_too_long({"kumulus:cluster": without_nodes(cluster("a", nodes=many))[0]})
+    assert not needs_nodes_file({"kumulus:cluster": without_nodes(cluster("a", nodes=many))[0]})

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kumulus.model.errors import SpecError
@@ -55,6 +55,7 @@ def check(raw: object) -> None:
 
 
 @settings(max_examples=300, deadline=None)
+@example(("nodeGroups", 0, "nodeTemplate", "capacity"), {"\n0": None})
 @given(st.sampled_from(PLACES), values)
 def test_any_value_at_any_place_is_taken_or_told(where: Place, value: object) -> None:
     check(planted(CLUSTER, where, value))

@@ -16,7 +16,7 @@ from kumulus.model.errors import SpecError
 from kumulus.stackfile import clusters
 from kumulus.stackfile.kemu import convert, stack_file_of
 from kumulus.stackfile.schema.stack import stack_schema
-from kumulus.stackfile.secrets import without_secrets
+from kumulus.stackfile.secrets import with_placeholders
 from kumulus.stackfile.yamltext import read_yaml
 from tests.support.kemu import cluster_file
 from tests.unit.stackfile.mistakes import (
@@ -49,7 +49,7 @@ EXPERIMENT_SCHEMA = jsonschema.Draft7Validator(experiment_schema())
 def load_stack(document: Mapping[str, Any]) -> None:
     """What Pulumi's program and the command do with a stack file, whose secrets they get as texts."""
     config = document.get("config")
-    values = without_secrets(config) if isinstance(config, dict) else {}
+    values = with_placeholders(config) if isinstance(config, dict) else {}
     assert isinstance(values, dict)
     clusters.load_stack({key: each for key, each in values.items() if key.startswith("kumulus:")}, "test", ROOT)
 

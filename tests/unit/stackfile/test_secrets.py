@@ -7,7 +7,7 @@ import yaml
 
 from kumulus.model.errors import SpecError
 from kumulus.stackfile.load import load
-from kumulus.stackfile.secrets import Secrets, places_of_secrets, read_secrets, without_secrets
+from kumulus.stackfile.secrets import Secrets, places_of_secrets, read_secrets, with_placeholders
 
 KEY = "kumulus:cluster"
 ADDONS = [
@@ -38,8 +38,8 @@ def test_where_the_file_tells_nothing_all_of_the_key_is_secret(tmp_path: Path) -
 
 def test_commands_that_cannot_decrypt_see_a_placeholder() -> None:
     more = {"secure": "v1:x", "insecure": 1}
-    assert without_secrets(more) == more, "a mapping with more than ciphertext is no secret"
-    plain = without_secrets(ADDONS)
+    assert with_placeholders(more) == more, "a mapping with more than ciphertext is no secret"
+    plain = with_placeholders(ADDONS)
     assert plain == [{**ADDONS[0], "valuesObject": {"auth": [{"user": "u", "word": "[secret]"}]}}]
 
 

@@ -99,7 +99,7 @@ def test_every_mistake_is_told_at_once() -> None:
     assert "less than 1" in found["[0].credential"]
     assert found["[0].role"] == 'is "edt"; write edit'
     assert found["[1].name"] == (
-        '"kube-system" is a namespace of Kubernetes\' own; write another name, or add a namespace:'
+        '"kube-system" is a namespace of Kubernetes\' own; write another name, or give the tenant a namespace'
     )
     assert found["[2].namespace"].startswith('is the namespace "a", which tenants[0].name is already')
     assert found["[3].name"] == '"a" is already tenants[0].name; write another name'

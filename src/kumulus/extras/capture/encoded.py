@@ -98,6 +98,7 @@ def page(kind: str, version: str, raw: bytes) -> tuple[list[dict[str, Any]], str
         classes = _classes()
         listed = classes["List"].FromString(opened(raw).raw)
         message = classes[_name(kind, version)]
+        # `token` is what Kubernetes calls `continue`.
         return [_plain(message.FromString(each)) for each in listed.items], str(listed.metadata.token)
     except (DecodeError, ValueError, KeyError, AttributeError, TypeError, RecursionError):
         raise Unreadable from None

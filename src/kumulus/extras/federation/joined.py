@@ -13,7 +13,7 @@ from kumulus.extras.federation.section import Federated, quota, together
 if TYPE_CHECKING:
     from kumulus.components.emulated_cluster import EmulatedCluster
     from kumulus.model.quantity import Quantity
-    from kumulus.stackfile.load import LoadedStack
+    from kumulus.stackfile.load import LoadedCluster
 
 
 class Federation(pulumi.ComponentResource):
@@ -24,7 +24,7 @@ class Federation(pulumi.ComponentResource):
         resource_name: str,
         federated: Federated,
         clusters: Mapping[str, EmulatedCluster],
-        loaded: Mapping[str, LoadedStack],
+        loaded: Mapping[str, LoadedCluster],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("kumulus:index:Federation", resource_name, None, opts)

@@ -20,7 +20,7 @@ from kumulus.model.totals import totals
 from kumulus.stackfile.section import Joined, StackSection
 
 if TYPE_CHECKING:
-    from kumulus.stackfile.load import LoadedStack
+    from kumulus.stackfile.load import LoadedCluster
 
 _LONGEST_NAME = 40
 _STEPS = "write dispatcher: incremental, or leave it out"
@@ -91,8 +91,8 @@ class Federated(Joined):
     """The workers' names, in the order of the file."""
     asked: FederationSpec
 
-    def handed(self, name: str, cluster: str) -> dict[str, Any]:
-        """See :meth:`Joined.handed`: the options of Kueue for the hub and its workers."""
+    def runtime_options(self, name: str, cluster: str) -> dict[str, Any]:
+        """See :meth:`Joined.runtime_options`: the options of Kueue for the hub and its workers."""
         if name == self.hub:
             asked = self.asked
             found: dict[str, Any] = {"origin": cluster, "workerLostTimeout": asked.workerLostTimeout}
@@ -104,7 +104,7 @@ class Federated(Joined):
         return {"kueue": {"origin": cluster}} if name in self.workers else {}
 
     def declare(
-        self, resource_name: str, clusters: Mapping[str, Any], loaded: Mapping[str, LoadedStack]
+        self, resource_name: str, clusters: Mapping[str, Any], loaded: Mapping[str, LoadedCluster]
     ) -> Mapping[str, Any]:
         """See :meth:`Joined.declare`."""
         # Imported here: only a program of Pulumi's declares it.

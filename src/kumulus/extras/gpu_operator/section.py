@@ -19,7 +19,7 @@ from kumulus.stackfile.plain import runtime_of
 from kumulus.stackfile.section import ClusterSection
 
 if TYPE_CHECKING:
-    from kumulus.stackfile.load import LoadedStack
+    from kumulus.stackfile.load import LoadedCluster
 
 CHART = "oci://ghcr.io/run-ai/fake-gpu-operator/fake-gpu-operator"
 
@@ -47,12 +47,12 @@ class FakeGpuOperator(ClusterSection):
                 ("gpuOperator",), f"is not for the runtime {runtime.name}, whose nodes run its images", remedy
             )
 
-    def parts(self, loaded: LoadedStack) -> Sequence[str]:
+    def parts(self, loaded: LoadedCluster) -> Sequence[str]:
         """See :meth:`ClusterSection.parts`: none with programs of the user's own."""
         return () if self.binaries else ("gpuOperator",)
 
-    def handed(self, loaded: LoadedStack, base: Path) -> tuple[dict[str, Any], list[Problem]]:
-        """See :meth:`ClusterSection.handed`: its programs' folder, if it is the user's, and its pools."""
+    def runtime_option(self, loaded: LoadedCluster, base: Path) -> tuple[dict[str, Any], list[Problem]]:
+        """See :meth:`ClusterSection.runtime_option`: its programs' folder, if it is the user's, and its pools."""
         groups = [group.name for group in loaded.spec.nodeGroups]
         found: dict[str, dict[str, Any]] = {}
         problems = []

@@ -9,7 +9,7 @@ from kumulus.model.errors import Where, shown
 from kumulus.model.pool_form import bounds_problems
 from kumulus.nodes.catalog.faults import fault_kinds
 from kumulus.stackfile.fault_checks import entry_of
-from kumulus.stackfile.plain import Found, duplicates, items, runtime_of
+from kumulus.stackfile.plain import Problems, duplicates, items, runtime_of
 
 KARPENTERS = (
     "image",
@@ -30,7 +30,7 @@ _BOUNDS = ("minReplicas", "maxReplicas")
 _COUNTED = ("resourceSlices", "topology")
 
 
-def rules(raw: Mapping[str, object]) -> Found:
+def rules(raw: Mapping[str, object]) -> Problems:
     """See :meth:`kumulus.stackfile.section.ClusterSection.rules`."""
     yield from _autoscaler(raw)
     if runtime := runtime_of(raw):
@@ -39,7 +39,7 @@ def rules(raw: Mapping[str, object]) -> Found:
     yield from _offerings(raw)
 
 
-def _fields(asked: Mapping[str, object]) -> Found:
+def _fields(asked: Mapping[str, object]) -> Problems:
     """Fields of the section that the chosen autoscaler needs, or does not use."""
     name = asked.get("name")
     if name == "karpenter":
@@ -59,7 +59,7 @@ def _fields(asked: Mapping[str, object]) -> Found:
             yield problem(("autoscaler", key), f"has no effect with {name}", "leave it out")
 
 
-def _place(asked: object, runtime: str, local: bool) -> Found:
+def _place(asked: object, runtime: str, local: bool) -> Problems:
     """What conflicts with where the autoscaler runs: next to the cluster, or in it as a deployment.
 
     Args:
@@ -84,7 +84,7 @@ def _place(asked: object, runtime: str, local: bool) -> Found:
         yield problem(("autoscaler", "image"), f"is missing: with the runtime {runtime} it is a deployment", remedy)
 
 
-def _bounds(raw: Mapping[str, object]) -> Found:
+def _bounds(raw: Mapping[str, object]) -> Problems:
     """Rules of groups with `maxReplicas`, so that the stack and an autoscaler never want different things."""
     asked = raw.get("autoscaler")
     scaler = asked.get("name") if isinstance(asked, Mapping) else None
@@ -105,7 +105,7 @@ def _bounds(raw: Mapping[str, object]) -> Found:
         yield problem(("autoscaler", "name"), message, "write maxReplicas on the groups that it is to resize")
 
 
-def _group(where: Where, group: Mapping[str, object]) -> Found:
+def _group(where: Where, group: Mapping[str, object]) -> Problems:
     for key in _COUNTED:
         if group.get(key) is not None:
             message = "is not supported with maxReplicas: it assumes a fixed number of nodes"
@@ -126,7 +126,7 @@ def _list(raw: object) -> list[object]:
     return list(raw) if isinstance(raw, list | tuple) else []
 
 
-def _offerings(raw: Mapping[str, object]) -> Found:
+def _offerings(raw: Mapping[str, object]) -> Problems:
     """Faults of an autoscaler's offerings without an autoscaler, or of offerings that it does not have."""
     asked = raw.get("autoscaler")
     for index, fault in items(raw, "faults"):
@@ -153,7 +153,7 @@ def _offerings(raw: Mapping[str, object]) -> Found:
                     yield problem(("faults", index, "offers", key, at), f"{shown(each)} is not offered", remedy)
 
 
-def _autoscaler(raw: Mapping[str, object]) -> Found:
+def _autoscaler(raw: Mapping[str, object]) -> Problems:
     """Problems of the autoscaler's section, and node groups whose nodes the autoscaler would manage too."""
     asked = raw.get("autoscaler")
     if not isinstance(asked, Mapping):

@@ -22,7 +22,7 @@ from kumulus.stackfile.yamltext import json_problem
 if TYPE_CHECKING:
     import pulumi
 
-    from kumulus.stackfile.load import LoadedStack
+    from kumulus.stackfile.load import LoadedCluster
 
 
 def _spec_problems(where: Where, raw: object) -> list[Problem]:
@@ -142,20 +142,20 @@ class AutoscalerSpec(ClusterSection):
         """See :meth:`ClusterSection.rules`."""
         return rules(raw)
 
-    def parts(self, loaded: LoadedStack) -> Sequence[str]:
+    def parts(self, loaded: LoadedCluster) -> Sequence[str]:
         """See :meth:`ClusterSection.parts`."""
         return (f"autoscaler: {{name: {self.name}}}",)
 
-    def handed(self, loaded: LoadedStack, base: Path) -> tuple[dict[str, Any], list[Problem]]:
-        """See :meth:`ClusterSection.handed`: its machines or node groups, with their prices."""
+    def runtime_option(self, loaded: LoadedCluster, base: Path) -> tuple[dict[str, Any], list[Problem]]:
+        """See :meth:`ClusterSection.runtime_option`: its machines or node groups, with their prices."""
         # Imported here, so that other stacks do not have to load the catalog and its prices.
         from kumulus.extras.scaling import machines
-        from kumulus.stackfile.expand import kubelet
+        from kumulus.stackfile.expand import kubelet_version
 
         prices, cluster = loaded.known_prices(), loaded.cluster_name
         if self.binary:
             return machines.of_groups(self, prices, cluster, loaded.pools, base)
-        return machines.options(self, prices, cluster, kubelet(loaded.spec))
+        return machines.options(self, prices, cluster, kubelet_version(loaded.spec))
 
     def declare(self, resource_name: str, cluster: Any, opts: pulumi.ResourceOptions) -> Sequence[pulumi.Resource]:
         """See :meth:`ClusterSection.declare`: a Deployment, unless the runtime runs it as a local process."""
@@ -166,6 +166,6 @@ class AutoscalerSpec(ClusterSection):
         if cluster.loaded.spec.runtime_descriptor.local:
             return ()
         # A KWOK that others installed may not read its stages from the cluster.
-        asked = {**cluster.loaded.handed["autoscaler"], "stages": cluster.plan.stages}
+        asked = {**cluster.loaded.section_options["autoscaler"], "stages": cluster.plan.stages}
         opts = ResourceOptions.merge(opts, ResourceOptions(deleted_with=cluster.end))
         return (InCluster("kumulus:index:Autoscaler", resource_name, cluster.cluster, {"autoscaler": asked}, opts),)

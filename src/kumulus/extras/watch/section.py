@@ -30,13 +30,13 @@ from kumulus.stackfile.addons import (
     missing_chart,
 )
 from kumulus.stackfile.plain import count, items, runtime_of
-from kumulus.stackfile.rules import with_charts
+from kumulus.stackfile.rules import container_runtimes
 from kumulus.stackfile.section import ClusterSection
 
 if TYPE_CHECKING:
     import pulumi
 
-    from kumulus.stackfile.load import LoadedStack
+    from kumulus.stackfile.load import LoadedCluster
     from kumulus.stackfile.model import ClusterSpec
 
 NAME = "prometheusStack"
@@ -107,15 +107,15 @@ class Measured(ClusterSection):
         """See :meth:`Observability.options`."""
         return self.asked.options()
 
-    def handed(self, loaded: LoadedStack, base: Path) -> tuple[dict[str, Any], list[Problem]]:
-        """See :meth:`ClusterSection.handed`: all settings."""
+    def runtime_option(self, loaded: LoadedCluster, base: Path) -> tuple[dict[str, Any], list[Problem]]:
+        """See :meth:`ClusterSection.runtime_option`: all settings."""
         return self.options(), []
 
     def ports(self) -> Mapping[str, int]:
         """See :meth:`ClusterSection.ports`: Prometheus', if it is chosen."""
         return {"prometheusPort": port} if (port := self.asked.prometheusPort) else {}
 
-    def parts(self, loaded: LoadedStack) -> Sequence[str]:
+    def parts(self, loaded: LoadedCluster) -> Sequence[str]:
         """See :meth:`ClusterSection.parts`: in other clusters a chart has the programs."""
         return ("observability",) if loaded.spec.runtime_descriptor.local else ()
 
@@ -161,11 +161,11 @@ class PrometheusStackSpec(ClusterSection):
             return
         if runtime.local:
             message = f"has no effect with the runtime {runtime.name}, where Prometheus runs alongside the cluster"
-            yield problem((NAME,), message, f"leave it out, or write runtime: {with_charts()}")
+            yield problem((NAME,), message, f"leave it out, or write runtime: {container_runtimes()}")
         elif raw.get("observability") is None:
             yield problem((NAME,), "has no effect without observability", "write observability: {}")
 
-    def handed(self, loaded: LoadedStack, base: Path) -> tuple[None, list[Problem]]:
-        """See :meth:`ClusterSection.handed`: a chart that is a path has to be there."""
+    def runtime_option(self, loaded: LoadedCluster, base: Path) -> tuple[None, list[Problem]]:
+        """See :meth:`ClusterSection.runtime_option`: a chart that is a path has to be there."""
         wrong = missing_chart(base / self.chart) if chart_kind(self.chart) == "path" else None
         return None, [Problem(f"{NAME}.chart", *wrong)] if wrong else []

@@ -98,9 +98,12 @@ def _fields(model: Schema) -> Schema:
 
 
 def _field(made: Schema) -> Schema:
+    field = {key: value for key, value in made.items() if key not in ("anyOf", "default", "examples")}
     alternatives = [each for each in made.get("anyOf", []) if each != NULL]
-    alone = alternatives[0] if len(alternatives) == 1 else {"anyOf": alternatives} if alternatives else {}
-    field = {**alone, **{key: value for key, value in made.items() if key not in ("anyOf", "default", "examples")}}
+    if len(alternatives) == 1:
+        field = {**alternatives[0], **field}
+    elif alternatives:
+        field = {"anyOf": alternatives, **field}
     if texts := [text for text in made.get("examples", []) if "…" not in text]:
         field["examples"] = [read_yaml(text) for text in texts]
     default = made.get("default")
@@ -137,12 +140,12 @@ def _expanded(schema: Schema, forms: Mapping[str, Schema], found: dict[str, Sche
 
 
 def _formed(name: str, further: Schema, forms: Mapping[str, Schema], found: dict[str, Schema]) -> Schema:
+    """A form with further keys: itself, or if it is more than a single value, a reference to its definition."""
     form = forms[name]
-    many = "anyOf" in form or "enum" in form or form.get("type") in ("object", "array")
-    if not many:
+    is_single = not ("anyOf" in form or "enum" in form or form.get("type") in ("object", "array"))
+    if is_single:
         return {**_expanded(form, forms, found), **further}
     if name not in found:
-        found[name] = {}
         found[name] = _expanded(form, forms, found)
     return {**ref(name), **further}
 

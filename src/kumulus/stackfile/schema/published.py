@@ -212,11 +212,14 @@ def _rows(mapping: Schema, path: str, definitions: Mapping[str, Schema]) -> Iter
 
 
 def _row(path: str, key: str, schema: Schema, needed: bool, definitions: Mapping[str, Schema]) -> str:
-    default = "needed" if needed else f"`{_written(schema['default'])}`" if "default" in schema else ""
+    default = f"`{_written(schema['default'])}`" if "default" in schema else ""
+    if needed:
+        default = "needed"
     examples = [f"`{key}: {_written(example)}`" for example in schema.get("examples", [])[:1]]
     text = schema.get("description") or target(schema, definitions).get("description", "")
     cells = [f"`{path}`", kind(schema, definitions), default, text, *(examples or [""])]
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+    escaped = [cell.replace("|", r"\|") for cell in cells]
+    return f"| {' | '.join(escaped)} |"
 
 
 def kind(schema: Schema, definitions: Mapping[str, Schema]) -> str:
@@ -224,11 +227,11 @@ def kind(schema: Schema, definitions: Mapping[str, Schema]) -> str:
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return _WORDS.get(name) or kind(definitions[name], definitions)
-    for key in () if "properties" in schema else ("anyOf", "allOf"):
-        if key in schema:
-            parts = [each for each in schema[key] if each not in (NULL, _SECRET)]
-            kinds = dict.fromkeys(kind(each, definitions) for each in (parts if key == "anyOf" else parts[:1]))
-            return " or ".join(kinds)
+    if "properties" not in schema and ("anyOf" in schema or "allOf" in schema):
+        # What follows the first part of an `allOf` are rules.
+        parts = schema.get("anyOf") or schema["allOf"][:1]
+        kinds = dict.fromkeys(kind(each, definitions) for each in parts if each not in (NULL, _SECRET))
+        return " or ".join(kinds)
     if "enum" in schema:
         choices = [each for each in schema["enum"] if each is not None]
         if len(choices) > _MOST_CHOICES:

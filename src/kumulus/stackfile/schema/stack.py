@@ -8,7 +8,7 @@ from kumulus.stackfile.model import ClusterSpec
 from kumulus.stackfile.schema.document import DEFINITIONS, DRAFT, NULL, Schema, closed, inner, ref, schema_of
 from kumulus.stackfile.schema.forms import forms, required
 from kumulus.stackfile.section import of_stacks
-from kumulus.stackfile.settings import CONFIG_KEYS, SEVERAL
+from kumulus.stackfile.settings import CONFIG_KEYS, WITH_CLUSTERS
 
 NAMESPACE = "kumulus:"
 _SECRET = "secret"  # noqa: S105 - the name of a definition
@@ -52,11 +52,9 @@ def stack_schema() -> Schema:
 def _several(cluster: Schema) -> dict[str, Schema]:
     """The definitions of an entry of `clusters`, and of what all entries share."""
     member, _ = schema_of(Member, forms())
+    common = {name: each for name, each in cluster["properties"].items() if name not in member["properties"]}
     # Copies, because secrets are allowed in each of them separately.
-    shared, own = (
-        {name: each for name, each in deepcopy(cluster)["properties"].items() if name not in member["properties"]}
-        for _ in range(2)
-    )
+    shared, own = deepcopy(common), deepcopy(common)
     return {
         _MEMBER: {
             "description": "A cluster, or several that are alike: `name`, `count`, and the fields of `cluster`.",
@@ -137,16 +135,16 @@ def _config() -> Schema:
     properties = _properties()
     assert tuple(properties) == CONFIG_KEYS
     known = "|".join(CONFIG_KEYS)
-    sources = [required(f"{NAMESPACE}{key}") for key in ("cluster", "clusterConfig", "clusters")]
+    cluster, kemu, clusters = (required(f"{NAMESPACE}{key}") for key in ("cluster", "clusterConfig", "clusters"))
     return {
         "description": "The stack's configuration; keys of other namespaces are left alone.",
         "type": "object",
         "properties": {f"{NAMESPACE}{key}": each for key, each in properties.items()},
         "patternProperties": {f"^{NAMESPACE}(?!(?:{known})$)": False},
-        "oneOf": sources,
+        "oneOf": [cluster, kemu, clusters],
         "allOf": [
-            {"if": required(f"{NAMESPACE}{key}"), "then": sources[of]}
-            for key, of in (*((each, 2) for each in SEVERAL[1:]), ("nodes", 0))
+            *({"if": required(f"{NAMESPACE}{key}"), "then": clusters} for key in WITH_CLUSTERS),
+            {"if": required(f"{NAMESPACE}nodes"), "then": cluster},
         ],
     }
 

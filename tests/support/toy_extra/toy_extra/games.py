@@ -26,7 +26,7 @@ class Games(ClusterSection):
         if raw.get("games") and raw.get("faults"):
             yield Problem("games", "are not for a cluster with faults", "leave one of the two out")
 
-    def handed(self, loaded: Any, base: Path) -> tuple[dict[str, Any], list[Problem]]:
+    def runtime_option(self, loaded: Any, base: Path) -> tuple[dict[str, Any], list[Problem]]:
         """How many nodes each player has."""
         return {"each": sum(pool.replicas for pool in loaded.pools) // len(self.players)}, []
 
@@ -59,7 +59,7 @@ class Round(Joined):
     def __init__(self, teams: list[str]) -> None:
         self._teams = teams
 
-    def handed(self, name: str, cluster: str) -> dict[str, Any]:
+    def runtime_options(self, name: str, cluster: str) -> dict[str, Any]:
         """What a cluster that plays is called."""
         return {"games": {"team": cluster}} if name in self._teams else {}
 

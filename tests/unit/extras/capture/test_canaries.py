@@ -353,7 +353,9 @@ def test_a_file_of_the_users_is_not_overwritten_and_one_of_a_capture_is(
     arguments = ["capture", "--from", str(tmp_path / "gathered"), "--to", str(to)]
     assert main(arguments) == 1
     said = capsys.readouterr().err
-    assert f"{directory / name} is there already, and not of a capture\n  Name another, or delete it" in said
+    assert (
+        f"{directory / name} is there already, and was not written by a capture\n  Name another, or delete it" in said
+    )
     assert [each.name for each in directory.iterdir()] == [name], "nothing is read before"
     assert (directory / name).read_text() == "mine: 1\n"
     (directory / name).unlink()

@@ -29,7 +29,7 @@ CAPTURE = """config:
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The path of a stack's file in a project where every clone has its nodes beside it."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(nodes_file, "is_too_long", lambda _: True)
+    monkeypatch.setattr(nodes_file, "needs_nodes_file", lambda _: True)
     (tmp_path / "Pulumi.yaml").write_text("name: fleet\nruntime: python\n")
     return tmp_path / "Pulumi.mine.yaml"
 
@@ -37,7 +37,9 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_file_of_nodes_that_no_clone_has_written_is_kept(file: Path) -> None:
     nodes_path = file.with_name("mine.nodes.json")
     nodes_path.write_text("mine\n")
-    with pytest.raises(UserError, match=r"^mine\.nodes\.json is already there, and not of this clone\n  Name another"):
+    with pytest.raises(
+        UserError, match=r"^mine\.nodes\.json is already there, and was not written by this clone\n  Name another"
+    ):
         clone_file.write(file, CAPTURE)
     assert (nodes_path.read_text(), file.exists()) == ("mine\n", False)
 

@@ -248,7 +248,7 @@ def test_a_similar_file_or_capture_is_suggested(
 def test_that_a_clone_stays_up_is_said_with_what_takes_it_down(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = which.Which("cap", "", "cap")
+    found = which.StackCluster("cap", "", "cap")
     monkeypatch.setattr(fit, "_cluster", lambda _: found)
     monkeypatch.setattr(fit, "ask", lambda *_, **__: answer(3))
     monkeypatch.setattr(installation, "command", lambda: "kumulus")

@@ -309,5 +309,5 @@ def test_an_import_goes_over_an_earlier_one_and_over_nothing_else(
     file = place / "imported" / "kueue-baseline.yaml"
     file.write_text("name: mine\n")
     assert imported("kueue", "baseline/generator.yaml") == 1
-    assert "kueue-baseline.yaml is there already, and not of an import" in capsys.readouterr().err
+    assert "kueue-baseline.yaml is there already, and was not written by an import" in capsys.readouterr().err
     assert file.read_text() == "name: mine\n"

@@ -35,7 +35,9 @@ def asked(base: Path, **fields: Any) -> dict[str, Any]:
     (base / "ca").write_text("#!/bin/sh\n")
     (base / "ca").chmod(0o755)
     section = {"name": "cluster-autoscaler", "binary": "ca", **fields}
-    found = load({"cluster": {"autoscaler": section, "nodeGroups": [group()]}}, "dev", base).handed["autoscaler"]
+    found = load({"cluster": {"autoscaler": section, "nodeGroups": [group()]}}, "dev", base).section_options[
+        "autoscaler"
+    ]
     assert found is not None
     # It goes through Pulumi, whose numbers are floats.
     return dict(json.loads(json.dumps(found), parse_int=float))

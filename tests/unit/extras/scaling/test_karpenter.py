@@ -27,7 +27,7 @@ ZONES = ["us-central1-a", "us-central1-b"]
 def asked(base: Path = Path(), **fields: Any) -> dict[str, Any]:
     """The option of the cluster that a section makes."""
     section = {"name": "karpenter", "zones": ZONES, "instanceTypes": ["e2-standard-4"], **fields}
-    found = load({"cluster": {"autoscaler": section}}, "dev", base).handed["autoscaler"]
+    found = load({"cluster": {"autoscaler": section}}, "dev", base).section_options["autoscaler"]
     assert found is not None
     # It goes through Pulumi as JSON.
     return dict(json.loads(json.dumps(found)))
@@ -87,7 +87,7 @@ def test_its_nodes_say_the_version_of_the_cluster_as_those_of_node_groups_do() -
     }
     section = {"name": "karpenter", "zones": ZONES, "instanceTypes": ["e2-standard-4"]}
     loaded = load({"cluster": {"kubernetesVersion": "v1.35.4", "autoscaler": section}}, "dev", Path())
-    found = loaded.handed["autoscaler"]
+    found = loaded.section_options["autoscaler"]
     assert found is not None
     assert {each["nodeInfo"]["kubeletVersion"] for each in found["machines"]} == {"v1.35.4"}
 
@@ -101,7 +101,9 @@ def test_a_price_of_the_users_own_wins(tmp_path: Path) -> None:
     own = {"regions": {"us-central1": {"onDemand": {"e2-standard-4": 9.5}}}}
     (tmp_path / "prices.yaml").write_text(yaml.safe_dump(own))
     section = {"name": "karpenter", "zones": ZONES, "instanceTypes": ["e2-standard-4"]}
-    found = load({"cluster": {"autoscaler": section}, "prices": "prices.yaml"}, "dev", tmp_path).handed["autoscaler"]
+    found = load({"cluster": {"autoscaler": section}, "prices": "prices.yaml"}, "dev", tmp_path).section_options[
+        "autoscaler"
+    ]
     assert found is not None
     assert {offer["hourly"] for offer in found["machines"][0]["offerings"]} == {9.5}
 
@@ -132,7 +134,7 @@ def test_in_a_cluster_whose_nodes_run_containers_it_needs_an_image(runtime: str)
     said = refusal({"cluster": {"runtime": runtime, "autoscaler": section}})
     assert f"autoscaler.image: is missing: with the runtime {runtime} it is a deployment" in said
     section["image"] = "karpenter:x"
-    found = load({"cluster": {"runtime": runtime, "autoscaler": section}}, "dev", Path()).handed["autoscaler"]
+    found = load({"cluster": {"runtime": runtime, "autoscaler": section}}, "dev", Path()).section_options["autoscaler"]
     assert found is not None
     assert found["image"] == "karpenter:x"
     said = refusal({"cluster": {"autoscaler": section}})
@@ -197,7 +199,7 @@ def test_a_node_group_that_it_would_take_for_its_own_is_refused() -> None:
     group = {"name": "g", "instanceType": "e2-standard-4", "nodeTemplate": template, "placement": []}
     scaled = {"autoscaler": {"name": "karpenter", "zones": ZONES}, "nodeGroups": [group]}
     assert "marks nodes of the autoscaler" in refusal({"cluster": scaled})
-    assert load({"cluster": {"nodeGroups": [group]}}, "dev", Path()).handed == {}
+    assert load({"cluster": {"nodeGroups": [group]}}, "dev", Path()).section_options == {}
 
 
 def test_a_pool_takes_what_is_offered_unless_it_says_which() -> None:

@@ -41,7 +41,7 @@ _GROUP = re.compile(r'^      - name: "(?P<name>[^"]+)"$', re.MULTILINE)
 _LINE = re.compile(r'^      - name: "(?P<group>[^"]+)"$|^ +- \{"name": "(?P<node>[^"]+)"', re.MULTILINE)
 
 
-def catch_up(directory: Path, source: Connection, clone: which.Which) -> list[str]:
+def catch_up(directory: Path, source: Connection, clone: which.StackCluster) -> list[str]:
     """Capture the source, and apply to the clone what has changed since; returns what it refuses, by kind.
 
     Raises:
@@ -73,7 +73,7 @@ def catch_up(directory: Path, source: Connection, clone: which.Which) -> list[st
 
 
 @contextmanager
-def changing(directory: Path, clone: which.Which) -> Iterator[None]:
+def changing(directory: Path, clone: which.StackCluster) -> Iterator[None]:
     """A block in which a clone is changed: alone; and if it is cut off, the next commands say which one finishes it."""
     from kumulus.extras.journal import recover
 
@@ -89,7 +89,7 @@ def changing(directory: Path, clone: which.Which) -> Iterator[None]:
         asyncio.run(recover.end(journal))
 
 
-def finish(directory: Path, clone: which.Which) -> list[str]:
+def finish(directory: Path, clone: which.StackCluster) -> list[str]:
     """Apply a newer capture, if there is one; each of its files replaces the old one once the clone matches it.
 
     Returns and raises the same as `catch_up`.
@@ -107,7 +107,7 @@ def finish(directory: Path, clone: which.Which) -> list[str]:
         return _follow(directory, begun, clone)
 
 
-def _follow(directory: Path, begun: Path, clone: which.Which) -> list[str]:
+def _follow(directory: Path, begun: Path, clone: which.StackCluster) -> list[str]:
     from kumulus.extras.capture import mark
     from kumulus.extras.capture.writing import LEFT_OUT, STACK, WORKLOAD
 
@@ -150,7 +150,7 @@ def written(directory: Path) -> list[dict[str, Any]]:
     return known
 
 
-def ask(clone: which.Which, question: Callable[[Client], Awaitable[T]], patience: float = _PATIENCE) -> T:
+def ask(clone: which.StackCluster, question: Callable[[Client], Awaitable[T]], patience: float = _PATIENCE) -> T:
     """The answer to a question to a clone."""
     from kumulus.kube import Client, load_kubeconfig
 
@@ -161,7 +161,7 @@ def ask(clone: which.Which, question: Callable[[Client], Awaitable[T]], patience
     return asyncio.run(asked())
 
 
-def _require_another(source: Connection, clone: which.Which) -> None:
+def _require_another(source: Connection, clone: which.StackCluster) -> None:
     """Refuse a source that is the clone itself, which would be changed to what it was."""
     from kumulus.extras.capture.live import identity
     from kumulus.kube import objects

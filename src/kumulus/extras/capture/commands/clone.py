@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     return 1 if made.refused else 0
 
 
-def whole(capture: Path, name: str) -> which.Which:
+def whole(capture: Path, name: str) -> which.StackCluster:
     """The clone of a capture; made or finished first, if that is necessary."""
     _require_capture(capture)
     found = which.chosen(name)
@@ -104,7 +104,7 @@ def _bring_up(capture: Path, name: str) -> None:
         bring_up(name)
 
 
-def _state(capture: Path, found: which.Which) -> str:
+def _state(capture: Path, found: which.StackCluster) -> str:
     """Whether a cluster is the `whole` clone of a capture, or `begun`; empty if it does not say so, or is not up."""
     from kumulus.extras.capture import mark
     from kumulus.extras.journal import book

@@ -15,19 +15,21 @@ _CLUSTER, _NODES, _PRICES = "kumulus:cluster", "kumulus:nodes", "kumulus:prices"
 def write(file: Path, text: str) -> None:
     """Write a stack's file, and keep the salt that Pulumi has put into it."""
     from kumulus.kube import safe_yaml
-    from kumulus.stackfile.nodes_file import is_too_long, without_nodes, written
+    from kumulus.stackfile.nodes_file import needs_nodes_file, without_nodes, written
 
     salt = pulumi_project.salt(file)
     file.parent.mkdir(parents=True, exist_ok=True)
     config = config_of(text)
-    if is_too_long(config):
+    if needs_nodes_file(config):
         nodes_path = file.with_name(f"{file.stem.removeprefix('Pulumi.')}.nodes.json")
         cluster, nodes = without_nodes(config[_CLUSTER])
         lines = written(nodes)
         # A clone that was killed before it wrote the stack's file has left the same nodes.
         if nodes_path.exists() and not file.exists() and nodes_path.read_bytes() != lines.encode():
             shown = project.current().shown(nodes_path)
-            raise UserError(f"{shown} is already there, and not of this clone\n  Name another with -s, or delete it")
+            raise UserError(
+                f"{shown} is already there, and was not written by this clone\n  Name another with -s, or delete it"
+            )
         files.write(nodes_path, lines)
         named = {_NODES: os.path.relpath(nodes_path, project.current().root), _CLUSTER: cluster}
         text = safe_yaml.written({"config": named}, width=120)

@@ -121,7 +121,7 @@ def plain(name: str, wanted: Probe, answer: FitAnswer) -> dict[str, object]:
     }
 
 
-def ask(found: which.Which, wanted: Probe, capture: Path | None, *, changes: bool) -> FitAnswer:
+def ask(found: which.StackCluster, wanted: Probe, capture: Path | None, *, changes: bool) -> FitAnswer:
     """The answer of a clone's scheduler; the rest as of :func:`kumulus.extras.capture.fit.fit`."""
     from kumulus.extras.capture.fit import fit
     from kumulus.model.errors import SpecError
@@ -151,7 +151,7 @@ def _wanted(args: argparse.Namespace) -> Probe:
         raise UserError(f"{args.workload}: {error.strerror or error}") from None
 
 
-def _cluster(args: argparse.Namespace) -> which.Which:
+def _cluster(args: argparse.Namespace) -> which.StackCluster:
     """The cluster to ask: the one named, or a capture's clone."""
     from kumulus.model.names import dns_safe
     from kumulus.runtimes.existing.source import outlives_by_note
@@ -173,7 +173,7 @@ def _no_clone(args: argparse.Namespace, why: str) -> UserError:
     )
 
 
-def watch(args: argparse.Namespace, clone: which.Which, wanted: Probe) -> int:
+def watch(args: argparse.Namespace, clone: which.StackCluster, wanted: Probe) -> int:
     """Follow the source until Ctrl-C; the clone stays, without the pods that were tried in it.
 
     Raises:
@@ -212,7 +212,9 @@ class Said:
         self._last = verdict.fitted
 
 
-def _look(directory: Path, source: Connection, clone: which.Which, wanted: Probe) -> tuple[FitAnswer | None, list[str]]:
+def _look(
+    directory: Path, source: Connection, clone: which.StackCluster, wanted: Probe
+) -> tuple[FitAnswer | None, list[str]]:
     """The answer from a clone brought up to date with its source, and what is wrong, if anything."""
     from kumulus.extras.capture.dry import Undecided
     from kumulus.extras.capture.live import Expired

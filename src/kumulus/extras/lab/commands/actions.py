@@ -22,7 +22,7 @@ from kumulus.model.errors import SpecError
 from kumulus.model.words import aligned, counted
 
 if TYPE_CHECKING:
-    from kumulus.stackfile.load import LoadedStack
+    from kumulus.stackfile.load import LoadedCluster
 
 _COLUMNS = {
     "run_id": "RUN",
@@ -90,7 +90,7 @@ def _checked(file: Path, args: argparse.Namespace) -> tuple[str, str]:
     return f"{experiment.name}: {counted(len(experiment.workloads), 'workload')}, {counted(jobs, 'job')}", note
 
 
-def _stack_of(named: str, args: argparse.Namespace) -> LoadedStack | None:
+def _stack_of(named: str, args: argparse.Namespace) -> LoadedCluster | None:
     """The stack that a file is checked for: the command's, or the file's own as far as its project describes it."""
     if args.stack:
         one, whole = chosen(args.stack, args.cluster).cluster, stack_file.load(args.stack)

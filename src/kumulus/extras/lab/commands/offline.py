@@ -18,7 +18,7 @@ from kumulus.extras.lab.file.load import LoadedExperiment, load
 if TYPE_CHECKING:
     from kumulus.extras.lab.offline.measuring import OfflineOutcome
     from kumulus.extras.lab.offline.placing import Ties
-    from kumulus.stackfile.load import LoadedStack
+    from kumulus.stackfile.load import LoadedCluster
 
 _SHOWN = (20, 40, 60, 80, 90, 95, 100, 110, 120, 130)
 _MOST_SEEDS = 10_000
@@ -113,7 +113,7 @@ def _seeds(args: argparse.Namespace, loaded: LoadedExperiment) -> list[int]:
     return found
 
 
-def _stack(args: argparse.Namespace, loaded: LoadedExperiment) -> LoadedStack:
+def _stack(args: argparse.Namespace, loaded: LoadedExperiment) -> LoadedCluster:
     """The stack with the machines: the command's, or the one that the file names by path or by its name."""
     experiment = loaded.experiment
     named = args.stack or ("" if experiment.stackFile else experiment.stack)

@@ -84,7 +84,7 @@ def on_cluster(
     try:
         return asyncio.run(done())
     except (ApiError, KubeconfigError, Unreachable) as error:
-        hint = f"\n  {cluster.restart(found.stack)}" if found else ""
+        hint = f"\n  {cluster.how_to_start(found.stack)}" if found else ""
         more = filter(None, (directories.no_room(kubeconfig.parent), delayed(error)))
         raise UserError(f"{error}{hint}" + "".join(f"\n  {line}" for line in more)) from None
 
@@ -128,7 +128,7 @@ def overridden_by(loaded: LoadedExperiment, args: argparse.Namespace) -> LoadedE
     return overridden(loaded, wanted, "the command line")
 
 
-def _cluster(args: argparse.Namespace, experiment: ExperimentSpec) -> which.Which | None:
+def _cluster(args: argparse.Namespace, experiment: ExperimentSpec) -> which.StackCluster | None:
     """The stack's cluster that is meant; None for one that is known by its kubeconfig alone."""
     if args.kubeconfig is not None:
         return None
@@ -165,7 +165,7 @@ def _commit() -> str:
     return found.stdout.strip()
 
 
-def of_hub(found: which.Which, kubeconfig: Path) -> RunningFederation | None:
+def of_hub(found: which.StackCluster, kubeconfig: Path) -> RunningFederation | None:
     """The federation whose hub a cluster is; None if it is not a hub."""
     # Only a cluster in a stack of several can be a hub.
     if not found.cluster:

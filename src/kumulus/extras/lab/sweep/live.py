@@ -34,7 +34,7 @@ from kumulus.model.errors import SpecError
 from kumulus.nodes.catalog.prices import Prices, catalog
 from kumulus.runtimes.descriptor import KUBECONFIG_FILE
 from kumulus.stackfile.clusters import load_stack
-from kumulus.stackfile.load import LoadedStack as Cluster
+from kumulus.stackfile.load import LoadedCluster as Cluster
 
 _PROJECTS = "clusters"
 _LAST_LINES = 12

@@ -56,7 +56,7 @@ def restore(args: argparse.Namespace) -> int:
     return 0
 
 
-def _file(source: which.Which, name: str | None) -> Path:
+def _file(source: which.StackCluster, name: str | None) -> Path:
     """The snapshot of that name, or the newest."""
     there = snapshot.there(source)
     if not there:
@@ -113,7 +113,7 @@ async def _restored(
     file: Path,
     only: Collection[str] | None,
     args: argparse.Namespace,
-    found: which.Which,
+    found: which.StackCluster,
 ) -> Restored:
     """Restore a snapshot as a run of its own, while no other is under way."""
     from kumulus.extras.journal import recover, snapshots

@@ -132,7 +132,7 @@ def say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def with_client(found: which.Which, action: Callable[[Client], Awaitable[T]]) -> T:
+def with_client(found: which.StackCluster, action: Callable[[Client], Awaitable[T]]) -> T:
     """Run an action with a client of a cluster that is up."""
     from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
 
@@ -143,7 +143,7 @@ def with_client(found: which.Which, action: Callable[[Client], Awaitable[T]]) ->
     try:
         return asyncio.run(done())
     except (ApiError, KubeconfigError, Unreachable) as error:
-        raise cluster.remedy(found.stack, error) from None
+        raise cluster.not_answering(found.stack, error) from None
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -179,14 +179,14 @@ def _plain(file: Path) -> dict[str, Any]:
 _ACTIONS = {"save": _save, "restore": _restore, "list": _list}
 
 
-def file_of(found: which.Which, name: str) -> Path:
+def file_of(found: which.StackCluster, name: str) -> Path:
     """Where a snapshot of a cluster is."""
     from kumulus.extras.snapshots.file import SUFFIX
 
     return found.snapshots / f"{name}{SUFFIX}"
 
 
-def there(found: which.Which) -> list[Path]:
+def there(found: which.StackCluster) -> list[Path]:
     """The snapshots of a cluster, the oldest first."""
     from kumulus.extras.snapshots.file import SUFFIX
 

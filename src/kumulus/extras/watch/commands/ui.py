@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         asyncio.run(_serve(found, args.port, args.allow_changes))
     except (ApiError, KubeconfigError, Unreachable) as error:
-        raise cluster.remedy(found.stack, error) from None
+        raise cluster.not_answering(found.stack, error) from None
     except PortInUse as error:
         raise UserError(str(error)) from None
     except PermissionError:
@@ -50,7 +50,7 @@ async def _serve(found: cluster.NamedCluster, wanted: int, allowed: bool) -> Non
 
     async with look.live(found) as live:
         changes = ClusterChanges(live, cluster_owner(found.kubeconfig)) if allowed else None
-        page = Page(found.name, live, changes, cluster.restart(found.stack))
+        page = Page(found.name, live, changes, cluster.how_to_start(found.stack))
         page.follow()
         async with page.served(wanted) as address:
             print(f"{found.name}: {address}\nCtrl-C ends it", flush=True)

@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
             asyncio.run(_live(found))
         return 0
     except (ApiError, KubeconfigError, Unreachable) as error:
-        raise cluster.remedy(found.stack, error) from None
+        raise cluster.not_answering(found.stack, error) from None
 
 
 async def _once(found: cluster.NamedCluster, *, as_json: bool) -> None:
@@ -51,4 +51,4 @@ async def _live(found: cluster.NamedCluster) -> None:
     from kumulus.extras.watch.console.terminal import show
 
     async with look.live(found) as live:
-        await show(found.name, live, cluster.restart(found.stack))
+        await show(found.name, live, cluster.how_to_start(found.stack))
