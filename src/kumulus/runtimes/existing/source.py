@@ -209,7 +209,7 @@ class CopyPlace(Place):
     """Where the copy is."""
 
     FILES: ClassVar[frozenset[str]] = Place.FILES | {KUBECONFIG_FILE}
-    MADE_ALONE: ClassVar[frozenset[str]] = unfinished("kumulus.json") | unfinished(KUBECONFIG_FILE)
+    OURS_WITHOUT_NOTE: ClassVar[frozenset[str]] = frozenset({unfinished("kumulus.json"), unfinished(KUBECONFIG_FILE)})
 
     @property
     def kubeconfig(self) -> Path:

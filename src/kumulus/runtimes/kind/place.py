@@ -34,7 +34,7 @@ class KindPlace(Place):
     """Paths of one kind cluster."""
 
     FILES: ClassVar[frozenset[str]] = Place.FILES | {CONFIG_FILE}
-    MADE_ALONE: ClassVar[frozenset[str]] = unfinished("kumulus.json")
+    OURS_WITHOUT_NOTE: ClassVar[frozenset[str]] = frozenset({unfinished("kumulus.json")})
 
     @property
     def config_file(self) -> Path:

@@ -19,7 +19,7 @@ from kumulus.runtimes.directories import exclusive
 from kumulus.runtimes.kind import creating, failures
 from kumulus.runtimes.kind.containers import ContainerEngine, NodeContainer, components
 from kumulus.runtimes.kind.place import KindPlace, forget_claim, making_alone
-from kumulus.runtimes.place import Place, same
+from kumulus.runtimes.place import Place, same_owner
 
 _API = "kube-apiserver"
 _LOST = "lost"
@@ -34,7 +34,7 @@ class KindRuntime(Runtime):
 
     name: ClassVar[str] = "kind"
     replaced_by: ClassVar[frozenset[str]] = frozenset({"kindConfig", "nodeImage", "provider"})
-    files: ClassVar[type[Place]] = KindPlace
+    place_type: ClassVar[type[Place]] = KindPlace
 
     def problems(self, options: dict[str, Any]) -> dict[str, str]:
         if not options:
@@ -71,7 +71,7 @@ class KindRuntime(Runtime):
         cluster = _Cluster.at(KindPlace(Path(recorded.directory)), recorded.options, report)
         place = cluster.place
         nodes = await cluster.nodes()
-        if not nodes or not same(place.note().get("owner", recorded.owner), recorded.owner):
+        if not nodes or not same_owner(place.note().get("owner", recorded.owner), recorded.owner):
             return None
         if not place.containers():
             # The files are gone; it is ours if it has the identity that is in the state.
@@ -163,7 +163,7 @@ class _Cluster:
         owner = self.place.note().get("owner", "")
         self._end_kind()
         nodes = await self.nodes()
-        if same(owner, wanted.owner) and self.place.owns(nodes):
+        if same_owner(owner, wanted.owner) and self.place.owns(nodes):
             self.report.status("removing what an interrupted run left behind")
             self.remove(nodes)
             return []
@@ -232,7 +232,7 @@ class _Cluster:
         """The containers of the recorded cluster that are there; None where its place is another owner's."""
         place = self.place
         owner = place.note().get("owner", recorded.owner)
-        if not same(owner, recorded.owner):
+        if not same_owner(owner, recorded.owner):
             self.report.warn(directories.not_ours(place, owner))
             return None
         try:

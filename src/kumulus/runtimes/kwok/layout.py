@@ -31,7 +31,7 @@ class Layout(Place):
         *("bin", "cache", "etcd", "logs", "pids", "pki"),
         *(folder for extra in extras.every() for folder in extra.folders),
     }
-    MADE_ALONE: ClassVar[frozenset[str]] = unfinished("kumulus.json") | {"create.yaml"}
+    OURS_WITHOUT_NOTE: ClassVar[frozenset[str]] = frozenset({unfinished("kumulus.json"), "create.yaml"})
 
     @property
     def kwok_file(self) -> Path:

@@ -33,7 +33,7 @@ from kumulus.runtimes.kwok import (
     upgrade,
 )
 from kumulus.runtimes.kwok.layout import Layout, dump
-from kumulus.runtimes.place import Place, same
+from kumulus.runtimes.place import Place, same_owner
 
 
 class KwokRuntime(Runtime):
@@ -41,7 +41,7 @@ class KwokRuntime(Runtime):
 
     name: ClassVar[str] = "kwok"
     replaced_by: ClassVar[frozenset[str]] = configuration.REPLACED_BY
-    files: ClassVar[type[Place]] = Layout
+    place_type: ClassVar[type[Place]] = Layout
 
     def problems(self, options: dict[str, Any]) -> dict[str, str]:
         if not options:
@@ -148,7 +148,7 @@ class KwokRuntime(Runtime):
             return None
         owner = layout.note().get("owner", recorded.owner)
         # An import changes the owner: if it was killed then, the cluster is still the recorded one.
-        if not same(owner, recorded.owner) and not await api.answers_as(layout, identity):
+        if not same_owner(owner, recorded.owner) and not await api.answers_as(layout, identity):
             report.warn(directories.not_ours(layout, owner))
             return None
         with suppress(OSError):
@@ -257,7 +257,7 @@ class KwokRuntime(Runtime):
         """Whether what is at a cluster's place is the recorded cluster, or what is left of it."""
         directories.require_own(layout)
         owner = layout.note().get("owner")
-        if owner is not None and not same(owner, recorded.owner):
+        if owner is not None and not same_owner(owner, recorded.owner):
             report.warn(directories.not_ours(layout, owner))
             return False
         if owner is None and not layout.kwok_file.exists() and layout.foreign():
