@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from kumulus.host import files
+from kumulus.model.words import listed
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes.place import Place, described_owner, same_owner
@@ -129,8 +130,8 @@ def require_free(place: Place, owner: str, *, preview: bool = False) -> None:
     except OSError as error:
         raise ProviderError(os_error(error, place)) from None
     if foreign:
-        named = f"{', '.join(foreign[:3])}{', …' if len(foreign) > 3 else ''}"
-        raise ProviderError(f"{place.directory} has files that are not this stack's ({named}); {remedy}, or clear it")
+        which = listed(foreign, 3)
+        raise ProviderError(f"{place.directory} has files that are not this stack's ({which}); {remedy}, or clear it")
 
 
 def _of_another_user(directory: Path) -> str:
