@@ -38,10 +38,10 @@ _KV: Tables = {
 _PAGE = 1000
 # etcd's defaults: 128 operations a transaction, 1.5 MiB a request.
 _MOST_OPERATIONS, _MOST_BYTES = 128, 1024 * 1024
-# Transactions that are under way at a time.
+# How many transactions are under way at a time.
 _UNDER_WAY = 64
-# Seconds for one request.
-_WITHIN = 30.0
+# For one request.
+_REQUEST_S = 30.0
 Put = tuple[bytes, bytes | None]
 """A key and its value; None for a key that is to be deleted."""
 
@@ -82,13 +82,13 @@ class EtcdKeys:
         return at, ((each.key, each.value) for each in entries)
 
     def entries(self, prefix: bytes, revision: int = 0) -> tuple[int, Iterator[EtcdEntry]]:
-        """The same with the revision at which each key was created: another one means another object."""
+        """Like :meth:`all`, with the revision at which each key was created: another one means another object."""
         first = self._range(prefix, _end(prefix), revision)
         at = revision or int(first.header.revision)
         return at, self._pages(first, _end(prefix), at)
 
     def write(self, changes: Sequence[Put], *, watched: bool = True) -> None:
-        """Write keys, those of a kind one after the other; after a ProviderError, what was written stays.
+        """Write keys, one kind after the other; after a ProviderError, what was written stays.
 
         Whoever watches a kind goes on from the last revision that it has seen. All keys of a transaction have the same
         one, so a watch that ends between two of them would never report the second: each key has its own transaction,
@@ -98,7 +98,7 @@ class EtcdKeys:
             for batch in _batches(changes):
                 self._commit([batch])
             return
-        for _, of_a_kind in groupby(changes, key=lambda change: change[0].split(b"/", 3)[2]):
+        for _, of_a_kind in groupby(changes, key=_kind):
             self._commit([[each] for each in of_a_kind])
 
     def _pages(self, page: Any, end: bytes, revision: int) -> Iterator[EtcdEntry]:
@@ -123,7 +123,7 @@ class EtcdKeys:
 
     def _begun(self, method: str, request: Any) -> Any:
         call: Any = self._channel.unary_unary(f"/etcdserverpb.KV/{method}")
-        return call.future(request.SerializeToString(), timeout=_WITHIN)
+        return call.future(request.SerializeToString(), timeout=_REQUEST_S)
 
     def _answer(self, call: Any) -> bytes:
         try:
@@ -132,6 +132,11 @@ class EtcdKeys:
             reason = error.details() if hasattr(error, "details") else str(error)
             raise ProviderError(f"etcd: {reason}") from None
         return answer
+
+
+def _kind(change: Put) -> bytes:
+    """The kind of a key such as ``/registry/pods/default/web``."""
+    return change[0].split(b"/", 3)[2]
 
 
 def _operation(change: Put) -> dict[str, Any]:

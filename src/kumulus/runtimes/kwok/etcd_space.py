@@ -29,8 +29,8 @@ def quota(options: Mapping[str, Any]) -> int:
     return int(parse(options.get("etcdQuota") or _DEFAULT).nanos // 10**9)
 
 
-def change(layout: Layout, options: Mapping[str, Any]) -> bool:
-    """Change etcd's quota, and end etcd, since it has to be restarted; whether the quota was another one."""
+def change_quota(layout: Layout, options: Mapping[str, Any]) -> bool:
+    """Give etcd the quota of a stack's options, and end an etcd that has another one; returns whether it had."""
     settings, wanted = layout.settings(), f"{_FLAG}{quota(options)}"
     args = components.arguments(settings, ETCD)
     if not args or wanted in args:

@@ -202,7 +202,7 @@ class KwokRuntime(Runtime):
         with ports.Claims(avoid=layout.taken_ports()) as claims:
             moved = moving.move(layout, wanted, claims, report)
             changed = layout.note().get("configuration") != self.configuration(wanted)
-            etcd_space.change(layout, wanted.options)
+            etcd_space.change_quota(layout, wanted.options)
             if changed:
                 await starting.reconfigure(layout, wanted, report, claims)
             if moved:

@@ -61,7 +61,7 @@ async def start(
             processes.end(processes.running(layout.directory).get("kwok-controller", []))
             await _released(layout, patience=30.0)
             await start_components(layout)
-        early = [name for each in every if (name := each.ended_with_api_server(options)) in dead]
+        early = [name for each in every if (name := each.starts_after_api_server(options)) in dead]
         if not served and (resumed or early):
             # They were started with the API server, and must not run now.
             await api.answering(layout, report)
@@ -196,7 +196,7 @@ async def _define(layout: Layout, wanted: WantedControlPlane, report: Reporter) 
     if await _serving(layout, report):
         # Started before the API server, these would wait for ever.
         running = processes.running(layout.directory)
-        early = [each.ended_with_api_server(wanted.options) for each in addition.every()]
+        early = [each.starts_after_api_server(wanted.options) for each in addition.every()]
         processes.end([pid for name in early if name for pid in running.get(name, [])])
     async with api.client(layout) as client:
         for each in addition.asked(wanted.options):

@@ -133,7 +133,7 @@ def arguments(layout: Layout) -> list[list[str]]:
 
 
 def test_another_quota_restarts_etcd_alone(layout: Layout, ended: list[int]) -> None:
-    assert etcd_space.change(layout, {"etcdQuota": "16Mi"})
+    assert etcd_space.change_quota(layout, {"etcdQuota": "16Mi"})
     wanted = ["--name=node0", "--data-dir=x", "--quota-backend-bytes=16777216"]
     assert arguments(layout) == [wanted, ["--quota-backend-bytes=1"]]
     assert ended == [11]
@@ -143,7 +143,7 @@ def test_another_quota_restarts_etcd_alone(layout: Layout, ended: list[int]) -> 
 @pytest.mark.parametrize("options", [{}, {"etcdQuota": None}, {"etcdQuota": "8Gi"}, {"etcdQuota": "8192Mi"}])
 def test_the_same_quota_changes_nothing(layout: Layout, ended: list[int], options: dict[str, Any]) -> None:
     before = layout.kwok_file.read_text()
-    assert not etcd_space.change(layout, options)
+    assert not etcd_space.change_quota(layout, options)
     assert (layout.kwok_file.read_text(), ended) == (before, [])
 
 
