@@ -404,8 +404,8 @@ async def test_the_api_servers_port_that_somebody_took_meanwhile_is_named_with_i
 async def test_what_runs_but_does_not_answer_is_ended_and_started_anew(
     plane: Plane, pools: Pools, workloads: Create, monkeypatch: pytest.MonkeyPatch, victims: list[str]
 ) -> None:
-    monkeypatch.setattr(hung, "_SILENCE", 2.5)
-    monkeypatch.setattr(hung, "_ETCD_SILENCE", 1.0)
+    monkeypatch.setattr(hung, "_SILENCE_S", 2.5)
+    monkeypatch.setattr(hung, "_ETCD_SILENCE_S", 1.0)
     inputs = pools.inputs(3)
     await pools.create(inputs)
     uids, before = pools.uids(inputs), plane.processes()

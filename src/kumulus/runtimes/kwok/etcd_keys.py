@@ -55,11 +55,16 @@ class EtcdEntry(NamedTuple):
 
 
 class EtcdKeys:
-    """A connection to a cluster's etcd, to be used as a context manager."""
+    """A connection to a cluster's etcd, to be used as a context manager.
+
+    ProviderError if it cannot be reached: its port or its certificates are lost, or it does not answer.
+    """
 
     def __init__(self, layout: Layout) -> None:
         import grpc
 
+        if (port := layout.ports().get(ETCD)) is None:
+            raise ProviderError(f"{layout.kwok_file} has no port of etcd; `pulumi up --refresh` restores a damaged file")
         pki = layout.directory / "pki"
         try:
             authority, key, certificate = ((pki / name).read_bytes() for name in ("ca.crt", "admin.key", "admin.crt"))
@@ -67,7 +72,7 @@ class EtcdKeys:
             raise ProviderError(f"the certificates of cluster {layout.name} cannot be read: {error}") from None
         credentials = grpc.ssl_channel_credentials(authority, key, certificate)
         options = [("grpc.max_receive_message_length", -1), *CHANNEL]
-        self._channel: grpc.Channel = grpc.secure_channel(f"127.0.0.1:{layout.ports()[ETCD]}", credentials, options)
+        self._channel: grpc.Channel = grpc.secure_channel(f"127.0.0.1:{port}", credentials, options)
         self._refused = grpc.RpcError
 
     def __enter__(self) -> Self:

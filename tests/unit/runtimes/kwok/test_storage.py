@@ -104,6 +104,12 @@ async def test_a_cluster_without_its_certificates_gets_posts(tmp_path: Path) -> 
     assert "admin.key: No such file" in await why_not(layout)
 
 
+async def test_a_cluster_whose_port_of_etcd_is_not_known_gets_posts_with_that_reason(tmp_path: Path) -> None:
+    layout = cluster(tmp_path)
+    layout.kwok_file.write_text(layout.kwok_file.read_text().replace("etcdPort: 1", "etcdPort: 0"))
+    assert await why_not(layout) == f"{layout.kwok_file} has no port of etcd"
+
+
 async def test_other_runtimes_have_no_storage_of_ours(tmp_path: Path) -> None:
     assert await why_not(Layout.of(str(tmp_path), "none")) == "not a cluster of this runtime"
 
