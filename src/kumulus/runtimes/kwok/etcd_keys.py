@@ -64,7 +64,9 @@ class EtcdKeys:
         import grpc
 
         if (port := layout.ports().get(ETCD)) is None:
-            raise ProviderError(f"{layout.kwok_file} has no port of etcd; `pulumi up --refresh` restores a damaged file")
+            raise ProviderError(
+                f"{layout.kwok_file} has no port of etcd; `pulumi up --refresh` restores a damaged file"
+            )
         pki = layout.directory / "pki"
         try:
             authority, key, certificate = ((pki / name).read_bytes() for name in ("ca.crt", "admin.key", "admin.crt"))

@@ -118,14 +118,14 @@ class _KwokOptions(Kwok):
     featureGates: Switches = Field(default_factory=dict)  # type: ignore[assignment]
     podUsage: Kind | None = None
     kueue: KueueSpec | None = None
-    # Made from the stack's file, which has been checked.
+    # These two are made from the stack's file, which has been checked.
     podLoads: list[dict[str, Any]] | None = None
     prices: list[dict[str, Any]] | None = None
 
     @field_validator("featureGates", "runtimeConfig")
     @classmethod
     def _switches(cls, value: dict[str, str]) -> dict[str, str]:
-        # They become one argument of the API server, a=true,b=false.
+        # They become one argument of the API server: a=true,b=false.
         wrong = [
             problem((name,), f"is {shown(switch)}", "write a name and true or false")
             for name, switch in value.items()
@@ -146,6 +146,6 @@ class _KwokOptions(Kwok):
 if TYPE_CHECKING:
     KwokOptions = _KwokOptions
 else:
-    # What extras' sections of the stack's file hand over; what a program may write as well, their additions check.
+    # The sections of extras are options, too. An extra's addition checks them, since programs may write them as well.
     _HANDED = dict.fromkeys(extras.names("sections"), (dict[str, Any] | None, None))
     KwokOptions = create_model("KwokOptions", __base__=_KwokOptions, __doc__=_KwokOptions.__doc__, **_HANDED)

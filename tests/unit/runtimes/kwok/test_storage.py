@@ -11,8 +11,10 @@ from aiohttp import web
 
 from kumulus import toolchain
 from kumulus.host import processes
+from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.pools.through_storage import NotThroughStorage
 from kumulus.runtimes.kwok import configuration, etcd_space
+from kumulus.runtimes.kwok.etcd_keys import EtcdKeys
 from kumulus.runtimes.kwok.layout import Layout, dump
 from kumulus.runtimes.kwok.storage import Storages
 from tests.support.apiserver import serving
@@ -108,6 +110,8 @@ async def test_a_cluster_whose_port_of_etcd_is_not_known_gets_posts_with_that_re
     layout = cluster(tmp_path)
     layout.kwok_file.write_text(layout.kwok_file.read_text().replace("etcdPort: 1", "etcdPort: 0"))
     assert await why_not(layout) == f"{layout.kwok_file} has no port of etcd"
+    with pytest.raises(ProviderError, match=f"^{layout.kwok_file} has no port of etcd; "):
+        EtcdKeys(layout)
 
 
 async def test_other_runtimes_have_no_storage_of_ours(tmp_path: Path) -> None:
