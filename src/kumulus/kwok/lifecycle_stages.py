@@ -119,6 +119,7 @@ class _Stages:
     def _create(self) -> StageObject:
         selections = [each.selection for each in self.lifecycles[: self.index + 1]]
         mine = self.life.selection
+        # The selector itself has the labels of this one.
         selections[-1] = replace(mine, labels={})
         selector = states.begins(dict(mine.labels), states.first_condition(selections, self.index))
         mark = (states.CONDITION, self.life.name)

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 _READ_S = 30.0
-# Without an API version, so that kind applies them to whichever it writes (its pkg/internal/patch). The first two
-# programs ask for a token; etcd and kube-proxy serve nothing but numbers there.
+# The patches of :func:`with_metrics`. They have no API version, so that kind applies them to whichever it writes (its
+# pkg/internal/patch). The first two programs ask for a token; etcd and kube-proxy serve nothing but numbers there.
 _COMPONENTS = """\
 kind: ClusterConfiguration
 controllerManager: {{extraArgs: {{bind-address: "{anywhere}"}}}}
@@ -237,14 +237,12 @@ def _delete(engine: ContainerEngine, place: KindPlace, deadline: float) -> str:
     return failures.brief(commands.Ended(answer.returncode, "", answer.stderr)) if answer.returncode else ""
 
 
-# Keep the DaemonSets of kind and kubeadm (the pod network, kube-proxy) to the nodes that kind made.
-#
-# They tolerate every taint, so each emulated node would get a pod of each. Nobody asked for these pods, and each costs
-# the API server more writes than the node itself.
-
-
 async def keep_to_real_nodes(client: Client) -> None:
-    """Make a new cluster's DaemonSets avoid emulated nodes; one that has a node affinity already is left alone."""
+    """Make a new cluster's DaemonSets avoid emulated nodes; one that has a node affinity already is left alone.
+
+    Those of kind and kubeadm (the pod network, kube-proxy) tolerate every taint, so each emulated node would get a pod
+    of each. Nobody asked for these pods, and each costs the API server more writes than the node itself.
+    """
     change = {"spec": {"template": {"spec": {"affinity": nodes.affinity_to_real()}}}}
     for each in (await client.get(_DAEMON_SETS))["items"]:
         if not (each["spec"]["template"]["spec"].get("affinity") or {}).get("nodeAffinity"):
@@ -252,13 +250,12 @@ async def keep_to_real_nodes(client: Client) -> None:
             await client.write("PATCH", path, change, content_type=STRATEGIC_MERGE_PATCH)
 
 
-# Make the metrics of a kind cluster's control plane reachable for a Prometheus in the cluster.
-#
-# kubeadm has them served on 127.0.0.1 of their node, out of reach of pods. See docs/decisions/observability.md.
-
-
 def with_metrics(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A checked ``kindConfig`` with patches for kubeadm before its own, which win."""
+    """A checked ``kindConfig`` by which a Prometheus in the cluster reaches the metrics of the control plane.
+
+    kubeadm has them served on 127.0.0.1 of their node, out of reach of pods (docs/decisions/observability.md). Our
+    patches for kubeadm come before those of the configuration, which win.
+    """
     networking = config.get("networking") or {}
     anywhere = "::" if networking.get("ipFamily") == "ipv6" else "0.0.0.0"  # noqa: S104 - of a container's network
     host = f"[{anywhere}]" if ":" in anywhere else anywhere

@@ -66,8 +66,8 @@ class KindPlace(Place):
         """Whether the containers were made here, or left by a killed run that was making them.
 
         The ids of the latter are unknown, so they count only if created within the time that kind was given, and if no
-        other directory's run has begun since. A cluster that somebody makes under the same name later, or had made
-        before, is not taken for theirs.
+        other directory's run has begun since. So a cluster that somebody made under the same name, before or after, is
+        not taken for one of ours.
         """
         note, known = self.note(), set(self.containers().values())
         if note.get("state") != _CREATING:

@@ -63,8 +63,8 @@ class Kwok(RuntimeSection):
     """`native`: Kubernetes' own API for groups of pods, which the cluster's scheduler places all at once and in one
     domain of the topology; with its feature gates and API versions. Of Kubernetes 1.37 and later."""
     stageObjects: bool | None = Field(default=None, examples=["true"])
-    """Whether KWOK takes its stages from objects of the cluster. Faults of pods need it that the file does not declare,
-    but `kumulus fault inject` or an experiment."""
+    """Whether KWOK takes its stages from objects of the cluster. Faults of pods that the file does not declare need it:
+    those of `kumulus fault inject` and of an experiment."""
     events: Literal["kubelet"] | None = Field(default=None, examples=["kubelet"])
     """`kubelet`: pods get the events that a kubelet writes: Pulled, Created, Started, Killing. Four more objects for
     each pod."""

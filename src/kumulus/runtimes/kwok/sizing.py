@@ -25,9 +25,9 @@ _OF_API_SERVER = {_GROWTH: "400", "GOMEMLIMIT": str(int(machine.memory_bytes() *
 # They always get what they need: kwok-controller keeps 25 KB of a node.
 _KEEPING_ALL = ("kwok-controller", "kube-controller-manager")
 _MOST_BYTES_OF_A_CONTROLLER, _BYTES_OF_A_NODE = machine.memory_bytes() // 12, 32_000
-# The components of a small cluster keep little compared to what they allocate at their start, and collecting more often
-# costs the API server half a second of CPU at its start (docs/scale.md). Whoever has the memory and wants the CPU sets
-# Go's own variable.
+# The components of a small cluster keep little compared to what they allocate at their start. Collecting sooner saves
+# memory, and costs the API server half a second of CPU at its start (docs/scale.md). Whoever has the memory and wants
+# the CPU sets Go's own variable.
 _GROWTH_OF_SMALL = "50"
 # Renewals at once. Nothing waits for leases: with more, the API server would only create nodes more slowly.
 _RENEWALS, _RENEWALS_OF_MANY = 8, 4

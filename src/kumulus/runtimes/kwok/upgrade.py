@@ -51,6 +51,7 @@ async def require_readable(layout: Layout, version: str, report: Reporter) -> No
 
 
 async def _require_none(layout: Layout, version: str, ended: str, report: Reporter) -> None:
+    """Refuse objects of an API version that has ended in the Kubernetes version."""
     try:
         async with api.client(layout, patience=_PATIENCE_S) as client:
             found = await _objects(client, ended)
