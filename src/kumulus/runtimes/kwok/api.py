@@ -108,8 +108,8 @@ def _etcd_stuck(layout: Layout) -> str:
         return ""
     return (
         f"\n  etcd runs and takes nothing, as when the end of its log in {layout.directory / 'etcd'} is gone"
-        "\n  Should the next `pulumi up --refresh` say so again, what was in the cluster is lost: "
-        f"remove {layout.directory}, and it makes the cluster and every declared node again"
+        "\n  If the next `pulumi up --refresh` says this again, what was in the cluster is lost: "
+        f"remove {layout.directory}, and another one makes the cluster and every declared node again"
     )
 
 

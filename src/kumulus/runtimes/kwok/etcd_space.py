@@ -46,8 +46,8 @@ def change_quota(layout: Layout, options: Mapping[str, Any]) -> bool:
 async def is_full(layout: Layout) -> bool:
     """Whether etcd has raised the alarm; False if it cannot be asked."""
     try:
-        async with _asked(layout) as etcd_:
-            return bool(await etcd_.full())
+        async with _connection(layout) as etcd:
+            return bool(await etcd.full())
     except (EtcdError, OSError):
         return False
 
@@ -58,8 +58,8 @@ async def relieve(layout: Layout, report: Reporter) -> bool:
         return False
     report.status("etcd is full: it is compacted and defragmented")
     try:
-        async with _asked(layout) as etcd_:
-            before, after = await etcd_.make_room()
+        async with _connection(layout) as etcd:
+            before, after = await etcd.make_room()
     except (EtcdError, OSError) as error:
         report.warn(f"etcd of cluster {layout.name} is full, and could not be compacted and defragmented: {error}")
         return False
@@ -71,8 +71,8 @@ async def relieve(layout: Layout, report: Reporter) -> bool:
 
 
 @asynccontextmanager
-async def _asked(layout: Layout) -> AsyncIterator[Etcd]:
-    """A connection for a few requests."""
+async def _connection(layout: Layout) -> AsyncIterator[Etcd]:
+    """A connection to a cluster's etcd for a few requests."""
     found = storage.connected(layout)
     try:
         yield found

@@ -20,7 +20,7 @@ _PORT = re.compile(r"(?<=127\.0\.0\.1:)\d+\b|(?<=-port=)\d+\b")
 
 
 def taken(layout: Layout) -> dict[str, int]:
-    """The ports of components that do not run on which another program listens, by component."""
+    """The ports that components which do not run cannot have, as another program listens there; by component."""
     alive = processes.running(layout.directory)
     there = layout.components()
     return {
