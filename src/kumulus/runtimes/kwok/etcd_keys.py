@@ -83,16 +83,15 @@ class EtcdKeys:
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
         self._channel.close()
 
-    def all(self, prefix: bytes, revision: int = 0) -> tuple[int, Iterator[tuple[bytes, bytes]]]:
-        """A revision, the current one for 0, and every key below a prefix such as ``/registry/`` with its value."""
-        at, entries = self.entries(prefix, revision)
-        return at, ((each.key, each.value) for each in entries)
+    def all(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """Every key below a prefix such as ``/registry/`` with its value, all as they are now."""
+        return ((each.key, each.value) for each in self.entries(prefix))
 
-    def entries(self, prefix: bytes, revision: int = 0) -> tuple[int, Iterator[EtcdEntry]]:
+    def entries(self, prefix: bytes) -> Iterator[EtcdEntry]:
         """Like :meth:`all`, with the revision at which each key was created: another one means another object."""
-        first = self._range(prefix, _end(prefix), revision)
-        at = revision or int(first.header.revision)
-        return at, self._pages(first, _end(prefix), at)
+        # Without a revision, it is the current one; the other pages are read at the same one.
+        first = self._range(prefix, _end(prefix), 0)
+        return self._pages(first, _end(prefix), int(first.header.revision))
 
     def write(self, changes: Sequence[Put], *, watched: bool = True) -> None:
         """Write keys, one kind after the other; after a ProviderError, what was written stays.
