@@ -56,7 +56,7 @@ def _files(layout: Layout) -> Iterator[_Kept]:
     copies = layout.of_copy()
     for file, copy, works in (
         (layout.kwok_file, copies.kwok_file, _has_all_components),
-        (layout.kubeconfig, copies.kubeconfig, _leads_somewhere),
+        (layout.kubeconfig, copies.kubeconfig, _is_kubeconfig),
     ):
         text, whole = layout.text(file), layout.text(copy)
         # Cut off between two documents, or before a component's last flags, it is still valid YAML.
@@ -98,7 +98,7 @@ def _has_all_components(layout: Layout) -> bool:
     return set(layout.components()) >= _NEEDED
 
 
-def _leads_somewhere(layout: Layout) -> bool:
+def _is_kubeconfig(layout: Layout) -> bool:
     try:
         document = yaml.safe_load(layout.text(layout.kubeconfig))
     except (ValueError, yaml.YAMLError, RecursionError):
