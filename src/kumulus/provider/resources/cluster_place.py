@@ -71,7 +71,7 @@ UNSHOWN = "KUMULUS_UNSHOWN"
 
 
 class RecordedPlaces:
-    """Where the clusters are, as their records say, and where this is."""
+    """Where recorded clusters are, as seen from where the plugin works."""
 
     def __init__(self, runtimes: Mapping[str, Runtime], settings: PluginSettings, shown: Shown | None = None) -> None:
         self._runtimes = runtimes
@@ -152,7 +152,7 @@ class RecordedPlaces:
         self._require_consent(directory, inputs, f"cluster {outputs.get('name')} would be replaced ({', '.join(why)})")
 
     def require_consent_anew(self, directory: str, inputs: Properties) -> None:
-        """Likewise, where Pulumi asks for no comparison: a cluster is made in place of one that is there."""
+        """Refuse likewise to make a cluster in place of one that is there, where Pulumi asks for no comparison."""
         self._require_consent(directory, inputs, f"cluster {inputs.get('name')} is there and would be made again")
 
     def _require_consent(self, directory: str, inputs: Properties, what: str) -> None:
@@ -174,8 +174,8 @@ class RecordedPlaces:
     async def end_moved(self, outputs: Properties, recorded: RecordedControlPlane, report: Reporter) -> bool:
         """End what is left of a recorded cluster that is being moved here; False if it is not being moved.
 
-        Of a moved project, the old cluster is deleted, and its files at the new place. On another machine, or with
-        files that the new cluster goes on with, nothing is. A cluster that is elsewhere and not moved is refused.
+        Of a moved project, the old cluster is deleted, and its files at the new place. A cluster on another machine is
+        left as it is. One that is elsewhere and not being moved is refused.
         """
         found = self._moving.get(recorded.directory)
         if found is None:
@@ -194,6 +194,7 @@ class RecordedPlaces:
         return {"id": here.id, "name": here.name} if self._is_bound({"runtime": runtime}) else None
 
     def _is_bound(self, outputs: Mapping[str, Any]) -> bool:
+        """Whether a cluster is of one machine."""
         runtime = self._runtimes.get(str(outputs.get("runtime")))
         return runtime is not None and runtime.on_one_machine
 
