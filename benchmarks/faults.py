@@ -41,7 +41,7 @@ async def applied() -> list[Row]:
         tenth = {pool.name: f"0-{pool.replicas // 10 - 1}" for pool in pools(_NODES)}
         one = pools(_NODES)[0]
         connections = Connections()
-        resource = FaultResource(connections, CpuYield().cleared)
+        resource = FaultResource(connections, CpuYield().yielding)
         op = Operation("urn:pulumi:bench::bench::kumulus:index:Fault::bench", Said(), asyncio.Event())
         times: dict[str, list[float]] = {"labelled_s": [], "applied_s": [], "removed_s": []}
 

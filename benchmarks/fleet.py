@@ -31,7 +31,7 @@ class Fleet:
     def __init__(self, plane: ControlPlane, *, posted: bool = False) -> None:
         self._plane = plane
         self._connections = Connections()
-        self._resource = NodePool(self._connections, CpuYield().cleared, None if posted else Storages().of)
+        self._resource = NodePool(self._connections, CpuYield().yielding, None if posted else Storages().of)
         self._recorded: dict[str, dict[str, Any]] = {}
         self._op = Operation("urn:pulumi:bench::bench::kumulus:index:NodePool::bench", Said(), asyncio.Event())
 

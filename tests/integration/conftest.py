@@ -175,7 +175,7 @@ class Pools:
 
     @classmethod
     def on(cls, plane: Plane, connections: Connections) -> Pools:
-        return cls(plane, NodePool(connections, CpuYield().cleared, Storages().of))
+        return cls(plane, NodePool(connections, CpuYield().yielding, Storages().of))
 
     def name(self) -> str:
         return f"p{uuid.uuid4().hex[:6]}-z"

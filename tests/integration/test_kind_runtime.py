@@ -160,14 +160,14 @@ async def test_an_api_server_that_stays_dead_is_given_up_on_and_told(
         while (await plane.read()).health == "running":  # noqa: ASYNC110 - the kubelet ends it
             await asyncio.sleep(0.5)
         assert (await plane.read()).components["kube-apiserver"] == "unhealthy"
-        monkeypatch.setattr(kind, "_ANSWERING", 1.0)
+        monkeypatch.setattr(kind, "_RUNNING_S", 1.0)
         monkeypatch.setattr(kind, "_RESTARTED", 3.0)
         with pytest.raises(ProviderError, match=f"docker logs {NODE}"):
             await plane.repair()
     finally:
         docker.docker("exec", NODE, "mv", "/root/kube-apiserver.yaml", manifest)
     monkeypatch.undo()
-    monkeypatch.setattr(kind, "_ANSWERING", 60.0)
+    monkeypatch.setattr(kind, "_RUNNING_S", 60.0)
     assert await plane.repair() == plane.observed
 
 

@@ -114,9 +114,9 @@ async def until_niceness(plane: Plane, wanted: dict[str, str]) -> None:
 
 @autogroups
 async def test_controllers_stand_back_until_the_last_of_many_requests_is_answered(plane: Plane) -> None:
-    way = priority.CpuYield()
-    with way.cleared(plane.observed.kubeconfig):
-        with way.cleared(plane.observed.kubeconfig):
+    cpu = priority.CpuYield()
+    with cpu.yielding(plane.observed.kubeconfig):
+        with cpu.yielding(plane.observed.kubeconfig):
             assert niceness(plane) == BACK
         assert niceness(plane) == BACK
     await until_niceness(plane, USUAL)
@@ -127,17 +127,17 @@ async def test_controllers_stand_back_for_no_longer_than_a_lease_bears(
     plane: Plane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(priority, "LONGEST_S", 3.0)
-    way = priority.CpuYield()
-    with way.cleared(plane.observed.kubeconfig):
+    cpu = priority.CpuYield()
+    with cpu.yielding(plane.observed.kubeconfig):
         assert niceness(plane) == BACK
         await until_niceness(plane, USUAL)
     # What follows at once has next to nothing left of that time.
     again = time.monotonic()
-    with way.cleared(plane.observed.kubeconfig):
+    with cpu.yielding(plane.observed.kubeconfig):
         await until_niceness(plane, USUAL)
         assert time.monotonic() - again < 2
     await asyncio.sleep(3)
-    with way.cleared(plane.observed.kubeconfig):
+    with cpu.yielding(plane.observed.kubeconfig):
         await asyncio.sleep(2)
         assert niceness(plane) == BACK
 
@@ -147,7 +147,7 @@ import asyncio, sys
 from kumulus.runtimes.kwok.priority import CpuYield
 
 async def main():
-    with CpuYield().cleared(sys.argv[1]):
+    with CpuYield().yielding(sys.argv[1]):
         print("cleared", flush=True)
         await asyncio.Event().wait()
 
@@ -169,7 +169,7 @@ async def test_controllers_go_on_when_the_plugin_was_killed_amid_its_requests(pl
 
 
 def test_a_cluster_of_another_runtime_has_no_controllers_to_ask(tmp_path: Path) -> None:
-    with priority.CpuYield().cleared(str(tmp_path / "kubeconfig.yaml")):
+    with priority.CpuYield().yielding(str(tmp_path / "kubeconfig.yaml")):
         pass
 
 
@@ -404,8 +404,8 @@ async def test_the_api_servers_port_that_somebody_took_meanwhile_is_named_with_i
 async def test_what_runs_but_does_not_answer_is_ended_and_started_anew(
     plane: Plane, pools: Pools, workloads: Create, monkeypatch: pytest.MonkeyPatch, victims: list[str]
 ) -> None:
-    monkeypatch.setattr(hung, "_SILENCE", 2.5)
-    monkeypatch.setattr(hung, "_ETCD_SILENCE", 1.0)
+    monkeypatch.setattr(hung, "_SILENCE_S", 2.5)
+    monkeypatch.setattr(hung, "_ETCD_SILENCE_S", 1.0)
     inputs = pools.inputs(3)
     await pools.create(inputs)
     uids, before = pools.uids(inputs), plane.processes()

@@ -61,7 +61,7 @@ def renewed(plane: Plane) -> dict[str, str]:
 
 def until_run_out(plane: Plane) -> None:
     """Wait until every lease has run out, and until nothing but kwok-controller can be the reason."""
-    due = hung._INTERVAL * 5 + hung._SECOND_LOOK
+    due = hung._RENEWED_AFTER * 5 + hung._SECOND_LOOK_S
     give_up = time.monotonic() + 120
     while True:
         assert time.monotonic() < give_up
@@ -98,7 +98,7 @@ def test_a_kwok_controller_that_renews_no_lease_is_seen_and_restarted(
     quick: Plane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # One that is only late, as after a machine has slept, is not what this one is: it need not be looked at so long.
-    monkeypatch.setattr(hung, "_SECOND_LOOK", 3.0)
+    monkeypatch.setattr(hung, "_SECOND_LOOK_S", 3.0)
     assert asyncio.run(hung.stuck_since(Layout(quick.directory), quick.processes())) is None
     with renewals_refused(quick):
         until_run_out(quick)

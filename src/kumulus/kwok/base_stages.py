@@ -8,12 +8,12 @@ differences:
   for ever (`kumulus.kwok.endings`); where that is not understood, a pod of a Job of batch/v1 completes at once.
   KWOK would count a delay from the last change of the pod, and again after a restart of its controller; here it is
   anchored to times in the pod's status;
-- the delay has no jitter: KWOK takes a jitter smaller than the delay for the delay itself;
+- the delay has no jitter: where a jitter is smaller than the delay, KWOK takes it as the delay;
 - a pod becomes Ready when its probes begin, fails at its ``activeDeadlineSeconds``, is restarted after a failure where
   its restartPolicy says so, and follows changes of its spec; its readiness gates are its controllers';
 - a faulted node is left as the fault wants it; one that reboots comes back when its time is up;
 - a completed container keeps its start time, and the pod is no longer Ready, as a kubelet reports it;
-- a pod by which KAI reserves a GPU for fractions says which one it has got;
+- a pod by which KAI reserves a GPU, to share it out in fractions, says which one it has got;
 - a deleted pod ends before it is removed: its containers are terminated, its phase is Failed or Succeeded, and it is
   not Ready. A pod that a finalizer keeps stays like that.
 
@@ -151,27 +151,30 @@ _OVER = ("Succeeded", "Failed")
 # even be patched: such a patch removes it (k8s.io/apiserver, ShouldDeleteDuringUpdate) by name, or what has come in its
 # place.
 _GRACE = "(.metadata.deletionGracePeriodSeconds | tostring)"
-_LEAVES = (
+# In jq: it has ended, or nothing keeps it.
+_NEEDS_NOTHING = (
     f"(.status.phase == {' or .status.phase == '.join(map(json.dumps, _OVER))} or (.metadata.finalizers // []) == [])"
 )
 _TERMINATES = [_DELETED, not_in(".status.phase", *_OVER), not_in(_GRACE, "0")]
-_IS_KILLED = [_DELETED, is_in(_GRACE, "0"), is_in(f"({_LEAVES} | tostring)", "false")]
-_LEFT_ALONE = [_DELETED, is_in(_GRACE, "0"), is_in(f"({_LEAVES} | tostring)", "true")]
+_IS_KILLED = [_DELETED, is_in(_GRACE, "0"), is_in(f"({_NEEDS_NOTHING} | tostring)", "false")]
+_LEFT_ALONE = [_DELETED, is_in(_GRACE, "0"), is_in(f"({_NEEDS_NOTHING} | tostring)", "true")]
 _ENDED = [_DELETED, is_in(".status.phase", *_OVER), not_in(_GRACE, "0")]
-# In case that kwok-controller was killed after the patch. The delay is cut off when the pod is gone, as it mostly is.
+# Of a pod that has ended and is still there, as when kwok-controller was killed between the patch of pod-terminate and
+# its deletion. Mostly the pod is gone before the delay is over.
 _REMOVE: dict[str, Any] = {
     "delay": {"durationMilliseconds": 1_000},
     **pod_removed("  annotations:\n    kumulus.io/ended: {{ Now | Quote }}"),
 }
-# It does nothing; matching it cancels what KWOK has scheduled for a node that has just become faulted. With a weight
-# it keeps KWOK from stages without one.
+# Of a stage that does nothing. A node or pod that comes to match it loses what KWOK has scheduled for it before. With a
+# weight, it keeps KWOK from stages without one.
 _NOTHING: dict[str, Any] = {"delay": {"durationMilliseconds": FOR_EVER}, "next": {}}
 _REBOOT: dict[str, Any] = {
     "delay": {"durationFrom": {"expressionFrom": f'.metadata.annotations["{REBOOT_ANNOTATION}"]'}},
     "next": {"statusTemplate": _NODE_REBOOTED},
 }
 
-# By what comes next for a running pod: the condition that rules most other pods out, and the status that it then has.
+# The stages of a running pod: a condition that rules most other pods out, what is next for the pod (see
+# :func:`next_is`), and the status that it then has.
 _LIFE = {
     "pod-probed": (HAS_PROBES, "starts", statuses.MADE_READY),
     "pod-complete": (_OF_A_JOB, "completes", statuses.COMPLETE),
@@ -180,7 +183,7 @@ _LIFE = {
     "pod-deadline": (exists(".spec.activeDeadlineSeconds"), "exceeds", statuses.DEADLINE_EXCEEDED),
     "pod-restart": (is_in(".spec.restartPolicy", "OnFailure"), "restarts", statuses.RESTARTED),
 }
-# KAI's binder makes a pod to reserve the GPU that others have fractions of; the program in it says which one it got.
+# KAI's binder makes a pod to reserve the GPU that others have fractions of; the program in it says which GPU it got.
 _GPU_INDEX = "run.ai/reserve_for_gpu_index"
 _RESERVES = [
     *_RUNS,
@@ -188,8 +191,9 @@ _RESERVES = [
     absent(f".metadata.annotations[{json.dumps(_GPU_INDEX)}]"),
 ]
 _RESERVE: dict[str, Any] = pod_annotated({_GPU_INDEX: "GPU-{{ .metadata.uid }}"})
-# In jq: it has not seen the spec as it is, a gate was opened or closed, the controller of nodes had taken Ready from it
-# while its node was away (KWOK acts on no pod of a silent one), or its resize is no longer held up.
+# In jq, whether a pod's status lags behind. Its spec has changed; or a gate was opened or closed; or the controller of
+# nodes took Ready from it while its node was away (KWOK acts on no pod of a silent node); or its resize is no longer
+# held up.
 _LAGS = f"""
 ((.metadata.generation // 0) > (.status.observedGeneration // 0)
   or ([.status.conditions[]? | select(.type == "Ready").status][0] as $ready
@@ -251,17 +255,17 @@ def stages(*, events: bool = False) -> list[dict[str, Any]]:
     return [with_events(each) for each in found] if events else found
 
 
-def _life(name: str, above: str = "", also: Sequence[Match] = (), rest: Mapping[str, Any] = {}) -> dict[str, Any]:
-    """One of :data:`_LIFE`."""
+def _life(name: str, prefix: str = "", also: Sequence[Match] = (), rest: Mapping[str, Any] = {}) -> dict[str, Any]:
+    """One of :data:`_LIFE`, with a prefix of its name, further conditions, and more of its spec."""
     mostly, what, status = _LIFE[name]
     match = [*_RUNS, mostly, next_is(what), *also]
-    return stage(f"{above}{name}", "Pod", match, {**rest, "delay": when_next(), **pod_status(status)})
+    return stage(f"{prefix}{name}", "Pod", match, {**rest, "delay": when_next(), **pod_status(status)})
 
 
 def node_initialize(name: str, labels: Mapping[str, str], having: str, info: Mapping[str, str]) -> dict[str, Any]:
-    """The stage that makes a node Ready that Kumulus did not create, and adds to its ``status.nodeInfo``.
+    """The stage that makes nodes Ready that Kumulus did not create, and adds to their ``status.nodeInfo``.
 
-    It is of nodes with these labels, and with a label of the key ``having``, whatever its value.
+    The nodes have these labels, and one of the key ``having``, whatever its value.
     """
     match = [not_in(_READY, "True"), absent(_FAULTS), exists(f'.metadata.labels["{having}"]'), absent(_RECLAIMED)]
     match += [is_in(f'.metadata.labels["{key}"]', value) for key, value in labels.items()]
@@ -270,7 +274,10 @@ def node_initialize(name: str, labels: Mapping[str, str], having: str, info: Map
 
 
 def node_reclaimed(name: str, having: str) -> dict[str, Any]:
-    """The stage that deletes a node with a label of that key when its machine is reclaimed, in spite of finalizers."""
+    """The stage that deletes a node when its machine is reclaimed, in spite of finalizers.
+
+    The node has a label of the key ``having``, whatever its value.
+    """
     due = {"durationFrom": {"expressionFrom": _RECLAIMED}}
     match = [exists(_RECLAIMED), exists(f'.metadata.labels["{having}"]')]
     return stage(name, "Node", match, {**_HEAVY, "delay": due, "next": {"finalizers": {"empty": True}, "delete": True}})
@@ -290,16 +297,17 @@ def node_stages_above() -> list[dict[str, Any]]:
     ]
 
 
-def pod_stages_above(elsewhere: str) -> list[dict[str, Any]]:
+def pod_stages_above(lifecycle_condition: str) -> list[dict[str, Any]]:
     """The stages of pods for a cluster that has the chart stage-fast.
 
-    They are those of :func:`stages`, and one for the pods that stage-fast would complete at once. Pods with the
-    condition ``elsewhere`` are completed by other stages.
+    They are those of :func:`stages`, one for the pods that stage-fast would complete at once, and one for those that it
+    must leave alone. Pods with the condition of a lifecycle are completed by the lifecycle's stages.
     """
-    other = absent(f'.status.conditions.[] | select( .type == "{elsewhere}" )')
+    no_lifecycle = absent(f'.status.conditions.[] | select( .type == "{lifecycle_condition}" )')
+    stays = [*_RUNS, _OF_A_JOB, next_is("stays"), no_lifecycle]
     return [
-        *(_life(name, _ABOVE, [other], {"weight": 1}) for name in _LIFE),
-        stage(f"{_ABOVE}pod-stays", "Pod", [*_RUNS, _OF_A_JOB, next_is("stays"), other], {"weight": 1, **_NOTHING}),
+        *(_life(name, _ABOVE, [no_lifecycle], {"weight": 1}) for name in _LIFE),
+        stage(f"{_ABOVE}pod-stays", "Pod", stays, {"weight": 1, **_NOTHING}),
         {**_FOLLOW, "metadata": {"name": f"{_ABOVE}pod-follow"}},
         stage(
             f"{_ABOVE}pod-terminate", "Pod", _TERMINATES, {"weight": 1, **pod_removed(statuses.TERMINATED, "status")}

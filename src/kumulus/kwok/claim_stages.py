@@ -1,14 +1,14 @@
 """Claims as stages of KWOK: devices that are made ready before a pod is bound to their node, and volumes.
 
-What a driver's controller does for devices with `bindingConditions`: kube-scheduler allocates them, and binds the pod
-once the claim's `status.devices` has all of these conditions; by one of the `bindingFailureConditions`, it gives the
-devices back and tries again (KEP-5007; PreBind of k8s.io/kubernetes,
-pkg/scheduler/framework/plugins/dynamicresources).
+For devices with `bindingConditions`, the stages do what a driver's controller does. kube-scheduler allocates the
+devices, and binds the pod once the claim's `status.devices` has all of these conditions. If it has one of the
+`bindingFailureConditions`, kube-scheduler gives the devices back and tries again (KEP-5007; PreBind of
+k8s.io/kubernetes, pkg/scheduler/framework/plugins/dynamicresources).
 
-Of volumes where a StorageClass of ours is named, Kubernetes' own controllers do the rest: kube-scheduler chooses a
-node, the controller manager asks for a volume by an annotation of the claim, binds it, and attaches it to nodes that
-say that it may. Sources: pkg/controller/volume of k8s.io/kubernetes (persistentvolume, attachdetach), and
-kubernetes-csi.github.io/docs/external-provisioner.html.
+For volumes of a StorageClass of ours, the stages make, delete and attach what Kubernetes' own controllers ask for.
+kube-scheduler chooses a node; the controller manager asks for a volume by an annotation of the claim, binds it, and
+attaches it to nodes that say that it may. Sources: pkg/controller/volume of k8s.io/kubernetes (persistentvolume,
+attachdetach), and kubernetes-csi.github.io/docs/external-provisioner.html.
 """
 
 import json
@@ -20,7 +20,7 @@ from kumulus.kwok.stages import absent, exists, is_in, not_in, stage
 from kumulus.model.durations import seconds
 
 _CLAIM = "resource.k8s.io/v1"
-# As KWOK applies it on the server, what other drivers say of their devices in the claim stays.
+# KWOK applies it on the server, so what other drivers say of their devices in the claim stays.
 _TEMPLATE = """
 apiVersion: {api}
 kind: ResourceClaim
@@ -47,11 +47,12 @@ status:
       lastTransitionTime: {{{{ Now | Quote }}}}
 {{{{ end }}}}{{{{ end }}}}{{{{ end }}}}
 """
-_SINCE = "(.status.allocation.allocationTimestamp // .metadata.creationTimestamp)"
+# In jq: since when it is allocated.
+_ALLOCATED = "(.status.allocation.allocationTimestamp // .metadata.creationTimestamp)"
 
 
 def claim_stages(bindings: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The stages by driver: its devices are ready ``after`` a duration, but for a share of ``failures``."""
+    """The stages for the devices of each driver: ready ``after`` a duration, but for a share of ``failures``."""
     return [each for driver, how in sorted(bindings.items()) for each in _of_driver(driver, how)]
 
 
@@ -64,26 +65,23 @@ def _of_driver(driver: str, how: Mapping[str, Any]) -> list[dict[str, Any]]:
         ("ready", "bindingConditions", "the device is ready", 1 - failures),
         ("failed", "bindingFailureConditions", "the device could not be made ready", failures),
     )
-    return [
-        stage(
-            f"device-{outcome}-{driver}",
-            "ResourceClaim",
-            match,
-            {
-                "weight": weight,
-                "delay": delay("", _SINCE, str(seconds(how.get("after", "0s")))),
-                "steps": [{"apply": {"template": template, "subresource": "status"}}],
-            },
-            group=_CLAIM,
-        )
-        for outcome, conditions, message, share in outcomes
-        if (weight := round(1000 * share))
-        and (template := _TEMPLATE.format(api=_CLAIM, driver=named, conditions=conditions, message=message))
-    ]
+    found = []
+    for outcome, conditions, message, share in outcomes:
+        weight = round(1000 * share)
+        if not weight:
+            continue
+        template = _TEMPLATE.format(api=_CLAIM, driver=named, conditions=conditions, message=message)
+        rest = {
+            "weight": weight,
+            "delay": delay("", _ALLOCATED, str(seconds(how.get("after", "0s")))),
+            "steps": [{"apply": {"template": template, "subresource": "status"}}],
+        }
+        found.append(stage(f"device-{outcome}-{driver}", "ResourceClaim", match, rest, group=_CLAIM))
+    return found
 
 
 PROVISIONER = "emulated.kumulus.io"
-"""The `provisioner` of such a StorageClass, and the CSI driver of its volumes."""
+"""The `provisioner` of a StorageClass of ours, and the CSI driver of its volumes."""
 _ASKED = '.metadata.annotations["volume.kubernetes.io/storage-provisioner"]'
 _MADE_BY = "pv.kubernetes.io/provisioned-by"
 _VOLUME = f"""
@@ -116,7 +114,7 @@ spec:
 
 
 def volume_stages() -> list[dict[str, Any]]:
-    """Return the stages as KWOK ``Stage`` documents."""
+    """The stages for claims of volumes, for the volumes, and for their attachment to nodes."""
     asked = [is_in(_ASKED, PROVISIONER), absent(".spec.volumeName"), absent(".metadata.deletionTimestamp")]
     ours = is_in(f'.metadata.annotations["{_MADE_BY}"]', PROVISIONER)
     released = [ours, is_in(".status.phase", "Released"), is_in(".spec.persistentVolumeReclaimPolicy", "Delete")]

@@ -23,8 +23,8 @@ NAME = "kwok-controller"
 """The name of the chart's service account; also the first controller's name."""
 
 PORT = 10247
-# Without their controller, its nodes are lost to the cluster after a minute. So its pod does not wait five minutes for
-# a lost machine, as other pods do.
+# A minute after a controller has stopped, its nodes are lost to the cluster. So its pod does not stay five minutes on a
+# lost machine, as other pods do.
 _SECONDS_ON_A_LOST_MACHINE = 30
 _MANAGED = {"app.kubernetes.io/managed-by": "kumulus"}
 _CHARTS_OWN, _OURS = "/root/.kwok/kwok.yaml", "/etc/kumulus/kwok.yaml"
@@ -59,7 +59,7 @@ class Controllers:
     cluster: str
     nodes: int
     shards: int
-    """How many controllers emulate them."""
+    """How many controllers emulate the nodes."""
 
     def name(self, shard: int) -> str:
         """A controller's name; the first one keeps its name when others are added."""
@@ -76,11 +76,11 @@ class Controllers:
 
     def configuration(self, shard: int) -> dict[str, Any]:
         """What a controller is given beyond the chart's own configuration."""
-        most = self.settings.parallelism
+        at_once = self.settings.parallelism
         options: dict[str, Any] = {
-            "podPlayStageParallelism": most,
-            "nodePlayStageParallelism": most,
-            "nodeLeaseParallelism": most,
+            "podPlayStageParallelism": at_once,
+            "nodePlayStageParallelism": at_once,
+            "nodeLeaseParallelism": at_once,
             "nodeLeaseDurationSeconds": lease_seconds(self.nodes, self.settings.lease_seconds),
             "cidr": pod_range(self.settings.pod_cidr, shard, self.shards),
         }
@@ -108,7 +108,7 @@ class Controllers:
         return {"metadata": self._metadata(self.name(shard)), "spec": spec}
 
     def service(self, shard: int) -> dict[str, Any]:
-        """The Service for a controller's metrics and its nodes'; the chart's Service selects all controllers."""
+        """The Service for the metrics of a controller and of its nodes; the chart's Service selects all controllers."""
         ports = [{"name": "http", "port": PORT, "targetPort": PORT}]
         # The Deployment already tells whether the controller answers.
         metadata = {**self._metadata(service_name(shard)), "annotations": {"pulumi.com/skipAwait": "true"}}
@@ -129,7 +129,7 @@ class Controllers:
                     {"key": f"node-role.kubernetes.io/{role}", "operator": "Exists", "effect": "NoSchedule"}
                     for role in ("control-plane", "master")
                 ),
-                *(_patient(lost) for lost in ("not-ready", "unreachable")),
+                *(_tolerating(lost) for lost in ("not-ready", "unreachable")),
             ],
             "containers": [
                 {
@@ -138,9 +138,9 @@ class Controllers:
                     "args": [f"--config={_CHARTS_OWN}", f"--config={_OURS}", "--node-ip=$(POD_IP)"],
                     "env": [{"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}],
                     "resources": {"requests": {"cpu": self.settings.cpu, "memory": self.settings.memory}},
-                    "livenessProbe": _healthy(30, 60, 10),
-                    "readinessProbe": _healthy(1, 5, 5),
-                    "startupProbe": _healthy(1, 1, 60),
+                    "livenessProbe": _healthy(after=30, every=60, failures=10),
+                    "readinessProbe": _healthy(after=1, every=5, failures=5),
+                    "startupProbe": _healthy(after=1, every=1, failures=60),
                     "volumeMounts": [mount("charts", _CHARTS_OWN), mount("kumulus", _OURS)],
                 }
             ],
@@ -177,12 +177,14 @@ def stage_manifests(cluster: str, installed: bool) -> Sequence[Mapping[str, Any]
     return [{**each, "metadata": {"name": f"{each['metadata']['name']}-{cluster}"}} for each in found]
 
 
-def _patient(lost: str) -> dict[str, Any]:
+def _tolerating(lost: str) -> dict[str, Any]:
+    """The toleration of a machine that is lost, by the taint that says so."""
     key, seconds = f"node.kubernetes.io/{lost}", _SECONDS_ON_A_LOST_MACHINE
     return {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}
 
 
-def _healthy(after: int, every: int, failures: int) -> dict[str, Any]:
+def _healthy(*, after: int, every: int, failures: int) -> dict[str, Any]:
+    """A probe whose first look and pause are in seconds; it fails after so many failures."""
     return {
         "httpGet": {"path": "/healthz", "port": PORT, "scheme": "HTTP"},
         "initialDelaySeconds": after,

@@ -1,12 +1,13 @@
 """What comes next in the life of a running pod without a lifecycle, in jq: mostly how it ends, and when.
 
 A pod of a Job completes after the delay in its annotation. Any other that is not restarted for ever runs as long as its
-command says, and ends as that says, as far as it can be read off it. Understood are ``sleep N``, ``sleep inf``,
-``tail -f /dev/null``, ``pause``, ``true``, ``false``, and ``exit N`` in a shell's ``-c``, also one after the other with
-``;`` or ``&&``, and with ``echo`` between them. Any other command is not understood, rather than half of it: then a pod
-of a batch Job completes at once, which is assumed, and every other one stays. Nobody's check passes by that assumption:
-a pod of which must_run.toml says so fails instead, and likewise where an init container does the checking, whatever the
-containers' commands say then.
+command says, and ends as the command says, if it is understood: ``sleep N``, ``sleep inf``, ``tail -f /dev/null``,
+``pause``, ``true``, ``false``, and ``exit N`` in a shell's ``-c``, also one after the other with ``;`` or ``&&``, and
+with ``echo`` between them. A command with anything else in it is not understood at all. Then a pod of a batch Job
+completes at once, which is assumed, and every other one stays.
+
+No check passes by that assumption: a pod that must_run.toml takes for a check fails instead. It also fails where the
+containers' commands are understood, if an init container's is not: that one may do the checking.
 """
 
 import json
@@ -29,8 +30,8 @@ _ENDS = rf"{_STEPS}({_STEP}|false|exit( +[0-9]{{1,3}})?)\s*;?\s*$"
 _FAILS = rf"{_STEPS}(false|exit +0*[1-9][0-9]*)\s*;?\s*$"
 _FOREVER = rf"{_STEPS}(sleep +inf(inity)?|tail +-f +/dev/null|pause)\b"
 
-# `life` of a container: the seconds that it runs, `infinite`, or null where its command is not understood. A program is
-# called by the last part of its path; the image pause has no command.
+# `script` of a container: what it runs, as a line; of a program with a path, the last part. The image pause has no
+# command. `life` of a container: the seconds that it runs, `infinite`, or null where its command is not understood.
 _LIFE = f"""\
 def script:
   ((.command // []) + (.args // [])) as $words
@@ -46,7 +47,8 @@ def life:
     else null end;
 """
 
-# KWOK completes a pod at once whose annotation is no Go duration, as its own stage does.
+# `delay` of a pod: the seconds in its annotation, or null without one. KWOK's own stage completes a pod at once if the
+# annotation is no Go duration; so does this.
 _DELAY = f"""\
 def delay:
   .metadata.annotations[{json.dumps(DELAY_ANNOTATION)}]? // null
@@ -65,8 +67,8 @@ def _any_of(words: list[str]) -> str:
     return json.dumps("|".join(map(re.escape, words)))
 
 
-# `checks`: whether it is there to find out whether something works. `unclear`: whether an init container does something
-# that is not understood.
+# `checks` of a pod: whether it is there to find out whether something works. `unclear` of a pod: whether an init
+# container does something that is not understood.
 _CHECKS = f"""\
 def checks:
   (.metadata.name | test({_any_of(_MUST_RUN["names"])}))
@@ -79,6 +81,8 @@ def unclear:
   any(.spec.initContainers[]? | select(.restartPolicy != "Always"); life == null);
 """
 
+# `ending` of a pod whose containers are all ready, and `next` of any that runs: what it is, since when the pod waits
+# for it, and for how many seconds.
 _NEXT = f"""\
 {_LIFE}{_DELAY}{_CHECKS}
 def ending:
@@ -132,7 +136,7 @@ INIT_FAILS = (
 
 
 def when_init_fails() -> dict[str, Any]:
-    """The delay until such an init container fails again."""
+    """The delay until the init container of :data:`INIT_FAILS` fails again."""
     last = "(.status | (.initContainerStatuses // []) | max_by(.restartCount))"
     ended = f"({last} | (.state.terminated // .lastState.terminated).finishedAt // (now | todate))"
     count = f"({last}.restartCount // 0)"
@@ -144,7 +148,7 @@ EXIT_CODE = r"""
 {{ $code := regexFind "exit +[0-9]+[;\\s]*$" $words | regexFind "[0-9]+" | default "0" | int }}
 {{ if regexMatch "(^|[/;&\\s])false[;\\s]*$" $words }}{{ $code = 1 }}{{ end }}
 """
-"""A Go template, within a range over containers: how one whose command is understood ends, `$code`."""
+"""A Go template, within a range over containers: `$code` is how one whose command is understood ends."""
 
 FAILING = f"""
 {{{{ range $root.spec.containers }}}}
@@ -154,4 +158,4 @@ FAILING = f"""
 {{{{ end }}}}
 {{{{ end }}}}
 """
-"""A Go template: how a container with the status `$status`, whose command is understood, ends: `$end`."""
+"""A Go template: puts into `$end` how a container with the status `$status`, whose command is understood, ends."""

@@ -1,9 +1,9 @@
 """A fault of pods as KWOK's ``Stage`` objects: when it happens, and what the pod's status then says.
 
 KWOK draws one of the stages that match, in proportion to their weights, and passes over those without a weight where
-one with a weight matches (pkg/utils/lifecycle, v0.8.0): these weigh so much that hardly ever another one is drawn.
-Which pods are hit, and how much later than the delay, follows from a pod's UID: nothing has to be stored, and a
-restarted kwok-controller finds the same. A time is anchored to the start of the pod or of its container.
+one with a weight matches (pkg/utils/lifecycle, v0.8.0): these weigh so much that another one is hardly ever drawn.
+Whether a pod is hit, and how much later than the delay, follows from its UID: nothing has to be stored, and a restarted
+kwok-controller finds the same. A time is counted from the start of the pod or of its container.
 """
 
 import json
@@ -19,14 +19,14 @@ from kumulus.model.owner_kinds import belongs_to
 _WEIGHT = 1_000_000
 # Those that end deleted pods weigh as much.
 _ABOVE_LIFECYCLES = 10**12
-_BACK_OFF = 10
+_FIRST_BACK_OFF_S, _LONGEST_BACK_OFF_S = 10, 300
 _CRASHED = "CrashLoopBackOff"
 # The last four hexadecimal digits of the UID, which are random, as a number from 0 to 65,535.
 _DRAW = (
     "(.metadata.uid | explode | .[-4:] | map(if . > 96 then . - 87 else . - 48 end)"
     " | reduce .[] as $digit (0; . * 16 + $digit))"
 )
-# Not the digits that decide whether the pod is hit.
+# The four digits before those, which do not decide whether the pod is hit.
 _SPREAD = _DRAW.replace(".[-4:]", ".[-8:-4]")
 
 Object = dict[str, Any]
@@ -104,6 +104,7 @@ def _stage(name: str, suffix: str, match: list[Match], rest: Object) -> Object:
 
 
 def _selected(effects: PodEffects, nodes: Collection[str]) -> list[Match]:
+    """The conditions of the pods that the fault hits."""
     found = [is_in(f".metadata.labels[{json.dumps(key)}]", value) for key, value in sorted(effects.labels.items())]
     if effects.namespaces:
         found.append(is_in(".metadata.namespace", *effects.namespaces))
@@ -123,19 +124,19 @@ def _selected(effects: PodEffects, nodes: Collection[str]) -> list[Match]:
 def _after(effects: PodEffects) -> Object:
     """The delay, as milliseconds left from now: KWOK restarts its count whenever the pod changes."""
     anchor = "([.status.containerStatuses[]?.state.running.startedAt // empty] | max) // .status.startTime // now"
+    # The spread is taken first, while `.` is still the pod: it changes along a pipe.
     expression = (
-        f'(({anchor}) | if type == "string" then fromdate else . end)'
-        f" + {effects.delay} + {effects.jitter} * {_SPREAD} / 65536 - now"
+        f". as $pod | ($pod | {_SPREAD}) as $spread"
+        f' | (({anchor}) | if type == "string" then fromdate else . end)'
+        f" + {effects.delay} + {effects.jitter} * $spread / 65536 - now"
         ' | . * 1000 | ceil | if . > 0 then "\\(.)ms" else "0s" end'
     )
-    # Inside a jq expression, `.` changes along a pipe, so the pod is bound to a variable.
-    expression = f". as $pod | ($pod | {_SPREAD}) as $spread | " + expression.replace(_SPREAD, "$spread")
     return {"delay": {"durationFrom": {"jq": {"expression": expression}}}}
 
 
 def _back_off(statuses: str) -> str:
-    """10 s, doubled after each further failure, up to five minutes, as a kubelet waits."""
+    """A jq expression: 10 s, doubled after each further failure, up to five minutes, as a kubelet waits."""
     return (
         f"([{statuses}[]?.restartCount] | add // 0) as $count"
-        f' | "\\([{_BACK_OFF} * pow(2; [$count - 1, 0] | max), 300] | min | floor)s"'
+        f' | "\\([{_FIRST_BACK_OFF_S} * pow(2; [$count - 1, 0] | max), {_LONGEST_BACK_OFF_S}] | min | floor)s"'
     )

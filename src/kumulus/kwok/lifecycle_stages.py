@@ -13,8 +13,9 @@ resize-N         is ready, and drawn so when it  at once
                  is resized
 resize-N-after   is deferred by that             the resize's ``after`` after that
 terminating      is deleted while it runs        at once
-terminate, kill  is, and ends within its grace   termination, or the grace period, after its deletion
-                 period or not
+terminate        is deleted, and ends by itself  termination after its deletion
+kill             is deleted, and does not end    the grace period after its deletion
+                 within its grace period
 ===============  ==============================  =================================================================
 
 A stage has weight 1: where one with a weight matches, KWOK passes over those without, which are the cluster's own. One
@@ -36,7 +37,7 @@ from kumulus.model.distributions import Distribution
 from kumulus.model.lifecycles import ContainerFailure, Lifecycle, ResizeRefusal
 
 PRIME = 94_906_247
-"""The largest prime that is 2 modulo 3 and whose square is below 2^53."""
+"""The largest prime that is 2 modulo 3 and whose square is below 2^53; see the comment above :func:`definitions`."""
 _FACTOR, _ROUNDS = 65_599, (40_692_889, 27_644_437)
 _IDENTITY = """\
 def index: .metadata.annotations["batch.kubernetes.io/job-completion-index"];
@@ -88,6 +89,7 @@ class _Stages:
 
     @property
     def life(self) -> Lifecycle:
+        """The lifecycle, in which pods that must run do not pretend to."""
         return _without_pretending(self.lifecycles[self.index])
 
     def all(self) -> list[StageObject]:
@@ -102,18 +104,22 @@ class _Stages:
         if life.run:
             found.append(self._end("succeed", "success", life.run, "run", None))
         for number, failure in enumerate(life.failures):
-            after, what = (failure.after, f"failure {number}") if failure.after else (life.run, "run")
+            outcome = f"failure {number}"
+            after, what = (failure.after, outcome) if failure.after else (life.run, "run")
             assert after is not None
-            found.append(self._end(f"fail-{number}", f"failure {number}", after, what, failure))
+            found.append(self._end(f"fail-{number}", outcome, after, what, failure))
         if life.run or life.failures:
             found.append(self._restart())
         found += (stage for number in range(len(life.resizes)) for stage in self._resize(number))
-        ends = self._terminate(life.termination) if life.termination else ()
-        return [*found, *(replace(each, spec={**each.spec, "weight": _ABOVE_ENDING}) for each in ends)]
+        if life.termination:
+            ends = self._terminate(life.termination)
+            found += (replace(each, spec={**each.spec, "weight": _ABOVE_ENDING}) for each in ends)
+        return found
 
     def _create(self) -> StageObject:
         selections = [each.selection for each in self.lifecycles[: self.index + 1]]
         mine = self.life.selection
+        # The selector itself has the labels of this one.
         selections[-1] = replace(mine, labels={})
         selector = states.begins(dict(mine.labels), states.first_condition(selections, self.index))
         mark = (states.CONDITION, self.life.name)
@@ -142,35 +148,41 @@ class _Stages:
     def _end(
         self, step: str, outcome: str, run: Distribution, what: str, failure: ContainerFailure | None
     ) -> StageObject:
+        """The end of a run, as success or as a failure.
+
+        Args:
+            outcome: which of the lifecycle's failures it is, or success, as it is drawn.
+            what: the name of the run's duration, by which it is drawn.
+        """
         selector = self._in("starting" if self.life.must_run else "ready")
         about = f"run: {run}"
         if self.life.failures:
             share = failure.share if failure else 1 - sum(each.share for each in self.life.failures)
             drawn = self._drawn("throw", "failure", self.life.failures, "success")
-            selector = states.which(selector, drawn, outcome)
+            selector = states.narrowed(selector, drawn, outcome)
             about = f"{about}, for {max(0.0, share):.4g} of the runs"
         delay = self._delay(states.CONTAINERS_STARTED, (self.life.start_up or _ZERO, "start-up"), (run, what))
         return self._stage(step, about, selector, templates.ended(failure, bool(self.life.must_run)), delay)
 
     def _drawn(self, draw: str, what: str, shares: Sequence[ContainerFailure | ResizeRefusal], rest: str) -> str:
         """A jq expression of which of several shares a draw falls in, as `what` with its number, or the rest."""
-        least, branches = 0.0, ""
+        below, branches = 0.0, ""
         for number, each in enumerate(shares):
-            least += each.share
-            branches += f"{'elif' if branches else 'if'} . < {least:.9f} then {json.dumps(f'{what} {number}')} "
+            below += each.share
+            branches += f"{'elif' if branches else 'if'} . < {below:.9f} then {json.dumps(f'{what} {number}')} "
         return f"{definitions(self.life.seed)}\n{draw} | {branches}else {json.dumps(rest)} end"
 
     def _resize(self, number: int) -> Iterable[StageObject]:
         resize, step = self.life.resizes[number], f"resize-{number}"
         why = f"declared by resizes[{number}] of the lifecycle {self.life.name}"
         drawn = self._drawn(f"draw({states.RESIZE_NAME})", "resize", self.life.resizes, "accepted")
-        selector = states.which(self._in("ready"), states.RESIZED, "true")
-        selector = states.which(selector, drawn, f"resize {number}")
+        selector = states.narrowed(self._in("ready"), states.RESIZED, "true")
+        selector = states.narrowed(selector, drawn, f"resize {number}")
         about = f"{resize.outcome}, for {resize.share:.4g} of the resizes"
         held = self._stage(step, about, selector, followed(resize.outcome, why))
         yield replace(held, spec={**held.spec, "weight": _ABOVE_FOLLOWING})
         if resize.after:
-            selector = states.which(self._in("ready"), f"{states.RESIZE_PENDING}.message", why)
+            selector = states.narrowed(self._in("ready"), f"{states.RESIZE_PENDING}.message", why)
             total = seconds(resize.after, f'({states.RESIZE_NAME} + " deferred")')
             delay = states.delay(definitions(self.life.seed), f"{states.RESIZE_PENDING}.lastTransitionTime", total)
             yield self._stage(f"{step}-after", f"deferred: {resize.after}", selector, followed("accepted"), delay)
@@ -178,15 +190,16 @@ class _Stages:
     def _terminate(self, termination: Distribution) -> Iterable[StageObject]:
         running, functions = states.is_terminating(self.life.name), definitions(self.life.seed)
         lasts, about = seconds(termination, '"termination"'), f"termination: {termination}"
-        late = f"{functions}\n({lasts}) > {states.GRACE} | tostring"
-        begins, seen = (states.which(running, states.SEEN, value) for value in ("false", "true"))
-        for step, is_late, total, status in (
+        outlasts_grace = f"{functions}\n({lasts}) > {states.GRACE} | tostring"
+        unseen, seen = (states.narrowed(running, states.SEEN, value) for value in ("false", "true"))
+        for step, outlasts, total, status in (
             ("terminate", "false", lasts, base.TERMINATED),
             ("kill", "true", states.GRACE, base.KILLED),
         ):
+            selector = states.narrowed(seen, outlasts_grace, outlasts)
             delay = states.delay(functions, states.DELETED, total)
-            yield self._stage(step, about, states.which(seen, late, is_late), status, delay, removed=True)
-        yield self._stage("terminating", "at once", begins, templates.deletion_seen(), events=stages.ENDS)
+            yield self._stage(step, about, selector, status, delay, removed=True)
+        yield self._stage("terminating", "at once", unseen, templates.deletion_seen(), events=stages.ENDS)
 
     def _restart(self) -> StageObject:
         delay = states.delay("", states.CONTAINERS_ENDED, states.BACK_OFF)
@@ -195,12 +208,15 @@ class _Stages:
         return self._stage("restart", about, self._in("ended"), template, delay, starts, again=True)
 
     def _started(self, first: tuple[str, str] | None = None) -> str:
+        """The status of :func:`kumulus.kwok.pod_statuses.lifecycle.started`, for this lifecycle."""
         return templates.started(first=first, init=self.life.init is not None, start_up=self.life.start_up is not None)
 
     def _in(self, state: states.State) -> dict[str, Any]:
+        """The selector of this lifecycle's pods in a state."""
         return states.is_in(self.life.name, state)
 
     def _delay(self, since: str, *parts: tuple[Distribution, str]) -> dict[str, Any]:
+        """The delay since a time, in jq: the sum of durations, each with the name by which it is drawn."""
         drawn = any(part.kind != "fixed" for part, _ in parts)
         total = " + ".join(seconds(part, json.dumps(what)) for part, what in parts if part != _ZERO) or "0"
         return states.delay(definitions(self.life.seed) if drawn else "", since, total)
@@ -216,6 +232,13 @@ class _Stages:
         again: bool = False,
         removed: bool = False,
     ) -> StageObject:
+        """A stage that writes a status.
+
+        Args:
+            about: what it waits for, in words.
+            events: what it writes, messages by reason; ``again`` if they were written before.
+            removed: whether it then deletes the pod.
+        """
         patch = stages.pod_removed(template, "status") if removed else stages.pod_status(template)
         rest = {"weight": 1, **({"delay": delay} if delay else {}), **patch}
         spec = stages.spec("Pod", selector, rest)
@@ -240,7 +263,7 @@ def _without_pretending(life: Lifecycle) -> Lifecycle:
 # A draw depends only on the seed, on what is drawn, on the pod's identity and on the attempt, so that every evaluation
 # gives the same value. jq has no hash and no bitwise operations, so text is hashed with arithmetic that is exact in
 # doubles: a polynomial modulo a prime below 2^26.5, then two rounds of cubing and adding, each a permutation because
-# the prime is 2 modulo 3. gojq, which KWOK uses, and jq then agree.
+# the prime is 2 modulo 3. So gojq, which KWOK uses, and jq agree.
 
 
 def definitions(seed: int) -> str:

@@ -37,11 +37,12 @@ CONTAINERS_ENDED = (
     "([.status.containerStatuses[] | (.state.terminated // .lastState.terminated).finishedAt // empty] | max)"
 )
 
-_RUN_BEFORE_A_FRESH_BACK_OFF = 600
+# After a run that was this long, a kubelet begins with the shortest back-off again.
+_LONG_RUN_S = 600
 BACK_OFF = f"""\
 ([.status.containerStatuses[] | select(.state.running | not)] | max_by(.restartCount)) as $last
 | ($last.state.terminated // $last.lastState.terminated) as $end
-| (if ($end.finishedAt | fromdate) - ($end.startedAt | fromdate) >= {_RUN_BEFORE_A_FRESH_BACK_OFF} then 0
+| (if ($end.finishedAt | fromdate) - ($end.startedAt | fromdate) >= {_LONG_RUN_S} then 0
    elif $last.restartCount == 0 then 0
    else [300, 10 * pow(2; $last.restartCount - 1)] | min end)"""
 """Seconds that a kubelet waits before it restarts a container: 0, 10, 20, … 300 (kubelet v1.35)."""
@@ -59,9 +60,10 @@ RESIZE_NAME = '("resize " + (.metadata.generation | tostring))'
 """What is drawn of a resize: each has its own generation of the pod."""
 
 GRACE = ".metadata.deletionGracePeriodSeconds"
+# The timestamp is that of the end of the grace period.
 DELETED = f"((.metadata.deletionTimestamp | fromdate) - {GRACE} | todate)"
 SEEN = "(.status.observedGeneration // 0) >= (.metadata.generation // 0) | tostring"
-"""Whether a change of a pod has been seen; its deletion is one."""
+"""Whether the last change of a pod has been seen; its deletion is one."""
 _RUNS = "any(.status.containerStatuses[]?, .status.initContainerStatuses[]?; .state.running) | tostring"
 
 # Kubernetes truncates times to whole seconds. Half a second more makes the recorded duration, and on average the real
@@ -74,16 +76,17 @@ def due($since; $seconds):
 
 
 def delay(functions: str, since: str, seconds: str) -> dict[str, Any]:
-    """A stage's delay until so many seconds after a time in the pod's status, both in jq, by the functions, if any.
+    """A stage's delay until so many seconds after a time in the pod's status.
 
-    KWOK restarts a duration at each change of the pod and at its own start; a point in time stays the same.
+    All three are jq: the definitions of functions, which may be empty, and two expressions that may use them. KWOK
+    restarts a duration at each change of the pod and at its own start; a point in time stays the same.
     """
     expression = f"{functions}\n{_DUE}\n({seconds}) as $seconds | {since} as $since\n| due($since; $seconds)"
     return {"durationFrom": {"jq": {"expression": expression.strip()}}}
 
 
 def begins(labels: dict[str, str], condition: str) -> dict[str, Any]:
-    """The selector of pods that have not begun and fulfil a jq expression."""
+    """The selector of pods that have not begun, have these labels, and for which a jq expression is true."""
     expressions = [
         jq(kwok_stages.is_in(".status.phase", "Pending")),
         jq(kwok_stages.absent(".status.startTime")),
@@ -94,7 +97,7 @@ def begins(labels: dict[str, str], condition: str) -> dict[str, Any]:
 
 
 def is_in(lifecycle: str, state: State) -> dict[str, Any]:
-    """The selector of a lifecycle's pods in a state; :func:`which` can narrow it."""
+    """The selector of a lifecycle's pods in a state."""
     alive = kwok_stages.absent(".metadata.deletionTimestamp")
     return _of(lifecycle, alive, kwok_stages.is_in(_STATE, state))
 
@@ -110,7 +113,7 @@ def _of(lifecycle: str, *match: kwok_stages.Match) -> dict[str, Any]:
     return {"matchExpressions": [jq(each) for each in (kwok_stages.is_in(mark, lifecycle), *match)]}
 
 
-def which(selector: dict[str, Any], expression: str, value: str) -> dict[str, Any]:
+def narrowed(selector: dict[str, Any], expression: str, value: str) -> dict[str, Any]:
     """A selector narrowed to pods for which a jq expression has a value."""
     return {**selector, "matchExpressions": [*selector["matchExpressions"], jq(kwok_stages.is_in(expression, value))]}
 

@@ -35,7 +35,10 @@ _OWN_CPU, _OWN_MEMORY = "0.05", "536870912.0"
 
 
 def _of_node(where: str, key: str, found: str, otherwise: str) -> str:
-    """A CEL expression of an entry in one of a node's maps, or of a default."""
+    """A CEL expression of an entry in one of a node's maps, such as ``metadata.labels``, or of a default.
+
+    ``found`` is an expression in which ``%s`` stands for the entry.
+    """
     entry = f'node.{where}["{key}"]'
     return f'("{key}" in node.{where} ? {found.replace("%s", entry)} : {otherwise})'
 
@@ -46,7 +49,7 @@ _XID = _of_node("metadata.annotations", XID_ANNOTATION, "double(%s)", "0.0")
 
 
 def metric(kind: str) -> dict[str, Any]:
-    """The ``Metric``: ``pods`` has the series of a kubelet's resource endpoint, ``gpus`` dcgm-exporter's, too."""
+    """The ``Metric`` with the series of a kubelet's resource endpoint; for ``gpus``, also those of dcgm-exporter."""
     series = _resource_series()
     if kind == "gpus":
         series += [each for gpu in range(_MOST_GPUS) for each in _gpu_series(gpu)]

@@ -24,9 +24,12 @@ def stage(
     labels: Mapping[str, str] | None = None,
     group: str = "v1",
 ) -> dict[str, Any]:
-    """A ``Stage`` object for a kind such as ``Pod``, whose `apiVersion` is the group.
+    """A ``Stage`` object for a kind such as ``Pod``.
 
-    Objects have to fulfil all expressions of ``match``; the rest of its spec is ``delay``, ``weight``, ``next`` …
+    Args:
+        match: the expressions that an object has to fulfil, all of them.
+        rest: the rest of the stage's spec: ``delay``, ``weight``, ``next`` …
+        group: the kind's ``apiVersion``, which KWOK calls its group.
     """
     return {
         "apiVersion": API_VERSION,
@@ -121,7 +124,8 @@ firstTimestamp: {{ $now | Quote }}
 lastTimestamp: {{ $now | Quote }}
 count: 1
 """
-# The template has the pod as it was before its stage: started once more often than restarted.
+# The template has the pod as it was before its stage: it has started once more often than restarted, and now starts
+# once more.
 _AGAIN = _EVENT.replace("count: 1", "count: {{ add 2 (index .status.containerStatuses 0).restartCount }}").replace(
     "firstTimestamp: {{ $now | Quote }}", "firstTimestamp: {{ .status.startTime | Quote }}"
 )
@@ -139,14 +143,14 @@ _EVENTS = {"pod-ready": STARTS, "pod-terminate": ENDS}
 
 
 def with_events(made: dict[str, Any]) -> dict[str, Any]:
-    """One of the cluster's own stages that writes its events, if it has any."""
+    """One of the cluster's own stages, with the events that it is to write, if there are any for it."""
     return {**made, "spec": writing(made["spec"], _EVENTS.get(made["metadata"]["name"], {}))}
 
 
 def writing(spec: dict[str, Any], events: Mapping[str, str], again: bool = False) -> dict[str, Any]:
-    """The spec of a stage that writes events, messages by reason, after its patch; as it was, without any.
+    """The spec of a stage with events, messages by reason, which it writes after its patch; unchanged without any.
 
-    Of a stage that restarts containers ``again``, the same events count on.
+    With ``again``, they were written before, and are counted on.
     """
     if not events:
         return spec

@@ -9,6 +9,7 @@ kumulus.extras.loads keeps.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from kumulus.model.lifecycles import Amount, PodSelection, PodUsage, Usage
@@ -36,7 +37,12 @@ def resource_usage(usages: Sequence[PodUsage]) -> dict[str, Any]:
 
 
 def _chosen(usages: Sequence[PodUsage], part: Callable[[PodUsage], Usage | None], whole: str) -> str:
-    """What a container uses, by the first usage that selects its pod."""
+    """A CEL expression of what a container uses, by the first usage that selects its pod.
+
+    Args:
+        part: a usage's part for one resource.
+        whole: an expression of what a container requests of it, of which relative amounts are shares.
+    """
     text = _NOTHING
     for usage in reversed(usages):
         wanted = part(usage)
@@ -46,6 +52,7 @@ def _chosen(usages: Sequence[PodUsage], part: Callable[[PodUsage], Usage | None]
 
 
 def _condition(selection: PodSelection) -> str:
+    """A CEL expression that is true for the pods of a selection; :func:`selects` is the same in Python."""
     labels = "pod.metadata.labels"
     parts = [
         f"{json.dumps(key)} in {labels} && {labels}[{json.dumps(key)}] == {json.dumps(value)}"
@@ -59,7 +66,7 @@ def _condition(selection: PodSelection) -> str:
 
 
 def selects(selection: PodSelection, pod: Mapping[str, Any]) -> bool:
-    """Whether a pod's usage is of this selection: the same check in Python."""
+    """Whether a selection selects a pod, as :func:`_condition` does in CEL."""
     metadata = pod["metadata"]
     labels = metadata.get("labels") or {}
     return (
@@ -75,9 +82,9 @@ def _is_owned(kind: str, labels: Mapping[str, str]) -> bool:
 
 
 def _owned(kind: str) -> str:
-    """By labels: KWOK's expressions cannot look into a pod's owners."""
-    key, values = OWNER_LABELS[kind]
-    labels, key = "pod.metadata.labels", json.dumps(key)
+    """Whether a pod is of an owner of that kind, by its labels: KWOK's expressions cannot look into a pod's owners."""
+    label, values = OWNER_LABELS[kind]
+    labels, key = "pod.metadata.labels", json.dumps(label)
     return f"{key} in {labels}" + (f" && {labels}[{key}] in {json.dumps(values)}" if values else "")
 
 
@@ -89,6 +96,7 @@ def _requested(resource: str) -> str:
 
 
 def _over_time(usage: Usage, whole: str) -> str:
+    """A CEL expression of a usage at a pod's present age."""
     first = _number(usage.points[0][1], whole)
     if usage.shared:
         annotations = "pod.metadata.annotations"
@@ -96,8 +104,10 @@ def _over_time(usage: Usage, whole: str) -> str:
     if usage.upper is not None:
         # Drawn at each reading: CEL cannot derive a number from a pod's name.
         return f"({first} + ({_number(usage.upper, whole)} - {first}) * Rand())"
+    # From the last line between two points to the first one: each is what holds before its end, or else what follows.
     text = _number(usage.points[-1][1], whole)
-    for (start, low), (end, high) in reversed(list(zip(usage.points, usage.points[1:], strict=False))):
+    lines = list(pairwise(usage.points))
+    for (start, low), (end, high) in reversed(lines):
         share = f"({_AGE} - {start:.3f}) / {end - start:.3f}"
         line = f"{_number(low, whole)} + ({_number(high, whole)} - {_number(low, whole)}) * {share}"
         text = f"{_AGE} < {end:.3f} ? {line} : ({text})"

@@ -26,7 +26,7 @@ class WantedControlPlane:
 
     name: str
     owner: str
-    """The Pulumi URN and the program's directory. No other owner's cluster is touched."""
+    """The stack, as :func:`kumulus.runtimes.place.owner` writes it. No other owner's cluster is touched."""
     home: str
     """Directory under which runtimes keep their clusters."""
     kubernetes_version: str
@@ -93,19 +93,22 @@ class Foreseen:
 
 
 class Runtime(ABC):
-    """One way to get a control plane; all runtimes have the abstract methods, and only some override the rest."""
+    """One way to get a control plane. A runtime has to have the abstract methods, and may override the others.
+
+    Its methods raise ProviderError with what the user can do.
+    """
 
     name: ClassVar[str]
     replaced_by: ClassVar[frozenset[str]]
     """Options whose change needs a new cluster; the others are applied in place."""
-    files: ClassVar[type[Place]] = Place
+    place_type: ClassVar[type[Place]] = Place
     """How it lays out a cluster's files."""
     on_one_machine: ClassVar[bool] = True
     """Whether the cluster exists only on the machine on which it was made."""
 
     def place(self, directory: str) -> Place:
         """The files in a cluster's directory, as this runtime lays them out."""
-        return self.files(Path(directory))
+        return self.place_type(Path(directory))
 
     @abstractmethod
     def problems(self, options: dict[str, Any]) -> dict[str, str]:
@@ -125,7 +128,7 @@ class Runtime(ABC):
 
     def kubeconfig_path(self, wanted: WantedControlPlane) -> str:
         """Where the kubeconfig will be; known before the cluster exists, so that previews can show it."""
-        return str(self.files.of(wanted.home, wanted.name).kubeconfig)
+        return str(self.place_type.of(wanted.home, wanted.name).kubeconfig)
 
     def configuration(self, wanted: WantedControlPlane) -> str:
         """Fingerprint of the in-place settings wanted, to compare with :attr:`Observed.configuration`."""

@@ -73,7 +73,8 @@ class Descriptor:
     own_file: str = ""
     """The name of a file that only its clusters' directories have; may be empty."""
     given_up: str = "remove {directory}, then {up}, which ends what still runs there, and down again"
-    """How a cluster is given up whose stack's state is gone; takes the directory, its `name`, `up` and `identity`."""
+    """How a cluster is given up whose stack's state is gone: a text in which ``{directory}`` stands for the cluster's,
+    ``{name}`` for its name, ``{up}`` for the command that brings it up, and ``{identity}`` for the stack's."""
     rules: Callable[[Mapping[str, object]], Iterable[Problem]] = lambda raw: ()
     """Finds contradictions between the parts of a cluster's mapping, as written in the file."""
 

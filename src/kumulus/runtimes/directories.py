@@ -9,9 +9,10 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from kumulus.host import files
+from kumulus.model.words import listed
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
-from kumulus.runtimes.place import Place, described_place, same
+from kumulus.runtimes.place import Place, described_owner, same_owner
 
 _NEEDED_BYTES = 1 << 30
 # etcd allocates its log in segments of 64 MB, and exits when it cannot.
@@ -19,7 +20,7 @@ _LITTLE_BYTES = 64 << 20
 
 
 def prepare_home(place: Place) -> None:
-    """Make the parent directory of clusters."""
+    """Make the parent directory of clusters; refuses a disk that has no room for a control plane."""
     try:
         # An existing home, such as /srv, keeps its mode: each cluster's directory is private anyway.
         place.home.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -45,9 +46,9 @@ def no_room(directory: Path) -> str:
     return f"no disk space: {free / 2**20:,.0f} MiB free at {directory}; free some, and run `pulumi up --refresh`"
 
 
-def keep_private(place: Place, files: Iterable[Path]) -> None:
-    """Make keys and kubeconfigs accessible to their owner only, whatever mode a program gave them."""
-    for path in files:
+def keep_private(place: Place, private: Iterable[Path]) -> None:
+    """Make a cluster's directory, and these keys and kubeconfigs in it, accessible to their owner only."""
+    for path in private:
         path.chmod(0o600)
     place.directory.chmod(0o700)
 
@@ -90,19 +91,19 @@ def clear_up(place: Place, left: list[str], report: Reporter) -> None:
 
 def not_ours(place: Place, owner: str) -> str:
     """The message that another owner has a place by now."""
-    return f"{place.directory} now belongs to {described_place(owner)}; it is left alone"
+    return f"{place.directory} now belongs to {described_owner(owner)}; it is left alone"
 
 
 def require_free(place: Place, owner: str, *, preview: bool = False) -> None:
     """Refuse a place that belongs to somebody else or contains somebody else's files; nothing is changed.
 
     The owner is the new cluster's, whose interrupted runs may have left files there; empty where it is not known. In a
-    preview, what is there may be a cluster that is to be replaced.
+    preview, there may still be a cluster of any runtime, which an update would delete first.
     """
     remedy = "set another `name:` in kumulus:cluster, or KUMULUS_HOME to another directory"
     try:
         # The home may be a link that the user has chosen; below it, only we create anything.
-        if problem := _others(place.home):
+        if problem := _of_another_user(place.home):
             raise ProviderError(f"{problem}; set KUMULUS_HOME to a directory of your own")
         for directory in (place.directory.parent, place.directory):
             if problem := _not_a_directory_of_ours(directory):
@@ -112,27 +113,28 @@ def require_free(place: Place, owner: str, *, preview: bool = False) -> None:
         if newer := place.too_new():
             raise ProviderError(newer)
         made_by = place.note().get("owner")
-        if made_by is not None and owner and not same(made_by, owner):
-            # The stack may have lost its identity by another name of its resource, which tells it from a later stack.
-            here = described_place(made_by) == described_place(owner)
+        if made_by is not None and owner and not same_owner(made_by, owner):
+            # It may be this stack's own cluster: a stack whose resource has got another name has lost its identity.
+            looks_like_ours = described_owner(made_by) == described_owner(owner)
+            alias = ", or give its resource an alias if it had another name before" if looks_like_ours else ""
             raise ProviderError(
                 f"a cluster named {place.name!r} that this stack did not make is at {place.directory} (made by "
-                f"{described_place(made_by)}); set another `name:` in kumulus:cluster, or destroy that one where it "
-                "was made" + (", or give its resource an alias if it had another name before" if here else "")
+                f"{described_owner(made_by)}); set another `name:` in kumulus:cluster, or destroy that one where it "
+                f"was made{alias}"
             )
-        # In a preview, a cluster of another runtime may still be there: it is deleted before this one is created.
         foreign = place.foreign_to_all() if preview else place.foreign()
         if made_by is None:
             # Without a note, nothing proves who owns the kubeconfig.yaml there.
-            foreign = sorted(file.name for file in place.directory.iterdir() if file.name not in place.MADE_ALONE)
+            names = {file.name for file in place.directory.iterdir()}
+            foreign = sorted(names - place.OURS_WITHOUT_NOTE)
     except OSError as error:
         raise ProviderError(os_error(error, place)) from None
     if foreign:
-        named = f"{', '.join(foreign[:3])}{', …' if len(foreign) > 3 else ''}"
-        raise ProviderError(f"{place.directory} has files that are not this stack's ({named}); {remedy}, or clear it")
+        which = listed(foreign, 3)
+        raise ProviderError(f"{place.directory} has files that are not this stack's ({which}); {remedy}, or clear it")
 
 
-def _others(directory: Path) -> str:
+def _of_another_user(directory: Path) -> str:
     """A message that a directory is another user's; empty when it is ours, the administrator's, or missing."""
     try:
         owner = directory.stat().st_uid
@@ -153,11 +155,14 @@ def _not_a_directory_of_ours(path: Path) -> str:
         return f"{path} is a symbolic link to {os.readlink(path)}"
     if path.exists() and not path.is_dir():
         return f"{path} is not a directory"
-    return _others(path)
+    return _of_another_user(path)
 
 
 def os_error(error: OSError, place: Place, *, made: bool = False) -> str:
-    """The message for an error of the file system, with the remedy; a cluster that is `made` stays where it is."""
+    """The message for an error of the file system, with the remedy.
+
+    A cluster that is `made` stays where it is; one that is being made can have another directory.
+    """
     again = "run `pulumi up --refresh`"
     if error.errno == errno.ENOSPC:
         remedy = f"and {again}" if made else "or set KUMULUS_HOME to a directory on another disk"

@@ -15,11 +15,12 @@ from kumulus.host import files, version
 from kumulus.model.identity import Owner
 
 _REMOVAL = "removal"
+_KUBECTLS_LOCK = "kubeconfig.yaml.lock"
 
 
-def unfinished(name: str) -> frozenset[str]:
-    """The names of unfinished writes of a file, while a process makes them."""
-    return frozenset({files.unfinished(Path(name)).name})
+def unfinished(name: str) -> str:
+    """The name that a file of this name has while it is being written."""
+    return files.unfinished(Path(name)).name
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,8 @@ class Place:
     FILES: ClassVar[frozenset[str]] = frozenset({"kumulus.json", "kubeconfig.yaml", "declared.json"})
     """A cluster's entries at the top of its directory; all others there are somebody else's."""
 
-    MADE_ALONE: ClassVar[frozenset[str]] = frozenset()
-    """Entries that are there without a note only if a run of ours was killed; nobody else uses such names."""
+    OURS_WITHOUT_NOTE: ClassVar[frozenset[str]] = frozenset()
+    """Entries that are ours even without a note: a killed run has left them, and nobody else uses such names."""
 
     @classmethod
     def of(cls, home: str, name: str) -> Self:
@@ -95,16 +96,16 @@ class Place:
 
     def foreign(self) -> list[str]:
         """The names of entries in the directory that are not part of a cluster, sorted."""
-        return self._without(self.FILES)
+        return self._other_than(self.FILES)
 
     def foreign_to_all(self) -> list[str]:
-        """Like :meth:`foreign`, for a cluster of any runtime."""
+        """Like :meth:`foreign`, for a cluster of any runtime that is imported; the plugin imports all of them."""
         kinds: list[type[Place]] = [Place, *Place.__subclasses__()]
-        return self._without(frozenset(name for kind in kinds for name in kind.FILES))
+        return self._other_than(frozenset(name for kind in kinds for name in kind.FILES))
 
-    def _without(self, known: frozenset[str]) -> list[str]:
-        # kubectl's lock next to the names of unfinished writes.
-        ours = known.union(*map(unfinished, known), {"kubeconfig.yaml.lock"})
+    def _other_than(self, known: frozenset[str]) -> list[str]:
+        being_written = {unfinished(name) for name in known}
+        ours = known | being_written | {_KUBECTLS_LOCK}
         return sorted(file.name for file in self.directory.iterdir() if file.name not in ours)
 
     def mark_removed(self) -> None:
@@ -122,13 +123,13 @@ _IDENTITY = "stackId"
 
 
 def owner(stack: str, urn: str, program: str, identity: str = "") -> str:
-    """Write an owner; the identity is the stack's, if it has one."""
+    """An owner as a text, as notes and records have it; the identity is the stack's, if it has one."""
     marked = {_IDENTITY: identity} if identity else {}
     return json.dumps({"stack": stack, "urn": urn, "program": program, **marked}, sort_keys=True)
 
 
 def identified(written: str, identity: str) -> str:
-    """A written owner, with the stack's identity added."""
+    """A written owner with the stack's identity; unchanged if there is no identity, or if the text is no owner."""
     known = _read(written)
     return json.dumps({**known, _IDENTITY: identity}, sort_keys=True) if known and identity else written
 
@@ -138,17 +139,18 @@ def identity_of(written: str) -> str:
     return str(_read(written).get(_IDENTITY) or "")
 
 
-def same(one: str, other: str) -> bool:
-    """Whether two written owners are the same."""
+def same_owner(one: str, other: str) -> bool:
+    """Whether two written owners are the same stack (see the head of this file)."""
     if one == other:
         return True
     first, second = _read(one), _read(other)
     if first.get(_IDENTITY) and second.get(_IDENTITY):
         return bool(first[_IDENTITY] == second[_IDENTITY])
+    # One of the two has no identity: all the rest decides.
     return bool(first) and {**first, _IDENTITY: ""} == {**second, _IDENTITY: ""}
 
 
-def described_place(written: str) -> str:
+def described_owner(written: str) -> str:
     """The owner in a message: the stack and its program's directory, or the text itself if it lacks one of these."""
     known = _read(written)
     return f"the stack {known['stack']} of {known['program']}" if {"stack", "program"} <= known.keys() else written

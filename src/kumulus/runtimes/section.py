@@ -13,7 +13,11 @@ class RuntimeSection(Section):
     """The section of a stack file with a runtime's options."""
 
     def options(self, base: Path = Path()) -> dict[str, Any]:
-        """The options that are set, under the file's names and as JSON, for the resource Cluster."""
+        """The options that are set, under the file's names and as JSON, for the resource Cluster.
+
+        Args:
+            base: the project's directory, to which paths among the options are relative.
+        """
         return {key: value for key, value in self.model_dump(exclude_defaults=True).items() if value is not None}
 
 

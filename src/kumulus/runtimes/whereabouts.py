@@ -17,6 +17,7 @@ from kumulus.host.machine import HostMachine
 from kumulus.runtimes import place
 from kumulus.runtimes.place import Place
 
+# Goes on with what the next `up` does.
 _MOVE = "or `pulumi config set kumulus:moveHere true`: the next `pulumi up`"
 LOST = "without the pods, Jobs and whatever else was put into it in addition to what the stack declares"
 """What is lost when a cluster is made again, in words."""
@@ -42,7 +43,7 @@ class Here:
 
 @dataclass(frozen=True)
 class Away:
-    """A cluster that must not be touched from here."""
+    """A cluster that is elsewhere, and must not be touched from here."""
 
     directory: Path
     """Where its files are, as recorded."""
@@ -51,51 +52,61 @@ class Away:
     moving: str = ""
     """The message when the user has it moved here; empty if that cannot be."""
     files: Path | None = None
-    """The directory of its files here, if they were moved with the project: the old cluster is ended."""
+    """The directory of its files here, if they were moved with the project; a move then ends the old cluster."""
     taken_up: bool = False
-    """Whether it is started here with all that is in it, instead of being made again."""
+    """Whether a move starts it here with all that is in it, instead of making it again."""
 
 
 def away(outputs: Mapping[str, Any], here: Here) -> Away | None:
     """A recorded cluster that is elsewhere; None when it is here, or nothing tells where it is."""
-    recorded = outputs.get("directory")
+    recorded, machine = outputs.get("directory"), outputs.get("machine")
     if not isinstance(recorded, str) or not recorded:
         return None
-    directory, cluster = Path(recorded), f"cluster {outputs.get('name')}"
-    machine, again = outputs.get("machine"), f"{cluster} is made again here, {LOST}"
-    along = has_files(directory, outputs)
     if isinstance(machine, Mapping) and machine.get("id") and machine["id"] != here.machine.id:
-        where = _called(machine, here.machine)
-        work = f"{cluster} is on {where}; nothing was changed. Work on it there (`pulumi destroy` there takes it down)"
-        if along:
-            begun = f"starts it here with all that is in it, from {directory}; nobody must be running it there then"
-            moving = f"{cluster} was on {where} and is started here, with all that is in it"
-            return Away(directory, f"{work}, {_MOVE} {begun}", moving, taken_up=True)
-        moving = f"{again}; the one on {where} is left as it is, at {directory}, and is no stack's any more"
-        return Away(directory, f"{work}, {_MOVE} makes a new one here, {LOST}, and leaves that one as it is", moving)
+        return _on_another_machine(outputs, Path(recorded), _machine_name(machine, here.machine))
+    return _at_another_path(outputs, Path(recorded), here)
+
+
+def _on_another_machine(outputs: Mapping[str, Any], directory: Path, where: str) -> Away:
+    cluster = f"cluster {outputs.get('name')}"
+    work = f"{cluster} is on {where}; nothing was changed. Work on it there (`pulumi destroy` there takes it down)"
+    if has_files(directory, outputs):
+        begun = f"starts it here with all that is in it, from {directory}; nobody must be running it there then"
+        moving = f"{cluster} was on {where} and is started here, with all that is in it"
+        return Away(directory, f"{work}, {_MOVE} {begun}", moving, taken_up=True)
+    made_again = f"{cluster} is made again here, {LOST}"
+    moving = f"{made_again}; the one on {where} is left as it is, at {directory}, and is no stack's any more"
+    return Away(directory, f"{work}, {_MOVE} makes a new one here, {LOST}, and leaves that one as it is", moving)
+
+
+def _at_another_path(outputs: Mapping[str, Any], directory: Path, here: Here) -> Away | None:
+    """A cluster of this machine whose project was copied or moved here; None if it was neither."""
+    cluster = f"cluster {outputs.get('name')}"
     _, recorded_program = place.stack_and_program(str(outputs.get("owner")))
     program = Path(recorded_program)
+    # Projects that share a state outside of them share the stack, wherever they are.
     if not recorded_program or here.state is None or os.path.realpath(program) == os.path.realpath(here.program):
         return None
-    if along and _has_state(program, here):
+    stayed = has_files(directory, outputs)
+    if stayed and _has_state(program, here):
         # No setting moves it: the engine deletes what is in a replaced cluster one by one, and the original answers.
         return Away(
             directory,
-            f"this project is a copy of the one at {program}, whose {cluster} is; nothing was changed. Work on it "
+            f"this project is a copy of the one at {program}, which has {cluster}; nothing was changed. Work on it "
             "there, or remove .pulumi-state and .kumulus here, which were copied too: `pulumi up` then makes a "
             "cluster of the copy's own",
         )
-    if along or not directory.is_relative_to(program):
+    if stayed or not directory.is_relative_to(program):
         return None
     files = here.program / directory.relative_to(program)
     if not has_files(files, outputs):
         return None
     why = f"this project was at {program}, and {cluster} with it, whose programs have that path; nothing was changed"
-    by_moving = f"makes a new one here, {LOST}, and ends the old one"
-    return Away(directory, f"{why}. Move it back, {_MOVE} {by_moving}", f"{again}; that of {program} is ended", files)
+    refusal = f"{why}. Move it back, {_MOVE} makes a new one here, {LOST}, and ends the old one"
+    return Away(directory, refusal, f"{cluster} is made again here, {LOST}; that of {program} is ended", files)
 
 
-def _called(machine: Mapping[str, Any], here: HostMachine) -> str:
+def _machine_name(machine: Mapping[str, Any], here: HostMachine) -> str:
     """A machine's name; where it is the same as this one's, with something that tells the two apart."""
     name = str(machine.get("name") or "unknown")
     if name != here.name:
@@ -105,7 +116,7 @@ def _called(machine: Mapping[str, Any], here: HostMachine) -> str:
 
 def has_files(directory: Path, outputs: Mapping[str, Any]) -> bool:
     """Whether the files of a recorded cluster are in a directory."""
-    return place.same(Place(directory).note().get("owner", ""), str(outputs.get("owner") or "nobody"))
+    return place.same_owner(Place(directory).note().get("owner", ""), str(outputs.get("owner") or "nobody"))
 
 
 def _has_state(program: Path, here: Here) -> bool:

@@ -98,7 +98,7 @@ class Plane:
     """Takes lines of progress."""
     storages: Storages = field(default_factory=Storages)
     """Its etcd, to which many nodes are written."""
-    way: CpuYield = field(default_factory=CpuYield)
+    cpu: CpuYield = field(default_factory=CpuYield)
     """Has its controllers yield meanwhile."""
     kept: bool = False
     """Whether it is left standing when it is stopped."""
@@ -116,7 +116,7 @@ class Plane:
         kubeconfig = self.observed.kubeconfig
         storage_of = partial(self.storages.of, kubeconfig, client)
         many = len(seen.missing) + len(seen.extra) >= _MANY
-        with self.way.cleared(kubeconfig) if many else nullcontext():
+        with self.cpu.yielding(kubeconfig) if many else nullcontext():
             result = await converge(client, wanted, seen, stop, self.report, storage_of)
         if not result.complete:
             raise ClusterError(f"pool {pool.name}: {result.describe()}: {'; '.join(result.problems)}")

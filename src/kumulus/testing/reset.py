@@ -185,8 +185,7 @@ class Baseline:
 
     def _now(self) -> dict[bytes, EtcdEntry]:
         try:
-            _, entries = self._etcd.entries(stored.ROOT)
-            return {each.key: each for each in entries if self._is_ours(each.key)}
+            return {each.key: each for each in self._etcd.entries(stored.ROOT) if self._is_ours(each.key)}
         except ProviderError as error:
             raise ClusterError(f"the cluster cannot be reset or marked: {error}; start another one") from None
 

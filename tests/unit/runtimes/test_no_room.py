@@ -48,7 +48,7 @@ def test_a_repair_on_a_full_disk_says_so_and_names_no_other_disk_for_a_cluster_t
         layout.directory.mkdir(parents=True)
         layout.write_documents(DOCUMENTS)
         layout.kubeconfig.write_text(dump([KUBECONFIG]))
-        etcd_space.change(layout, wanted.options)
+        etcd_space.change_quota(layout, wanted.options)
         layout.write_note({"owner": "me", "configuration": "old" if changed else runtime.configuration(wanted)})
         kept.keep(layout)
         disk.fill(tmp_path)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kumulus.host.machine import HostMachine
-from kumulus.runtimes.place import identified, identity_of, owner, same
+from kumulus.runtimes.place import identified, identity_of, owner, same_owner
 from kumulus.runtimes.whereabouts import Away, Here, away
 
 LAPTOP, SERVER = HostMachine("a" * 32, "laptop"), HostMachine("b" * 32, "server")
@@ -142,7 +142,7 @@ def test_a_record_that_says_nothing_of_its_place_is_no_obstacle(tmp_path: Path, 
     ],
 )
 def test_who_is_the_same_owner(one: str, other: str, alike: bool) -> None:
-    assert same(one, other) is alike
+    assert same_owner(one, other) is alike
 
 
 def test_the_identity_is_put_into_an_owner_without_one() -> None:

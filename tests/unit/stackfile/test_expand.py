@@ -251,7 +251,7 @@ def test_other_prices_restart_prometheus_alone_and_are_told() -> None:
     price = {"instanceType": "x", "region": "", "capacityType": "on-demand", "hourly": 1.0}
     before = {"observability": {}, "prices": [price]}
     after = {"observability": {}, "prices": [{**price, "hourly": 2.0}]}
-    then, now = configuration.parts(before), configuration.parts(after)
+    then, now = configuration.component_fingerprints(before), configuration.component_fingerprints(after)
     assert {name for name in then if then[name] != now[name]} == {"prometheus"}
     assert configuration.fingerprint(before) != configuration.fingerprint(after)
     [said] = MONITORING.described(before, after)

@@ -92,8 +92,8 @@ class KueueAddition(Addition):
     async def apply(self, client: Client, layout: Layout, options: Options) -> None:
         await (working(client, layout) if self.asked(options) else unregister(client))
 
-    def ended_with_api_server(self, options: Options) -> str | None:
-        """See :meth:`Addition.ended_with_api_server`: it would wait for its certificates."""
+    def starts_after_api_server(self, options: Options) -> str | None:
+        """See :meth:`Addition.starts_after_api_server`: it would wait for its certificates."""
         return NAME
 
     async def answering(self, layout: Layout, started: Sequence[str], report: Reporter) -> None:

@@ -97,8 +97,8 @@ class Operator(Addition):
         if self.asked(options):
             await _prepare(client, options)
 
-    def ended_with_api_server(self, options: Options) -> str | None:
-        """See :meth:`Addition.ended_with_api_server`: it would have the pools of before."""
+    def starts_after_api_server(self, options: Options) -> str | None:
+        """See :meth:`Addition.starts_after_api_server`: it would have the pools of before."""
         return UPDATER if self.asked(options) else None
 
     def resumes(self, options: Options) -> str | None:

@@ -37,7 +37,7 @@ async def bring_back(kubeconfig: Path) -> bool:
         # It was destroyed with its stack.
         return False
     async with exclusive(layout):
-        dead = starting.dead(layout)
+        dead = starting.dead_components(layout)
         wanted = WantedControlPlane(layout.name, "", str(layout.home), "", _options(layout))
         await starting.start(layout, wanted, report, changed=False, dead=dead)
     await starting.all_running(layout, report)

@@ -71,8 +71,7 @@ def save(layout: Layout, stack: str, cluster: str, file: Path) -> SnapshotSummar
     """Save a cluster's objects as of now; ``cluster`` is the UID of its namespace kube-system."""
     now = timestamp()
     with EtcdKeys(layout) as etcd:
-        _, entries = etcd.all(_ROOT)
-        kept = ((key, value) for key, value in entries if not key.startswith(_OF_THE_MOMENT))
+        kept = ((key, value) for key, value in etcd.all(_ROOT) if not key.startswith(_OF_THE_MOMENT))
         return snapshot_file.write(file, SnapshotSummary(stack, cluster, now), kept)
 
 
@@ -94,8 +93,7 @@ def restore(layout: Layout, cluster: str, file: Path, begin: Begin = unrecorded)
     wanted = {key: moved(key, value, passed) for key, value in entries}
     begin(())
     with EtcdKeys(layout) as etcd, _paused_controllers(layout):
-        _, now = etcd.all(_ROOT)
-        return _apply(etcd, wanted, dict(now))
+        return _apply(etcd, wanted, dict(etcd.all(_ROOT)))
 
 
 def restore_into(layout: Layout, file: Path, begin: Begin = unrecorded) -> Restored:
@@ -111,8 +109,7 @@ def restore_into(layout: Layout, file: Path, begin: Begin = unrecorded) -> Resto
     then = dict(entries)
     begin(())
     with EtcdKeys(layout) as etcd, _paused_controllers(layout):
-        _, found = etcd.all(_ROOT)
-        now = dict(found)
+        now = dict(etcd.all(_ROOT))
         known = defined(now)
         staying = {*workloads(now, known).left, *workloads(then, known).left}
         here = workloads(now, known, staying)

@@ -36,9 +36,9 @@ from kumulus.kwok.pod_statuses.lifecycle import (
 )
 from kumulus.model.lifecycles import DELAY_ANNOTATION, ContainerFailure
 
-# Of a container in the spec: how long after its start its probes begin.
-_STARTS_UP = '(dig "startupProbe" "initialDelaySeconds" 0 .)'
-_PROBED = f'(or (dig "readinessProbe" "initialDelaySeconds" 0 .) {_STARTS_UP})'
+# Of a container in the spec: how long after its start its startup probe begins, and the first of its probes.
+_STARTUP_PROBED = '(dig "startupProbe" "initialDelaySeconds" 0 .)'
+_PROBED = f'(or (dig "readinessProbe" "initialDelaySeconds" 0 .) {_STARTUP_PROBED})'
 
 READY = (
     NOW
@@ -50,10 +50,10 @@ READY = (
     + "{{ if .spec.initContainers }}"
     + INIT_ALL
     + "{{ end }}"
-    + RUNNING % {"ready": f"{{{{ not {_PROBED} }}}}", "started": f"{{{{ not {_STARTS_UP} }}}}"}
+    + RUNNING % {"ready": f"{{{{ not {_PROBED} }}}}", "started": f"{{{{ not {_STARTUP_PROBED} }}}}"}
     + PLACE
 )
-# An init container has failed, again if it has a status.
+# An init container has failed, and not for the first time if it has a status.
 INIT_FAILED = NOW + filled(
     """
 {{ $ends := eq (or .spec.restartPolicy "Always") "Never" }}
@@ -97,11 +97,11 @@ initContainerStatuses:
 MADE_READY = made_ready()
 # A Job's pod that completes is over, also one of another kind of Job that Kubernetes would let restart for ever.
 _OVER = '{{ $policy = "Never" }}'
-# Its annotation is somebody's word.
-_ASSUMED = f'{{{{ if not (dig {json.dumps(DELAY_ANNOTATION)} "" (or $root.metadata.annotations dict)) }}}}'
+# Unless the pod has the annotation, by which somebody has declared its end.
+_UNLESS_DECLARED = f'{{{{ if not (dig {json.dumps(DELAY_ANNOTATION)} "" (or $root.metadata.annotations dict)) }}}}'
 COMPLETE = over(
-    f'{_OVER}{_ASSUMED}{{{{ $_ := set $end "message" "emulated; the exit code is assumed" }}}}{{{{ end }}}}',
-    f"{_ASSUMED}\n{ASSUMED}{{{{ else }}}}\n{DECLARED}{{{{ end }}}}\n",
+    f'{_OVER}{_UNLESS_DECLARED}{{{{ $_ := set $end "message" "emulated; the exit code is assumed" }}}}{{{{ end }}}}',
+    f"{_UNLESS_DECLARED}\n{ASSUMED}{{{{ else }}}}\n{DECLARED}{{{{ end }}}}\n",
 )
 REFUSED = over(f"{_OVER}{ending_as(ContainerFailure(1.0, **FAILED_CHECK))}", REFUSES)
 EXITED = over(FAILING, DECLARED)
@@ -191,6 +191,13 @@ phase: {{ if $succeeded }}Succeeded{{ else }}Failed{{ end }}
 
 
 def _terminated(succeeded: str = "true", more: str = "", code: str = "143") -> str:
+    """The status of a deleted pod whose running containers were ended.
+
+    Args:
+        succeeded: whether it has succeeded if no container has failed, ``true`` or ``false``.
+        more: further lines of the status.
+        code: the exit code of the containers that were ended.
+    """
     return _TERMINATED.replace("SUCCEEDED", succeeded).replace("MORE", more).replace("CODE", code)
 
 

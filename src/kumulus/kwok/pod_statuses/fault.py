@@ -23,7 +23,10 @@ from kumulus.model.fault_effects import PodEffects
 
 
 def _filled(template: str, effects: PodEffects, **more: str) -> str:
-    """A template with its parts, and the fault's values for their words: none ends a string or begins a template."""
+    """A template with its parts, and with the fault's values in place of words such as ``REASON``.
+
+    No value can end a string or begin a template.
+    """
     hit = "eq $index 0"
     if effects.container:
         hit = f"eq .name {json.dumps(effects.container)}"

@@ -23,7 +23,7 @@ RESIZE_ANNOTATION = "kumulus.io/resize"
 """On a pod: ``deferred`` or ``infeasible``, what becomes of its in-place resizes."""
 
 ANNOTATED = f"declared by the annotation {RESIZE_ANNOTATION}"
-"""The message of a resize that is held up by that."""
+"""The message of a resize that is held up by the annotation."""
 
 _OUTCOME = """
 {{ $declared := DECLARED | title }}
@@ -83,6 +83,8 @@ ephemeralContainerStatuses:
 
 KUBELETS = 'has .type (list "PodReadyToStartContainers" "Initialized" "Ready" "ContainersReady" "PodScheduled")'
 """Within a range over a pod's conditions: whether it is one that a kubelet observes."""
+# $flips: whether Ready changes. With closed gates, it does if it is True; with open ones, if it is False and the
+# containers are ready.
 _CONDITIONS = (
     """
 {{ $flips := false }}

@@ -1,7 +1,7 @@
 """The pieces of a pod's statuses, as Go templates of YAML: conditions, and lists of containers.
 
-Each may use ``$now`` and ``$root``, which :data:`NOW` sets. What else a container's status has
-is kept: a list is written anew of the statuses that there are, or of the spec for the first time.
+Each may use ``$now`` and ``$root``, which :data:`NOW` sets. A list of containers' statuses is written anew: from the
+statuses that there are, so that what else they have is kept, or the first time from the spec.
 """
 
 import json
@@ -54,7 +54,7 @@ READY_BY_GATES = (
     + "{{ end }}\n"
 )
 READY = GATES + READY_BY_GATES + condition("ContainersReady", "True")
-# The scheduler's condition, which a kubelet observes too, is there with it.
+# The scheduler's condition, if it is there: a kubelet notes in it, too, which generation of the pod it has seen.
 SCHEDULED = """\
 {{ range .status.conditions }}
 {{ if eq .type "PodScheduled" }}
@@ -71,9 +71,9 @@ def _emulated(reason: str, message: str) -> str:
 
 
 ASSUMED = _emulated(EXIT_CODE_ASSUMED, "nobody has declared that it exits with 0")
-"""On a pod that has ended: what it did is nobody's word."""
+"""On a pod that has ended: nobody has declared how."""
 REFUSES = _emulated("MustRun", "a check does not pass by assumption")
-"""Likewise: it would find out whether something works."""
+"""On a pod that is there to find out whether something works, and so must not pretend to run."""
 FAILED_CHECK: dict[str, Any] = {
     "exit_code": 1,
     "reason": "Emulated",
@@ -81,7 +81,7 @@ FAILED_CHECK: dict[str, Any] = {
 }
 """How the container of such a pod ends."""
 DECLARED = _emulated("ExitCodeDeclared", "its end is declared")
-"""Likewise: its end is that of a lifecycle, a fault, an annotation or its command."""
+"""On a pod that has ended as a lifecycle, a fault, an annotation or its command says."""
 INITIALIZED = condition("Initialized", "True")
 
 
@@ -303,7 +303,7 @@ containerStatuses:
 
 
 def conditions(entries: str) -> str:
-    """The conditions of a status, from their entries, and that its spec is followed."""
+    """The conditions of a status, from their entries, and the generation of the spec that the status is about."""
     return f"{OBSERVED}\nconditions:\n{entries}"
 
 

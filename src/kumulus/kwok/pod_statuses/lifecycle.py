@@ -53,7 +53,7 @@ INIT_AFTER_FAILED = """
   restartCount: 0
   state: {waiting: {reason: PodInitializing}}
 """
-"""Where one has failed, those after it wait; what the others are follows as ``else``."""
+"""The init containers after the one that has failed wait; a template goes on with ``else``, for the others."""
 INIT_FAILED_REST = (
     "{{ if not .status.startTime }}\n"
     + PLACE
@@ -100,8 +100,10 @@ def beginning(mark: str, lifecycle: str, must_run: bool = False) -> str:
 def started(*, first: tuple[str, str] | None, init: bool, start_up: bool) -> str:
     """The status when the images have been pulled, or when an init container has ended.
 
-    Where it is the ``first``, it has mark and lifecycle, as :func:`beginning`. With ``init``, init containers run one
-    after the other; with ``start_up``, containers run, but are not ready yet.
+    Args:
+        first: mark and lifecycle, as for :func:`beginning`, if the pod has no status yet.
+        init: whether init containers run one after the other.
+        start_up: whether the containers that run are not ready yet.
     """
     known, place = (marked(*first) + SANDBOX, PLACE) if first else ("", "")
     # Without a startup probe, a kubelet says of a container that it has started as soon as it runs.
@@ -145,7 +147,7 @@ def ended(failure: ContainerFailure | None, must_run: bool = False) -> str:
 
 
 def ending_as(failure: ContainerFailure) -> str:
-    """Has ``$end``, how a container ends, say this failure."""
+    """A template that makes ``$end``, how a container ends, this failure."""
     end = json.dumps(
         {"exitCode": failure.exit_code, "reason": failure.reason}
         | ({"message": failure.message} if failure.message else {})
@@ -156,8 +158,9 @@ def ending_as(failure: ContainerFailure) -> str:
 def over(failure: str, mark: str) -> str:
     """The status when the containers have ended.
 
-    The failure changes ``$end``, how a container of the status ``$status`` ends; the mark is the condition that says
-    whose word that is.
+    Args:
+        failure: a template that may change ``$end``, how a container of the status ``$status`` ends.
+        mark: the condition that says who has declared that end, such as :data:`DECLARED`.
     """
     succeeded = "{{ if $failed }}null{{ else }}PodCompleted{{ end }}"
     reason = "{{ if $failed }}PodFailed{{ else }}PodCompleted{{ end }}"

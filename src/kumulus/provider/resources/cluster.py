@@ -19,7 +19,7 @@ from kumulus.provider.settings import PluginSettings
 from kumulus.provider.values import contains_unknown
 from kumulus.runtimes import registry
 from kumulus.runtimes.base import Observed, RecordedControlPlane, Runtime, WantedControlPlane
-from kumulus.runtimes.place import Place, identified, identity_of, same
+from kumulus.runtimes.place import Place, identified, identity_of, same_owner
 from kumulus.runtimes.place import owner as owner_of
 from kumulus.runtimes.whereabouts import LOST
 
@@ -141,7 +141,7 @@ class ClusterResource(Resource):
 
     async def compare(self, old_outputs: Properties, inputs: Properties) -> list[PropertyDifference]:
         """See :meth:`Resource.compare`: where the cluster is, and whether it runs and answers."""
-        found = self._places.differences(old_outputs) + self.diff(old_outputs, inputs)
+        found = self._places.move_differences(old_outputs) + self.diff(old_outputs, inputs)
         if old_outputs.get("directory"):
             found += await self._health(old_outputs, inputs, found)
         replaced = {each.path for each in found if each.replaces}
@@ -219,7 +219,7 @@ class ClusterResource(Resource):
         seen = await self._runtime(inputs).read(self._recorded(found), op.report)
         if seen is None:
             return None
-        if not same(owner, _owner(op, {})):
+        if not same_owner(owner, _owner(op, {})):
             op.report.warn(
                 f"cluster {place.name} was made by {owner}; where a stack still has it, take it out there with "
                 "`pulumi state delete`: whichever of the two destroys it destroys it for both"
@@ -284,7 +284,8 @@ class ClusterResource(Resource):
             gone = recorded.directory in self._remade
         else:
             require_no_run(recorded.identity)
-            gone = not await self._places.moved_here(outputs, recorded, op.report)
+            moved = await self._places.end_moved(outputs, recorded, op.report)
+            gone = not moved
             if gone:
                 await self._runtime(outputs).delete(recorded, op.report)
         if gone and not registry.outlives_stack(outputs.get("runtime")):

@@ -18,19 +18,18 @@ from kumulus.provider.resources.diffing import PropertyDifference
 from kumulus.provider.settings import PluginSettings
 from kumulus.runtimes import apiserver, directories
 from kumulus.runtimes.base import Observed, RecordedControlPlane, Runtime
-from kumulus.runtimes.place import Place, described_place, same
+from kumulus.runtimes.place import Place, described_owner, same_owner
 from kumulus.runtimes.whereabouts import LOST, Away, away
 
 
-# What the running pulumi command has shown in its preview: an update must not destroy what a preview has not shown.
-#
-# Pulumi does not say whether an update had a preview, and it starts a plugin for each of the two. Both plugins have the
-# same parent, pulumi itself. The first leaves a note under the parent's identity for the second.
 class Shown:
-    """Which replacements of clusters the preview of a pulumi command has shown.
+    """Which replacements of clusters a pulumi command has shown in its preview: an update must not make any other.
+
+    Pulumi does not say whether an update had a preview, and it starts a plugin for each of the two. Both plugins have
+    the same parent, pulumi itself. The first leaves a note under the parent's identity, and the second looks for it.
 
     Args:
-        command: the identity of that command's process; by default, of the one that started this plugin.
+        command: the identity of pulumi's process, see :mod:`kumulus.host.lifetime`; by default this process's parent.
         folder: where the notes are.
     """
 
@@ -51,7 +50,7 @@ class Shown:
             files.write(self._file(directory), self._command, 0o600)
 
     def has(self, directory: str) -> bool:
-        """Whether the command has shown that."""
+        """Whether the command has shown the replacement of the cluster with this directory."""
         with suppress(OSError, ValueError):
             return self._command is not None and self._file(directory).read_text() == self._command
         return False
@@ -72,15 +71,15 @@ UNSHOWN = "KUMULUS_UNSHOWN"
 
 
 class RecordedPlaces:
-    """Where the clusters are, as their records say, and where this is."""
+    """Where recorded clusters are, as seen from where the plugin works."""
 
     def __init__(self, runtimes: Mapping[str, Runtime], settings: PluginSettings, shown: Shown | None = None) -> None:
         self._runtimes = runtimes
         self._settings = settings
         self._shown = shown or Shown()
-        # The clusters that are being moved here, by their recorded directories.
+        # By the directory in the record: the clusters that are to be moved here.
         self._moving: dict[str, Away] = {}
-        # The directories of clusters that may be replaced without being asked about.
+        # The directories in which a cluster may be made again without asking.
         self._agreed: set[str] = set()
 
     def require_here_or_moving(self, outputs: Properties, report: Reporter) -> None:
@@ -117,14 +116,18 @@ class RecordedPlaces:
         """
         recorded, directory = str(outputs.get("owner")), Path(str(outputs.get("directory")))
         found = Place(directory).note().get("owner", recorded)
-        if not (same(found, recorded) or same(found, owner)):
+        if not (same_owner(found, recorded) or same_owner(found, owner)):
             raise ProviderError(
-                f"{directory} now belongs to {described_place(found)}; set another `name:` in kumulus:cluster, or "
+                f"{directory} now belongs to {described_owner(found)}; set another `name:` in kumulus:cluster, or "
                 "destroy that one where it was made"
             )
 
-    def differences(self, outputs: Properties) -> list[PropertyDifference]:
-        """The differences due to a recorded cluster's place; to be called after :meth:`require_here_or_moving`."""
+    def move_differences(self, outputs: Properties) -> list[PropertyDifference]:
+        """What changes of a recorded cluster because the user has it moved here.
+
+        To be called after :meth:`require_here_or_moving`. The move is kept in mind for :meth:`require_consent` and
+        :meth:`end_moved`.
+        """
         found = self._away(outputs)
         if found is not None and self._settings.move_here and found.moving:
             self._moving[str(found.directory)] = found
@@ -145,7 +148,7 @@ class RecordedPlaces:
             # A cluster that is gone has nothing to lose, and the user has consented to a move.
             self._agreed.add(directory)
         if (moving := self._moving.get(directory)) and moving.files is not None:
-            # They went along with the project: what is made again is there.
+            # Its files were moved with the project, so the cluster is made again in their directory.
             self._agreed.add(str(moving.files))
         self._require_consent(directory, inputs, f"cluster {outputs.get('name')} would be replaced ({', '.join(why)})")
 
@@ -169,8 +172,12 @@ class RecordedPlaces:
             "and asks; `pulumi config set kumulus:allowReplace true` allows it without a preview"
         )
 
-    async def moved_here(self, outputs: Properties, recorded: RecordedControlPlane, report: Reporter) -> bool:
-        """Whether a recorded cluster was elsewhere and is being moved here; a moved project's old one is deleted."""
+    async def end_moved(self, outputs: Properties, recorded: RecordedControlPlane, report: Reporter) -> bool:
+        """End what is left of a recorded cluster that is being moved here; False if it is not being moved.
+
+        Of a moved project, the old cluster is deleted, and its files at the new place. A cluster on another machine is
+        left as it is. One that is elsewhere and not being moved is refused.
+        """
         found = self._moving.get(recorded.directory)
         if found is None:
             self.require_here(outputs)

@@ -59,15 +59,15 @@ CLASSES: tuple[type[Resource], ...] = (
 def resources(settings: PluginSettings | None = None) -> dict[str, Resource]:
     """Make the resources, sharing one set of API connections."""
     settings = settings or PluginSettings()
-    connections, way = Connections(settings.place), CpuYield()
+    connections, cpu = Connections(settings.place), CpuYield()
     runtimes: dict[str, Runtime] = {each.name: each.make() for each in registry.every()}
     served: list[Resource] = [
         StackIdentityResource(),
         ClusterResource(runtimes, connections, settings),
-        NodePool(connections, way.cleared, Storages().of, relieve_cluster, settings.hourly),
+        NodePool(connections, cpu.yielding, Storages().of, relieve_cluster, settings.hourly),
         Lifetime(),
         DestroyCheck(runtimes, settings),
-        FaultResource(connections, way.cleared),
+        FaultResource(connections, cpu.yielding),
         *(each(connections) for each in _PLAIN),
     ]
     return {resource.token: resource for resource in served}

@@ -28,9 +28,9 @@ async def find_kwok(arguments: dict[str, Any]) -> dict[str, Any]:
 
     Returns:
         ``controller``: the foreign controller as ``<namespace>/<name>``, or "". ``stages``: whether the cluster has
-        KWOK's stages as objects. ``problem``: why that is not known, if the cluster could not be asked. Without an
-        answer, they are "" and False; of a kubeconfig that cannot be used, and of permissions that are missing, the
-        resource that declares the cluster says more, so they are no ``problem`` here.
+        KWOK's stages as objects. They are "" and False if the cluster could not be asked; ``problem`` then says why.
+        A kubeconfig that cannot be used and missing permissions are no ``problem`` here, since the resource that
+        declares the cluster reports them in full.
     """
     nothing = {"controller": "", "stages": False}
     if UNKNOWN in (arguments.get("kubeconfig"), arguments.get("context")):

@@ -48,9 +48,9 @@ class Access:
         return {"spec": {"resourceAttributes": {key: value for key, value in attributes.items() if value}}}
 
 
-# What each part of a stack needs: `RESOURCES in NAMESPACE: VERBS`, and `VERB=NAME` for one object alone. Pulumi's own
-# providers list and watch what they make, unlike the plugin.
-_OF = {
+# What each part of a stack needs: lines of `RESOURCES in NAMESPACE: VERBS`, with `VERB=NAME` for one object alone, and
+# without a namespace for the whole cluster. Pulumi's own providers list and watch what they make, unlike the plugin.
+_NEEDED = {
     existing.NODES: """
         nodes: get list create patch delete
         nodes/status: patch
@@ -128,7 +128,8 @@ _OF = {
 }
 
 
-def _written(table: str) -> Iterator[Access]:
+def _parsed(table: str) -> Iterator[Access]:
+    """The permissions in a table of :data:`_NEEDED`."""
     for line in (line.strip() for line in table.splitlines()):
         if line and not line.startswith("#"):
             what, _, verbs = line.partition(": ")
@@ -143,7 +144,7 @@ def needed(wanted: Iterable[str]) -> list[Access]:
     # The namespace kube-system, whose UID is the cluster's identity.
     found = dict.fromkeys([Access("", "", "namespaces", "get", "kube-system")])
     for need in wanted:
-        found |= dict.fromkeys(_written(_OF[need]))
+        found |= dict.fromkeys(_parsed(_NEEDED[need]))
     return list(found)
 
 
@@ -155,11 +156,12 @@ async def missing(client: Client, wanted: Iterable[str]) -> list[Access]:
 
 
 def described(lacking: Iterable[Access]) -> str:
-    """Permissions in words: ``nodes: create, delete; configmaps in kube-system: get``."""
-    by_place: dict[str, list[str]] = {}
+    """Permissions in words: ``nodes: create, delete; configmaps in kube-system: get; clusterroles: bind view``."""
+    verbs: dict[str, list[str]] = {}
     for each in lacking:
         where = f" in {each.namespace}" if each.namespace else ""
         group = f".{each.group}" if each.group else ""
         resource, slash, rest = each.resource.partition("/")
-        by_place.setdefault(f"{resource}{group}{slash}{rest}{where}", []).append(each.verb)
-    return "; ".join(f"{place}: {', '.join(verbs)}" for place, verbs in by_place.items())
+        what = f"{resource}{group}{slash}{rest}{where}"
+        verbs.setdefault(what, []).append(f"{each.verb} {each.name}".strip())
+    return "; ".join(f"{what}: {', '.join(listed)}" for what, listed in verbs.items())

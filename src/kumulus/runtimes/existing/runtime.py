@@ -11,7 +11,7 @@ from kumulus.runtimes import directories
 from kumulus.runtimes.base import Foreseen, Observed, RecordedControlPlane, Runtime, WantedControlPlane
 from kumulus.runtimes.existing import NEEDS, permissions, source
 from kumulus.runtimes.existing.source import ContextSource, CopyPlace
-from kumulus.runtimes.place import Place, same
+from kumulus.runtimes.place import Place, same_owner
 
 _OPTIONS = ("kubeconfig", "context", "needs")
 _API_SERVER = "kube-apiserver"
@@ -26,7 +26,7 @@ class ExistingRuntime(Runtime):
 
     name: ClassVar[str] = "existing"
     replaced_by: ClassVar[frozenset[str]] = frozenset()
-    files: ClassVar[type[Place]] = CopyPlace
+    place_type: ClassVar[type[Place]] = CopyPlace
     on_one_machine: ClassVar[bool] = False
 
     def problems(self, options: dict[str, Any]) -> dict[str, str]:
@@ -76,7 +76,7 @@ class ExistingRuntime(Runtime):
         """See :meth:`Runtime.delete`: the copy of the kubeconfig, and nothing else."""
         place = CopyPlace(Path(recorded.directory))
         owner = place.note().get("owner", recorded.owner)
-        if not same(owner, recorded.owner):
+        if not same_owner(owner, recorded.owner):
             report.warn(directories.not_ours(place, owner))
             return
         directories.clear_up(place, directories.remove(place), report)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from kumulus.host import files
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
+from kumulus.model.words import listed
 from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes.existing import KUBECONFIG_FILE, RUNTIME, is_content
 from kumulus.runtimes.place import Place, unfinished
@@ -24,7 +25,8 @@ from kumulus.runtimes.place import Place, unfinished
 if TYPE_CHECKING:
     from kumulus.kube import Client, Connection
 
-_PATIENCE = 10.0
+_PATIENCE_S = 10.0
+# What stands for a path in messages.
 _CONTENT = Path("content (existing.kubeconfig)")
 _CLUSTER_FILES = ("certificate-authority",)
 _USER_FILES = ("client-certificate", "client-key", "tokenFile")
@@ -84,14 +86,17 @@ class ContextSource:
         # Imported here: a plugin that only compares properties needs no HTTP library.
         from kumulus.kube import Client
 
-        return Client(self.connection(), patience=_PATIENCE, request_timeout=_PATIENCE / 2)
+        return Client(self.connection(), patience=_PATIENCE_S, request_timeout=_PATIENCE_S / 2)
 
     def __str__(self) -> str:
         return f"context {self.context!r} of kubeconfig {self.label}"
 
 
 def minified(document: Mapping[str, Any], label: Path, context: str | None) -> tuple[str, dict[str, Any]]:
-    """A context's name, and a kubeconfig with that context alone, in which relative paths have become absolute."""
+    """A context's name, and a kubeconfig with that context alone, in which relative paths have become absolute.
+
+    Without a context, it is the current one. The label is the kubeconfig's path, to which its own paths are relative.
+    """
     from kumulus.kube.config import entries
 
     found = entries(dict(document), label, context)
@@ -134,16 +139,17 @@ def problems(options: Mapping[str, Any]) -> dict[str, str]:
         return {"kubeconfig": f"{setting} names several files; write the one that has the context"}
     try:
         source = ContextSource.of(options)
-        if several := _several(options, source):
+        if several := _several_contexts(options, source):
             return {"context": several}
         source.connection()
     except KubeconfigError as error:
+        # The message names the context if that is what is wrong.
         key = "context" if " context " in str(error) and options.get("context") else "kubeconfig"
         return {key: str(error)}
     return {}
 
 
-def _several(options: Mapping[str, Any], source: ContextSource) -> str:
+def _several_contexts(options: Mapping[str, Any], source: ContextSource) -> str:
     """A message that the context has to be written; empty when it is, or when there is only one.
 
     The current one is what somebody last worked with: `kubectl config use-context` would redirect the next update.
@@ -156,9 +162,8 @@ def _several(options: Mapping[str, Any], source: ContextSource) -> str:
     names = contexts(read_kubeconfig(source.path) if source.path else parse_kubeconfig(setting, source.label))
     if len(names) < 2:
         return ""
-    listed = f"{', '.join(names[:8])}{', …' if len(names) > 8 else ''}"
     return (
-        f"is left out, and kubeconfig {source.label} has {len(names)} contexts ({listed}); "
+        f"is left out, and kubeconfig {source.label} has {len(names)} contexts ({listed(names, 8)}); "
         f"write the one that is meant, such as {source.context}, its current one"
     )
 
@@ -202,14 +207,15 @@ def not_asked(context: ContextSource, error: ApiError | Unreachable) -> Provider
     return ProviderError(f"{context}: {error}; nothing was changed")
 
 
+# Keys of the note next to a copy.
 _RUNTIME, _SOURCE, _CONTEXT = "runtime", "source", "context"
 
 
 class CopyPlace(Place):
-    """Where the copy is."""
+    """The directory with the stack's copy of a kubeconfig."""
 
     FILES: ClassVar[frozenset[str]] = Place.FILES | {KUBECONFIG_FILE}
-    MADE_ALONE: ClassVar[frozenset[str]] = unfinished("kumulus.json") | unfinished(KUBECONFIG_FILE)
+    OURS_WITHOUT_NOTE: ClassVar[frozenset[str]] = frozenset({unfinished("kumulus.json"), unfinished(KUBECONFIG_FILE)})
 
     @property
     def kubeconfig(self) -> Path:
@@ -246,7 +252,7 @@ def refresh(kubeconfig: str) -> None:
     if not note.get(_SOURCE):
         return
     with suppress(KubeconfigError, OSError, ValueError, KeyError, IndexError):
-        source = ContextSource.of({"kubeconfig": note[_SOURCE], _CONTEXT: note.get(_CONTEXT)})
+        source = ContextSource.of({"kubeconfig": note[_SOURCE], "context": note.get(_CONTEXT)})
         known = json.loads(place.kubeconfig.read_text())
         if known["clusters"] == source.document["clusters"] and known != source.document:
             files.write(place.kubeconfig, source.text, mode=0o600)

@@ -179,7 +179,7 @@ def _lacking(pid: int) -> tuple[str, ...]:
 
 
 def _listener(path: str) -> int | None:
-    """The process that began to listen at a socket; None if this one cannot see it, for which the kernel reports 0."""
+    """The process that began to listen at a socket; None if it is out of our sight: the kernel then reports 0."""
     peer = getattr(socket, "SO_PEERCRED", None)
     if peer is None:
         return None

@@ -22,24 +22,27 @@ CLUSTER_LABEL = "io.x-k8s.kind.cluster"
 ROLE_LABEL = "io.x-k8s.kind.role"
 _ENVIRONMENT = "KIND_EXPERIMENTAL_PROVIDER"
 # A preview or a refresh does not wait long for an engine that hangs.
-_PATIENCE = 15.0
+_ANSWER_S = 15.0
+_START_S = 60.0
+# Of a restart: what containers have to end by themselves, and all of it.
+_STOP_S, _RESTART_S = 5, 30.0
 # A busy engine takes a while from listing a container to having made it.
-_HALF_MADE = 30.0
+_HALF_MADE_S = 30.0
 _NAMES = {"docker": "Docker", "podman": "Podman", "nerdctl": "containerd (nerdctl)"}
 
 
 class _NotThere(ProviderError):
-    """A listed container does not exist."""
+    """A container that was listed does not exist."""
 
 
 @dataclass(frozen=True)
 class NodeContainer:
-    """A container."""
+    """A container that is a node of a kind cluster."""
 
     name: str
     """Such as ``dev-control-plane``."""
-    container: str
-    """Its id."""
+    id: str
+    """The container's."""
     role: str
     """``control-plane``, ``worker`` or ``external-load-balancer``."""
     state: str
@@ -50,7 +53,7 @@ class NodeContainer:
     @property
     def health(self) -> str:
         """Its state as a component of the cluster."""
-        return {"running": "running", "paused": "paused"}.get(self.state, "stopped")
+        return self.state if self.state in ("running", "paused") else "stopped"
 
 
 class ContainerEngine:
@@ -78,7 +81,7 @@ class ContainerEngine:
 
     async def nodes(self, cluster: str) -> list[NodeContainer]:
         """The containers of a cluster, control planes first, no matter who created it."""
-        deadline = time.monotonic() + _HALF_MADE
+        deadline = time.monotonic() + _HALF_MADE_S
         while True:
             try:
                 return await self._nodes(cluster)
@@ -97,28 +100,31 @@ class ContainerEngine:
         return sorted(found, key=lambda node: (node.role != "control-plane", node.name))
 
     def listed(self, cluster: str) -> list[str]:
-        """Ids of a cluster's containers, including those still being made; blocks, and is empty if it fails."""
+        """Ids of a cluster's containers, including those still being made; empty if the engine does not say.
+
+        It blocks, see :func:`kumulus.runtimes.kind.creating.discard`.
+        """
         command = [self.provider, "ps", "--all", "--quiet", "--filter", f"label={CLUSTER_LABEL}={cluster}"]
         with suppress(OSError, subprocess.TimeoutExpired):
             return subprocess.run(
-                command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=_PATIENCE, check=False
+                command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=_ANSWER_S, check=False
             ).stdout.split()
         return []
 
     async def start(self, nodes: Sequence[NodeContainer]) -> None:
         """Start the containers that are stopped, and unpause those that are paused."""
-        paused = [node.container for node in nodes if node.state == "paused"]
-        stopped = [node.container for node in nodes if node.health == "stopped"]
+        paused = [node.id for node in nodes if node.state == "paused"]
+        stopped = [node.id for node in nodes if node.health == "stopped"]
         if paused:
             await self._run("unpause", *paused)
         if stopped:
-            await self._run("start", *stopped, timeout=60.0)
+            await self._run("start", *stopped, timeout=_START_S)
 
     async def restart(self, nodes: Sequence[NodeContainer]) -> None:
         """Restart running containers."""
-        await self._run("restart", "--time", "5", *(node.container for node in nodes), timeout=30.0)
+        await self._run("restart", "--time", str(_STOP_S), *(node.id for node in nodes), timeout=_RESTART_S)
 
-    async def _run(self, *arguments: str, timeout: float = _PATIENCE) -> str:
+    async def _run(self, *arguments: str, timeout: float = _ANSWER_S) -> str:
         try:
             ended = await commands.run(self.provider, *arguments, timeout=timeout)
         except FileNotFoundError:
@@ -138,10 +144,10 @@ class ContainerEngine:
         return _NAMES[self.provider]
 
     def _absent(self) -> str:
-        others = "" if self.provider != "docker" else ", write kind.provider: podman where that is there,"
+        podman = "kind.provider: podman if there is Podman, or " if self.provider == "docker" else ""
         return (
             f"{self.provider} is not installed, and the nodes of the runtime kind are its containers; "
-            f"install {self._name}{others} or write runtime: kwok, which needs neither"
+            f"install {self._name}, or write {podman}runtime: kwok, which needs no containers"
         )
 
     def _explained(self, command: str, stderr: str) -> str:
@@ -163,7 +169,7 @@ def _node(inspected: Mapping[str, Any]) -> NodeContainer:
     labels = inspected["Config"].get("Labels") or {}
     return NodeContainer(
         name=str(inspected["Name"]).removeprefix("/"),
-        container=str(inspected["Id"]),
+        id=str(inspected["Id"]),
         role=str(labels.get(ROLE_LABEL, "")),
         state=str(inspected["State"]["Status"]),
         created=_time(inspected.get("Created")),
@@ -179,6 +185,6 @@ def _time(written: object) -> datetime | None:
 
 
 def components(nodes: Sequence[NodeContainer], recorded: Mapping[str, str]) -> dict[str, str]:
-    """Each node's state; a node that is only recorded, by its name with its container's id, is missing."""
+    """Each node's state, by name; a node that is recorded (its name → its container's id) but not there is missing."""
     found = {node.name: node.health for node in nodes}
     return {**dict.fromkeys(recorded, MISSING), **found}

@@ -19,6 +19,7 @@ from kumulus.kube.codecs import STRATEGIC_MERGE_PATCH
 from kumulus.kube.objects import NODES
 from kumulus.model import nodes
 from kumulus.model.durations import seconds
+from kumulus.model.words import counted
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import apiserver, directories
@@ -32,9 +33,9 @@ from kumulus.runtimes.kind.place import LONGEST_S, KindPlace
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
-_TO_READ = 30.0
-# Without an API version, so that kind applies them to whichever it writes (its pkg/internal/patch). The first two
-# programs ask for a token; etcd and kube-proxy serve nothing but numbers there.
+_READ_S = 30.0
+# The patches of :func:`with_metrics`. They have no API version, so that kind applies them to whichever it writes (its
+# pkg/internal/patch). The first two programs ask for a token; etcd and kube-proxy serve nothing but numbers there.
 _COMPONENTS = """\
 kind: ClusterConfiguration
 controllerManager: {{extraArgs: {{bind-address: "{anywhere}"}}}}
@@ -48,9 +49,8 @@ metricsBindAddress: "{host}:10249"
 
 _DAEMON_SETS = "/apis/apps/v1/namespaces/kube-system/daemonsets"
 
-# Seconds for all attempts to delete a cluster, and between two of them.
-_DELETING = 45.0
-_AGAIN = 0.5
+# For all attempts to delete a cluster, and between two of them.
+_DELETE_S, _PAUSE_S = 45.0, 0.5
 _STEP = re.compile(r"^ • (.*?)\s*\.\.\.")
 _NOT_TEXT = re.compile(r"[^\x20-\x7e]")
 
@@ -72,11 +72,11 @@ def executable() -> str:
 
 
 def _environment(engine: ContainerEngine, report: Reporter | None = None) -> dict[str, str]:
-    """The variables to run kind with; reports what the engine cannot give to it."""
-    wanted = environment(os.environ)
-    if wanted.notice and report:
-        report.info(wanted.notice)
-    return {**wanted.variables, **engine.environment}
+    """The variables to run kind with; reports what the engine cannot do for kind."""
+    found = environment(os.environ)
+    if found.notice and report:
+        report.info(found.notice)
+    return {**found.variables, **engine.environment}
 
 
 def configuration(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -86,8 +86,9 @@ def configuration(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def image(wanted: WantedControlPlane) -> str | None:
     """The image for all nodes; None where kind, or the stack's ``kindConfig``, has its own."""
-    chosen = wanted.options.get("nodeImage")
-    return str(chosen) if chosen else f"kindest/node:{wanted.kubernetes_version}" if wanted.kubernetes_version else None
+    if chosen := wanted.options.get("nodeImage"):
+        return str(chosen)
+    return f"kindest/node:{wanted.kubernetes_version}" if wanted.kubernetes_version else None
 
 
 async def make(
@@ -100,19 +101,19 @@ async def make(
         ProviderError: the same, but kind may have left something.
     """
     steps: list[str] = []
-    named = ["--image", chosen] if (chosen := image(wanted)) else []
+    node_image = image(wanted)
     try:
         ended = await commands.run(
             executable(),
             "create",
             "cluster",
-            # What it has made is removed by us if it fails: kind would remove whatever has the name by then, such as
-            # what somebody else has made while the image was pulled.
+            # If it fails, we remove what it has made: kind would remove whatever has the name by then, such as what
+            # somebody else has made while the image was pulled.
             "--retain",
             *("--name", place.name),
             *("--config", str(place.config_file)),
             *("--kubeconfig", str(place.kubeconfig)),
-            *named,
+            *(("--image", node_image) if node_image else ()),
             timeout=LONGEST_S,
             environment=_environment(engine, report),
             on_line=lambda line: _report(line, report, steps),
@@ -148,12 +149,14 @@ async def ready(place: KindPlace, options: Mapping[str, Any], report: Reporter, 
     """
     wait = seconds(str(options.get("wait") or DEFAULT_WAIT))
     deadline = time.monotonic() + wait
+    patience = max(wait, 5.0)
+    networking = (options.get("kindConfig") or {}).get("networking") or {}
     try:
-        identity = await apiserver.identity(place.kubeconfig, patience=max(wait, 5.0))
-        async with apiserver.client(place.kubeconfig, patience=max(wait, 5.0)) as client:
+        identity = await apiserver.identity(place.kubeconfig, patience)
+        async with apiserver.client(place.kubeconfig, patience=patience) as client:
             await keep_to_real_nodes(client)
             await client.request("GET", "/openapi/v2", accept=_SCHEMA, decode=nothing)
-            if ((options.get("kindConfig") or {}).get("networking") or {}).get("disableDefaultCNI"):
+            if networking.get("disableDefaultCNI"):
                 return identity
             while waiting := _waiting((await client.get(NODES))["items"]):
                 if stop.is_set():
@@ -164,7 +167,7 @@ async def ready(place: KindPlace, options: Mapping[str, Any], report: Reporter, 
                         f"{len(waiting)} of cluster {place.name}'s nodes did not become ready within {wait:g} s "
                         f"({reasons}); kind.wait can be longer"
                     )
-                report.status(f"waiting for {len(waiting)} nodes")
+                report.status(f"waiting for {counted(len(waiting), 'node')}")
                 await asyncio.sleep(0.5)
     except (ApiError, Unreachable, KubeconfigError) as error:
         raise ProviderError(f"the API server of cluster {place.name} does not answer: {error}") from None
@@ -186,9 +189,9 @@ async def kubeconfig(engine: ContainerEngine, place: KindPlace, file: Path) -> N
     """Write the kubeconfig of an existing cluster."""
     asked = ("get", "kubeconfig", "--name", place.name)
     try:
-        ended = await commands.run(executable(), *asked, timeout=_TO_READ, environment=_environment(engine))
+        ended = await commands.run(executable(), *asked, timeout=_READ_S, environment=_environment(engine))
     except commands.CommandTimeout:
-        raise ProviderError(f"the kubeconfig of kind cluster {place.name} was not read within {_TO_READ:g} s") from None
+        raise ProviderError(f"the kubeconfig of kind cluster {place.name} was not read within {_READ_S:g} s") from None
     if ended.code:
         raise ProviderError(f"the kubeconfig of kind cluster {place.name} cannot be read: {failures.brief(ended)}")
     files.write(file, ended.stdout, mode=0o600)
@@ -200,7 +203,7 @@ def discard(engine: ContainerEngine, place: KindPlace) -> None:
     This blocks the event loop: it is the last step of a cancelled call, and if it could be cancelled again, it would
     leave containers behind.
     """
-    deadline = time.monotonic() + _DELETING
+    deadline = time.monotonic() + _DELETE_S
     while True:
         problem = _delete(engine, place, deadline)
         left = engine.listed(place.name)
@@ -208,14 +211,14 @@ def discard(engine: ContainerEngine, place: KindPlace) -> None:
             return
         # A container that is still being made is listed and cannot be removed yet: some versions of docker rm fail
         # then, and some do not.
-        half_made = "no such" in problem.lower() or not problem
-        if not half_made or time.monotonic() > deadline:
+        being_made = "no such" in problem.lower() or not problem
+        if not being_made or time.monotonic() > deadline:
             raise ProviderError(f"kind could not delete cluster {place.name}: {problem or 'a container is being made'}")
-        time.sleep(_AGAIN)
+        time.sleep(_PAUSE_S)
 
 
 def _delete(engine: ContainerEngine, place: KindPlace, deadline: float) -> str:
-    """Have kind delete a cluster; returns why it could not, or ""."""
+    """Have kind delete a cluster; returns why it could not, or "". The deadline is by :func:`time.monotonic`."""
     command = [executable(), "delete", "cluster", "--name", place.name, "--kubeconfig", str(place.kubeconfig)]
     try:
         answer = subprocess.run(
@@ -230,18 +233,16 @@ def _delete(engine: ContainerEngine, place: KindPlace, deadline: float) -> str:
             start_new_session=True,
         )
     except subprocess.TimeoutExpired:
-        return f"it did not end within {_DELETING:.0f} s"
+        return f"it did not end within {_DELETE_S:.0f} s"
     return failures.brief(commands.Ended(answer.returncode, "", answer.stderr)) if answer.returncode else ""
 
 
-# Keep the DaemonSets of kind and kubeadm (the pod network, kube-proxy) to the nodes that kind made.
-#
-# They tolerate every taint, so each emulated node would get a pod of each. Nobody asked for these pods, and each costs
-# the API server more writes than the node itself.
-
-
 async def keep_to_real_nodes(client: Client) -> None:
-    """Make a new cluster's DaemonSets avoid emulated nodes; one that has a node affinity already is left alone."""
+    """Make a new cluster's DaemonSets avoid emulated nodes; one that has a node affinity already is left alone.
+
+    Those of kind and kubeadm (the pod network, kube-proxy) tolerate every taint, so each emulated node would get a pod
+    of each. Nobody asked for these pods, and each costs the API server more writes than the node itself.
+    """
     change = {"spec": {"template": {"spec": {"affinity": nodes.affinity_to_real()}}}}
     for each in (await client.get(_DAEMON_SETS))["items"]:
         if not (each["spec"]["template"]["spec"].get("affinity") or {}).get("nodeAffinity"):
@@ -249,13 +250,12 @@ async def keep_to_real_nodes(client: Client) -> None:
             await client.write("PATCH", path, change, content_type=STRATEGIC_MERGE_PATCH)
 
 
-# Make the metrics of a kind cluster's control plane reachable for a Prometheus in the cluster.
-#
-# kubeadm has them served on 127.0.0.1 of their node, out of reach of pods. See docs/decisions/observability.md.
-
-
 def with_metrics(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A checked ``kindConfig`` with patches for kubeadm before its own, which win."""
+    """A checked ``kindConfig`` by which a Prometheus in the cluster reaches the metrics of the control plane.
+
+    kubeadm has them served on 127.0.0.1 of their node, out of reach of pods (docs/decisions/observability.md). Our
+    patches for kubeadm come before those of the configuration, which win.
+    """
     networking = config.get("networking") or {}
     anywhere = "::" if networking.get("ipFamily") == "ipv6" else "0.0.0.0"  # noqa: S104 - of a container's network
     host = f"[{anywhere}]" if ":" in anywhere else anywhere

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from kumulus.host import inotify
+from kumulus.host import inotify, installation
+from kumulus.model.words import listed
 from kumulus.runtimes.kind.commands import Ended
 
 _LONGEST = 300
@@ -19,14 +20,14 @@ _COMMAND = re.compile(r'command "(\S+(?: [a-z]+)?)[^"]*(?:"[^"]*")*[^"]*" failed
 
 
 def explained(ended: Ended, config: str) -> str:
-    """Why kind could not make a cluster."""
+    """Why kind could not make a cluster; the config is the file that kind read."""
     error, output = _parts(ended.stderr)
     if pulled := _PULL.search(error):
         reason = output or "no reason given"
         return (
             f"the node image {pulled.group(1)} cannot be pulled: {_short(reason)}; check its name and the network, "
             "log in to its registry (`docker login`), or name an image that is there as kind.nodeImage "
-            "(`make kind-image` makes one without a registry)"
+            f"(`{installation.command()} kind-image` makes one without a registry)"
         )
     if "unable to decode config" in error or "unknown apiVersion" in error:
         return f"kindConfig: kind cannot read it: {_decoding(error, config)}; correct it in the stack file"
@@ -48,7 +49,7 @@ def explained(ended: Ended, config: str) -> str:
 
 def taken(name: str, nodes: Sequence[str] = ()) -> str:
     """The message that somebody else has a cluster of that name."""
-    which = f" ({', '.join(nodes[:3])})" if nodes else ""
+    which = f" ({listed(nodes, 3)})" if nodes else ""
     return (
         f"a kind cluster named {name!r} that this stack did not make is there{which}; it is left alone. Set another "
         "`name:` in kumulus:cluster, or take it over with `kind: {adopt: true}`: it is then the stack's, and `destroy` "
@@ -87,6 +88,7 @@ def _parts(stderr: str) -> tuple[str, str]:
 
 
 def _core(error: str) -> str:
+    """An error without kind's prefix, and with the name of the command that failed instead of all of it."""
     error = error.removeprefix("failed to create cluster: ")
     return _COMMAND.sub(lambda found: f"{found.group(1)}: ", error)
 

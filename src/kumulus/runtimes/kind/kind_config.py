@@ -97,6 +97,7 @@ def config_problems(where: Where, raw: Mapping[str, object]) -> list[Problem]:
 
 
 def _problems(where: Where, value: object, shape: Any) -> list[Problem]:
+    """Where a value does not have a shape, see :data:`CLUSTER`; a key without a value is as one left out."""
     if value is None:
         return []
     if isinstance(shape, tuple):
@@ -122,9 +123,10 @@ def _mapping_problems(where: Where, value: object, shape: Values | dict[str, Any
 def _choice_problems(where: Where, value: object, choices: tuple[str, ...]) -> list[Problem]:
     if value in choices:
         return []
-    near = suggest(value, choices) if isinstance(value, str) else None
-    only = near or (choices[0] if len(choices) == 1 else None)
-    return [problem(where, f"is {shown(value)}", f"write {only}" if only else f"write one of {', '.join(choices)}")]
+    meant = suggest(value, choices) if isinstance(value, str) else None
+    if len(choices) == 1:
+        (meant,) = choices
+    return [problem(where, f"is {shown(value)}", f"write {meant}" if meant else f"write one of {', '.join(choices)}")]
 
 
 def _scalar_problems(where: Where, value: object, shape: type) -> list[Problem]:
@@ -138,34 +140,34 @@ def _scalar_problems(where: Where, value: object, shape: type) -> list[Problem]:
     return [problem(where, f"is {shown(value)}", remedy)] if wrong else []
 
 
-_ROOMY = {"ipv4": "100.64.0.0/10", "ipv6": "fd00:10:244::/48"}
-_DEFAULT = {"ipv4": "10.244.0.0/16", "ipv6": "fd00:10:244::/56"}
+_ROOMY_SUBNETS = {"ipv4": "100.64.0.0/10", "ipv6": "fd00:10:244::/48"}
+_DEFAULT_SUBNETS = {"ipv4": "10.244.0.0/16", "ipv6": "fd00:10:244::/56"}
 # kube-controller-manager's defaults for --node-cidr-mask-size-ipv4 and -ipv6.
-_MASKS = {4: 24, 6: 64}
+_NODE_MASKS = {4: 24, 6: 64}
 # The words in a patch for kubeadm that decide how ranges are cut.
-_OF_RANGES = ("podSubnet", "cluster-cidr", "node-cidr-mask-size", "allocate-node-cidrs")
+_WORDS_OF_RANGES = ("podSubnet", "cluster-cidr", "node-cidr-mask-size", "allocate-node-cidrs")
 
 
 def with_room(config: Mapping[str, Any]) -> dict[str, Any]:
     """Kind's configuration with a pod subnet for 16,384 nodes, unless it decides itself where pods get addresses."""
     networking = config.get("networking") or {}
-    if networking.get("podSubnet") or networking.get("disableDefaultCNI") or _patched(config):
+    if networking.get("podSubnet") or networking.get("disableDefaultCNI") or _patches_ranges(config):
         return dict(config)
-    subnet = ",".join(_ROOMY[family] for family in _families(networking))
+    subnet = ",".join(_ROOMY_SUBNETS[family] for family in _families(networking))
     return {**EMPTY, **config, "networking": {**networking, "podSubnet": subnet}}
 
 
 def node_ranges(config: Mapping[str, Any]) -> int | None:
     """How many nodes, real and emulated, get a range of addresses; None where a patch decides."""
-    if _patched(config):
+    if _patches_ranges(config):
         return None
     networking = config.get("networking") or {}
-    subnets = str(networking.get("podSubnet") or ",".join(_DEFAULT[each] for each in _families(networking)))
+    subnets = str(networking.get("podSubnet") or ",".join(_DEFAULT_SUBNETS[each] for each in _families(networking)))
     try:
         networks = [ipaddress.ip_network(each.strip(), strict=False) for each in subnets.split(",")]
     except ValueError:
         return None  # kind reports it
-    return min(1 << max(0, _MASKS[each.version] - each.prefixlen) for each in networks)
+    return min(1 << max(0, _NODE_MASKS[each.version] - each.prefixlen) for each in networks)
 
 
 def real_nodes(config: Mapping[str, Any]) -> int:
@@ -178,8 +180,9 @@ def _families(networking: Mapping[str, Any]) -> tuple[str, ...]:
     return ("ipv4", "ipv6") if family == "dual" else (family,)
 
 
-def _patched(config: Mapping[str, Any]) -> bool:
-    return any(word in text for text in _patches(config) for word in _OF_RANGES)
+def _patches_ranges(config: Mapping[str, Any]) -> bool:
+    """Whether a patch for kubeadm may decide which ranges nodes get."""
+    return any(word in text for text in _patches(config) for word in _WORDS_OF_RANGES)
 
 
 def _patches(config: Mapping[str, Any]) -> Iterator[str]:

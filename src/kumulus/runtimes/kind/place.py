@@ -17,7 +17,7 @@ from kumulus.host.machine import state_home
 from kumulus.kube import safe_yaml
 from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import directories
-from kumulus.runtimes.kind import CONFIG_FILE
+from kumulus.runtimes.kind import CONFIG_FILE, PROVIDERS
 from kumulus.runtimes.kind.containers import ContainerEngine, NodeContainer
 from kumulus.runtimes.place import Place, unfinished
 
@@ -34,7 +34,7 @@ class KindPlace(Place):
     """Paths of one kind cluster."""
 
     FILES: ClassVar[frozenset[str]] = Place.FILES | {CONFIG_FILE}
-    MADE_ALONE: ClassVar[frozenset[str]] = unfinished("kumulus.json")
+    OURS_WITHOUT_NOTE: ClassVar[frozenset[str]] = frozenset({unfinished("kumulus.json")})
 
     @property
     def config_file(self) -> Path:
@@ -51,7 +51,7 @@ class KindPlace(Place):
 
     def complete(self, owner: str, engine: ContainerEngine, nodes: Sequence[NodeContainer]) -> None:
         """Note that the cluster is complete, and the ids of its containers."""
-        made = json.dumps({node.name: node.container for node in nodes})
+        made = json.dumps({node.name: node.id for node in nodes})
         self.write_note({"owner": owner, "provider": engine.provider, "containers": made})
 
     def containers(self) -> dict[str, str]:
@@ -66,12 +66,12 @@ class KindPlace(Place):
         """Whether the containers were made here, or left by a killed run that was making them.
 
         The ids of the latter are unknown, so they count only if created within the time that kind was given, and if no
-        other directory's run has begun since. A cluster that somebody makes under the same name later, or had made
-        before, is not taken for theirs.
+        other directory's run has begun since. So a cluster that somebody made under the same name, before or after, is
+        not taken for one of ours.
         """
         note, known = self.note(), set(self.containers().values())
         if note.get("state") != _CREATING:
-            return all(node.container in known for node in nodes)
+            return all(node.id in known for node in nodes)
         if is_anothers(self.directory) or _BEGUN not in note:
             return False
         begun = datetime.fromisoformat(note[_BEGUN])
@@ -80,7 +80,8 @@ class KindPlace(Place):
 
     def engine(self, options: Mapping[str, Any]) -> ContainerEngine:
         """The engine that the containers were made with, or else the one that would be chosen now."""
-        return ContainerEngine.chosen({**options, **({"provider": p} if (p := self.note().get("provider")) else {})})
+        noted = self.note().get("provider", "")
+        return ContainerEngine(noted) if noted in PROVIDERS else ContainerEngine.chosen(options)
 
 
 # Who makes the kind cluster of a name, or was the last to begin: the engine knows names only, whoever asks it.
@@ -96,7 +97,7 @@ async def making_alone(cluster: str, report: Reporter) -> AsyncIterator[None]:
     """Wait until no other run makes a cluster of that name; where no state can be kept, nobody is waited for."""
     lock = None
     with suppress(OSError):
-        lock, _ = await files.take_lock(_file(cluster), lambda: report.status(directories.waiting(cluster)))
+        lock, _ = await files.take_lock(_claim_file(cluster), lambda: report.status(directories.waiting(cluster)))
     try:
         yield
     finally:
@@ -108,27 +109,28 @@ def claim(directory: Path) -> None:
     """Note that a cluster is about to be made for a directory, whose name is the cluster's."""
     with suppress(OSError):
         # In place: a new file would not be locked.
-        _file(directory.name).write_text(str(directory))
+        _claim_file(directory.name).write_text(str(directory))
 
 
 def is_anothers(directory: Path) -> bool:
     """Whether the last run that began to make a cluster of that name was another directory's."""
-    return _last(directory.name) not in ("", str(directory))
+    return _claimed_by(directory.name) not in ("", str(directory))
 
 
 def forget_claim(directory: Path) -> None:
     """Remove the claim of a directory whose cluster is gone."""
     with suppress(OSError):
-        if _last(directory.name) == str(directory):
-            _file(directory.name).unlink()
+        if _claimed_by(directory.name) == str(directory):
+            _claim_file(directory.name).unlink()
 
 
-def _last(cluster: str) -> str:
+def _claimed_by(cluster: str) -> str:
+    """The directory of the last run that began to make a cluster of that name; empty if that is not known."""
     try:
-        return _file(cluster).read_text()
+        return _claim_file(cluster).read_text()
     except (OSError, ValueError):
         return ""
 
 
-def _file(cluster: str) -> Path:
+def _claim_file(cluster: str) -> Path:
     return state_home() / "kumulus" / "kind" / cluster

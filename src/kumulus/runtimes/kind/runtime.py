@@ -19,14 +19,17 @@ from kumulus.runtimes.directories import exclusive
 from kumulus.runtimes.kind import creating, failures
 from kumulus.runtimes.kind.containers import ContainerEngine, NodeContainer, components
 from kumulus.runtimes.kind.place import KindPlace, forget_claim, making_alone
-from kumulus.runtimes.place import Place, same
+from kumulus.runtimes.place import Place, same_owner
 
-_API = "kube-apiserver"
-_LOST = "lost"
-# Seconds, as all times here.
-_SETTLED = 0.5
-# A stopped node has everything to start; one that was restarted because it did not answer will hardly ever answer.
-_STARTING, _ANSWERING, _RESTARTED, _LOOKING = 45.0, 6.0, 30.0, 4.0
+_API_SERVER = "kube-apiserver"
+# How long an API server may take to answer: after a stopped node has started; while it should be running; after it was
+# restarted because it did not answer, when it hardly ever will; and when it is only looked at.
+_STARTED_S = 45.0
+_RUNNING_S = 6.0
+_RESTARTED_S = 30.0
+_LOOK_S = 4.0
+# A container that kind was making when it was ended appears within this time.
+_APPEARS_S = 0.5
 
 
 class KindRuntime(Runtime):
@@ -34,7 +37,7 @@ class KindRuntime(Runtime):
 
     name: ClassVar[str] = "kind"
     replaced_by: ClassVar[frozenset[str]] = frozenset({"kindConfig", "nodeImage", "provider"})
-    files: ClassVar[type[Place]] = KindPlace
+    place_type: ClassVar[type[Place]] = KindPlace
 
     def problems(self, options: dict[str, Any]) -> dict[str, str]:
         if not options:
@@ -59,7 +62,7 @@ class KindRuntime(Runtime):
         await cluster.engine.require()
         directories.prepare_home(place)
         async with exclusive(place, report), making_alone(place.name, report):
-            found = await cluster.cleared(wanted)
+            found = await cluster.clear(wanted)
             try:
                 if found:
                     return await cluster.adopt(wanted, found)
@@ -71,13 +74,13 @@ class KindRuntime(Runtime):
         cluster = _Cluster.at(KindPlace(Path(recorded.directory)), recorded.options, report)
         place = cluster.place
         nodes = await cluster.nodes()
-        if not nodes or not same(place.note().get("owner", recorded.owner), recorded.owner):
+        if not nodes or not same_owner(place.note().get("owner", recorded.owner), recorded.owner):
             return None
         if not place.containers():
-            # The files are gone; it is ours if it has the identity that is in the state.
+            # The files are gone; the cluster is ours if it has the identity that is in the state.
             found = await cluster.identity_by_kind()
             if found is not None and recorded.identity in ("", found):
-                return cluster.observed(nodes, found, _LOST)
+                return cluster.observed(nodes, found, kubeconfig_lost=True)
             report.warn(
                 f"the files of cluster {place.name} are gone from {place.directory}, and the kind cluster of that name "
                 "does not answer as this stack's; it is left alone"
@@ -89,12 +92,12 @@ class KindRuntime(Runtime):
             )
             return None
         if not place.kubeconfig.exists():
-            return cluster.observed(nodes, recorded.identity, _LOST)
+            return cluster.observed(nodes, recorded.identity, kubeconfig_lost=True)
         try:
-            actual = await apiserver.identity(place.kubeconfig, patience=_LOOKING)
+            actual = await apiserver.identity(place.kubeconfig, patience=_LOOK_S)
         except (ApiError, Unreachable, KubeconfigError):
-            return cluster.observed(nodes, recorded.identity, "unhealthy")
-        return cluster.observed(nodes, actual, "running") if recorded.identity in ("", actual) else None
+            return cluster.observed(nodes, recorded.identity, api_server="unhealthy")
+        return cluster.observed(nodes, actual) if recorded.identity in ("", actual) else None
 
     async def repair(self, wanted: WantedControlPlane, identity: str, report: Reporter) -> Observed:
         place = KindPlace.of(wanted.home, wanted.name)
@@ -103,7 +106,7 @@ class KindRuntime(Runtime):
         directories.prepare_home(place)
         try:
             async with exclusive(place, report):
-                return await cluster.repaired(wanted, identity)
+                return await cluster.repair(wanted, identity)
         except OSError as error:
             raise ProviderError(directories.os_error(error, place, made=True)) from None
 
@@ -155,15 +158,15 @@ class _Cluster:
             self._undo(error)
             raise
         self.report.status(f"cluster of {len(nodes)} nodes ready after {time.monotonic() - started:.1f} s", last=True)
-        return self.observed(nodes, identity, "running")
+        return self.observed(nodes, identity)
 
-    async def cleared(self, wanted: WantedControlPlane) -> list[NodeContainer]:
+    async def clear(self, wanted: WantedControlPlane) -> list[NodeContainer]:
         """Remove what a killed run of ours left, and return the containers to adopt; refuse all others."""
         directories.require_free(self.place, wanted.owner)
         owner = self.place.note().get("owner", "")
         self._end_kind()
         nodes = await self.nodes()
-        if same(owner, wanted.owner) and self.place.owns(nodes):
+        if same_owner(owner, wanted.owner) and self.place.owns(nodes):
             self.report.status("removing what an interrupted run left behind")
             self.remove(nodes)
             return []
@@ -179,7 +182,7 @@ class _Cluster:
         try:
             place.directory.mkdir(mode=0o700)
             await creating.kubeconfig(self.engine, place, place.kubeconfig)
-            identity = await self._identity(_STARTING)
+            identity = await self._identity(_STARTED_S)
             nodes = await self.nodes()
             place.complete(wanted.owner, self.engine, nodes)
         except BaseException:
@@ -188,12 +191,14 @@ class _Cluster:
         self.report.info(
             f"kind cluster {place.name} is taken over; it is the stack's from now on, and destroy deletes it"
         )
-        return self.observed(nodes, identity, "running")
+        return self.observed(nodes, identity)
 
-    async def repaired(self, wanted: WantedControlPlane, identity: str) -> Observed:
+    async def repair(self, wanted: WantedControlPlane, identity: str) -> Observed:
+        """Start what does not run, and write again what is lost of the files; a node that is gone is refused."""
         place = self.place
         nodes = await self.nodes()
         if not place.containers() and nodes and await self.identity_by_kind() == identity:
+            # The cluster is the recorded one, and its files are gone or damaged.
             directories.remove(place)
             place.begin(wanted.owner, self.engine, creating.configuration(wanted.options))
             place.complete(wanted.owner, self.engine, nodes)
@@ -205,34 +210,34 @@ class _Cluster:
         if not place.kubeconfig.exists():
             await creating.kubeconfig(self.engine, place, place.kubeconfig)
         await self._start(nodes)
-        actual = await self._identity(_ANSWERING)
+        actual = await self._identity(_RUNNING_S)
         if identity and actual != identity:
             raise ProviderError(f"another cluster (identity {actual}) answers in place of {place.name}")
         if place.note().get("owner") != wanted.owner:
-            # Since then, the stack has been given its identity, or another name.
+            # The stack has got its identity, or another name, since the note was written.
             place.write_note({**place.note(), "owner": wanted.owner})
-        return self.observed(await self.nodes(), actual, "running")
+        return self.observed(await self.nodes(), actual)
 
     async def _start(self, nodes: Sequence[NodeContainer]) -> None:
         """Start the nodes that do not run; a control plane that runs but does not answer is restarted."""
         if down := [node for node in nodes if node.health != "running"]:
             self.report.status(f"starting {', '.join(node.name for node in down)}")
             await self.engine.start(down)
-            await self._identity(_STARTING)
+            await self._identity(_STARTED_S)
             return
         try:
-            await self._identity(_ANSWERING)
+            await self._identity(_RUNNING_S)
         except ProviderError:
             planes = [node for node in nodes if node.role != "worker"]
             self.report.status(f"restarting {', '.join(node.name for node in planes)}")
             await self.engine.restart(planes)
-            await self._identity(_RESTARTED)
+            await self._identity(_RESTARTED_S)
 
     async def nodes_of(self, recorded: RecordedControlPlane) -> list[NodeContainer] | None:
         """The containers of the recorded cluster that are there; None where its place is another owner's."""
         place = self.place
         owner = place.note().get("owner", recorded.owner)
-        if not same(owner, recorded.owner):
+        if not same_owner(owner, recorded.owner):
             self.report.warn(directories.not_ours(place, owner))
             return None
         try:
@@ -261,8 +266,7 @@ class _Cluster:
         """Undo a creation that was cancelled or has failed: the state does not record it, so nothing may be left."""
         try:
             creating.discard(self.engine, self.place)
-            # A container that kind was making when it was ended may have appeared since.
-            time.sleep(_SETTLED)
+            time.sleep(_APPEARS_S)
             creating.discard(self.engine, self.place)
         except ProviderError as left:
             raise ProviderError(f"{error}\n  What there is of it stays until the next `pulumi up`: {left}") from None
@@ -273,18 +277,27 @@ class _Cluster:
         """End a kind process for this cluster that has outlived the plugin that started it."""
         processes.end(processes.naming("kind", str(self.place.kubeconfig)))
 
-    def observed(self, nodes: Sequence[NodeContainer], identity: str, api: str) -> Observed:
+    def observed(
+        self,
+        nodes: Sequence[NodeContainer],
+        identity: str,
+        *,
+        api_server: str = "running",
+        kubeconfig_lost: bool = False,
+    ) -> Observed:
         place = self.place
         states = components(nodes, place.containers())
-        if "running" in states.values() or api == _LOST:
-            states[_API if api != _LOST else "kubeconfig"] = api
+        if kubeconfig_lost:
+            states["kubeconfig"] = "lost"
+        elif "running" in states.values():
+            states[_API_SERVER] = api_server
         server = ""
         with suppress(KubeconfigError):
             server = load_kubeconfig(place.kubeconfig).server
         return Observed(identity, str(place.kubeconfig), server, str(place.directory), states)
 
     async def _identity(self, patience: float) -> str:
-        """The identity of the cluster, once it answers."""
+        """The identity of the cluster, once it answers, within so many seconds."""
         try:
             return await apiserver.identity(self.place.kubeconfig, patience)
         except (ApiError, Unreachable, KubeconfigError) as error:
@@ -295,11 +308,11 @@ class _Cluster:
             ) from None
 
     async def identity_by_kind(self) -> str | None:
-        """The identity of the cluster of that name, read with kind's own kubeconfig for it."""
+        """The identity of the cluster of that name, read with kind's own kubeconfig for it; None if it is not known."""
         with tempfile.TemporaryDirectory(prefix="kumulus-") as folder:
             file = Path(folder) / "kubeconfig.yaml"
             try:
                 await creating.kubeconfig(self.engine, self.place, file)
-                return await apiserver.identity(file, patience=_LOOKING)
+                return await apiserver.identity(file, patience=_LOOK_S)
             except (ProviderError, ApiError, Unreachable, KubeconfigError):
                 return None

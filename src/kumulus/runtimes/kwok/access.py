@@ -26,9 +26,9 @@ def controller_flags(pki: Path) -> dict[str, dict[str, str]]:
     The controller manager also signs certificates, as every cluster's does; kwokctl gives it no key for that.
     """
     # By default, they allow the group system:masters everything (k8s.io/apiserver, DelegatingAuthorizationOptions).
-    mine = {"client-ca-file": str(pki / "ca.crt"), ALWAYS_ALLOWED: "/healthz,/livez,/readyz"}
+    serving = {"client-ca-file": str(pki / "ca.crt"), ALWAYS_ALLOWED: "/healthz,/livez,/readyz"}
     signing = {"cluster-signing-cert-file": str(pki / "ca.crt"), "cluster-signing-key-file": str(pki / "ca.key")}
-    return {name: mine | (signing if name == "kube-controller-manager" else {}) for name in CONTROLLERS}
+    return {name: serving | (signing if name == "kube-controller-manager" else {}) for name in CONTROLLERS}
 
 
 def etcd_flags(pki: Path, port: int, peer_port: int) -> dict[str, dict[str, str]]:

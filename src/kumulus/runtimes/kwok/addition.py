@@ -69,11 +69,14 @@ class Addition:
         return None
 
     def options_of(self, components: Collection[str]) -> dict[str, Any]:
-        """The options that a start needs, of a cluster of which only the names of its components are known."""
+        """The options that a start needs, where nothing is known of a cluster but the names of its components."""
         return {}
 
     def configured(self, settings: dict[str, Any], layout: Layout, options: Options, claims: Claims) -> dict[str, Any]:
-        """Kwokctl's configuration with its processes, or without them if not asked for; NoFreePort if there is none."""
+        """Kwokctl's configuration with its processes, or without them if it is not asked for.
+
+        Raises NoFreePort; the claims are for the ports that it takes.
+        """
         raise NotImplementedError
 
     def write(self, layout: Layout, options: Options) -> None:
@@ -87,13 +90,13 @@ class Addition:
         return False
 
     async def define(self, client: Client, layout: Layout, options: Options) -> None:
-        """Make these kinds."""
+        """Make the kinds of :meth:`has_kinds`."""
 
     async def apply(self, client: Client, layout: Layout, options: Options) -> None:
         """Apply its objects, or delete them if it is not asked for; its processes run."""
 
-    def ended_with_api_server(self, options: Options) -> str | None:
-        """The process that is to start after the API server has, since it would wait for ever otherwise."""
+    def starts_after_api_server(self, options: Options) -> str | None:
+        """The process that has to be started once the API server answers: started before, it would wait for ever."""
         return None
 
     def resumes(self, options: Options) -> str | None:
@@ -104,7 +107,7 @@ class Addition:
         """Put right what the end of the process of :meth:`resumes` has left."""
 
     async def answering(self, layout: Layout, started: Sequence[str], report: Reporter) -> None:
-        """Wait until the processes that were started answer."""
+        """Wait until those of its processes that were started answer."""
 
 
 def every() -> list[Addition]:

@@ -17,20 +17,27 @@ from kumulus.runtimes.kwok.layout import Layout
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
+# The key in a cluster's note that has the fingerprint of each component.
 _PARTS = "parts"
 
 
 def configure(layout: Layout, wanted: WantedControlPlane, undefined: Sequence[str], claims: ports.Claims) -> None:
-    """Rewrite the components' settings, and end those that run with others; kwokctl is to define undefined kinds."""
+    """Rewrite the components' settings, and end the components that run with other settings.
+
+    Args:
+        undefined: the kinds that kwokctl is to define when it starts the components.
+    """
     settings = objects.with_kinds(layout.settings(), configuration.custom_resources(wanted.options), undefined)
     if configuration.usage_kind(wanted.options):
-        settings = metrics_server.with_component(settings, layout, metrics_server.port(settings) or claims.take())
+        settings = metrics_server.with_component(settings, layout, metrics_server.port_of(settings) or claims.take())
     else:
         settings = metrics_server.without_component(settings)
     every = addition.every()
     for each in every:
         settings = each.configured(settings, layout, wanted.options, claims)
-    unwanted = {name for each in every for name in each.names} - configuration.parts(wanted.options).keys()
+    unwanted = {name for each in every for name in each.names} - configuration.component_fingerprints(
+        wanted.options
+    ).keys()
     running = processes.running(layout.directory)
     processes.end([pid for name in {*outdated(layout, wanted), *unwanted} for pid in running.get(name, [])])
     pod_logs.write(layout)
@@ -43,20 +50,20 @@ def configure(layout: Layout, wanted: WantedControlPlane, undefined: Sequence[st
 def outdated(layout: Layout, wanted: WantedControlPlane) -> list[str]:
     """The components that have to be restarted, or ended, for the cluster to be as wanted."""
     try:
-        then: Mapping[str, Any] = json.loads(layout.note().get(_PARTS, "{}"))
+        noted: Mapping[str, Any] = json.loads(layout.note().get(_PARTS, "{}"))
     except ValueError:
-        then = {}
-    now = configuration.parts(wanted.options)
-    # A component that is not recorded was made by a run that was interrupted.
-    names = {*now, *then, metrics_server.NAME}
-    return [name for name in names if name not in then or then[name] != now.get(name)]
+        noted = {}
+    now = configuration.component_fingerprints(wanted.options)
+    # A component that is not noted was made by a run that was interrupted.
+    names = {*now, *noted, metrics_server.NAME}
+    return [name for name in names if name not in noted or noted[name] != now.get(name)]
 
 
 def note(wanted: WantedControlPlane) -> dict[str, str]:
     """The note of a cluster that has everything as wanted."""
     return {
         "configuration": configuration.fingerprint(wanted.options),
-        _PARTS: json.dumps(configuration.parts(wanted.options)),
+        _PARTS: json.dumps(configuration.component_fingerprints(wanted.options)),
     }
 
 
@@ -73,9 +80,9 @@ async def apply(client: Client, layout: Layout, wanted: WantedControlPlane) -> N
         await objects.apply_base(client, configuration.base_stages(wanted.options))
     else:
         await objects.remove_base(client)
-    listen = metrics_server.port(layout.settings())
-    if listen is not None:
-        await metrics_server.register(client, listen)
+    port = metrics_server.port_of(layout.settings())
+    if port is not None:
+        await metrics_server.register(client, port)
     else:
         await metrics_server.unregister(client)
     for each in addition.every():

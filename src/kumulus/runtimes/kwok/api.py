@@ -16,14 +16,15 @@ from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import apiserver, directories
 from kumulus.runtimes.kwok import logs
+from kumulus.runtimes.kwok.access import API_SERVER, ETCD
 from kumulus.runtimes.kwok.layout import Layout
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
-# Seconds for an API server to become ready, and for one to say which cluster it is.
-_START_TIMEOUT = 90.0
-_IDENTITY_PATIENCE = 5.0
+# For an API server to become ready, and for one to say which cluster it is.
+_START_S = 90.0
+_IDENTITY_S = 5.0
 # etcd's last messages (server/storage/wal, server/etcdserver, bbolt) when it cannot read its data.
 _LAST_WORDS = re.compile(r'"level":"(fatal|panic)"|^\s*panic: |^\s*fatal error: ', re.MULTILINE)
 _UNREADABLE = re.compile(
@@ -33,18 +34,21 @@ _UNREADABLE = re.compile(
 )
 # etcd takes 64 MB for its log at once, so it can end for want of them while there is a little room.
 _FULL = "no space left on device"
-SERVING = ("etcd", "kube-apiserver")
+SERVING = (ETCD, API_SERVER)
 """The components without which nothing answers."""
 
 
 def client(layout: Layout, *, patience: float = 60.0) -> Client:
-    """A client of the control plane; ``patience`` as for :class:`kube.Client`."""
+    """A client of the control plane; ``patience``, in seconds, as for :class:`kube.Client`."""
     return apiserver.client(layout.kubeconfig, patience=patience)
 
 
 async def answering(layout: Layout, report: Reporter) -> str:
-    """Wait until the API server is ready and return the cluster's identity; give up when it or etcd has died."""
-    deadline = time.monotonic() + _START_TIMEOUT
+    """Wait until the API server is ready, and return the cluster's identity.
+
+    ProviderError, with the log of what ended, if it or etcd has ended, or if it is not ready after 90 s.
+    """
+    deadline = time.monotonic() + _START_S
     while True:
         try:
             return await apiserver.identity(layout.kubeconfig, patience=1.0)
@@ -59,15 +63,18 @@ async def answering(layout: Layout, report: Reporter) -> str:
 
 
 async def answers_as(layout: Layout, identity: str) -> bool:
-    """Whether an API server answers there, and is that cluster's."""
+    """Whether an API server answers there, and is that of the cluster with this identity."""
     try:
-        return await apiserver.identity(layout.kubeconfig, patience=_IDENTITY_PATIENCE) == identity
+        return await apiserver.identity(layout.kubeconfig, patience=_IDENTITY_S) == identity
     except (ApiError, Unreachable, KubeconfigError):
         return False
 
 
 def explain(layout: Layout, message: str) -> str:
-    """Say that the disk is full, if it is, and add the last log lines of components that are not running."""
+    """A message that also says whether the disk is full, and has the last log lines of a component that ended.
+
+    What it says already is not said twice.
+    """
     if "no disk space" not in message and (full := directories.no_room(layout.home)):
         message = f"{full}\n  {message}"
     if "log of" in message:
@@ -75,8 +82,8 @@ def explain(layout: Layout, message: str) -> str:
     alive = processes.running(layout.directory)
     for name in layout.components():
         if name not in alive and layout.log_tail(name, lines=1):
-            lost = _etcd_ended(layout) if name == "etcd" else _etcd_stuck(layout)
-            return logs.with_log(f"{message}{lost}", layout, name)
+            about_etcd = _etcd_ended(layout) if name == ETCD else _etcd_stuck(layout)
+            return logs.with_log(f"{message}{about_etcd}", layout, name)
     return message
 
 
@@ -101,8 +108,8 @@ def _etcd_stuck(layout: Layout) -> str:
         return ""
     return (
         f"\n  etcd runs and takes nothing, as when the end of its log in {layout.directory / 'etcd'} is gone"
-        "\n  Should the next `pulumi up --refresh` say so again, what was in the cluster is lost: "
-        f"remove {layout.directory}, and it makes the cluster and every declared node again"
+        "\n  If the next `pulumi up --refresh` says this again, what was in the cluster is lost: "
+        f"remove {layout.directory}, and another one makes the cluster and every declared node again"
     )
 
 

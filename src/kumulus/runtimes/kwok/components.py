@@ -13,6 +13,7 @@ from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.toolchain.pins import CONTROL_PLANE
 
+# The tools whose names are not those of their components.
 _TOOLS = {"kwok-controller": "kwok"}
 ANY_DIRECTORY = Path("/nowhere/clusters/any")
 """The cluster directory in a definition that is only compared: a fingerprint does not depend on where a cluster is, and
@@ -71,7 +72,7 @@ def link(layout: Layout, name: str, executable: Path) -> None:
 
 
 def relink(layout: Layout) -> None:
-    """Link programs again whose files are gone, as tools are that some other project's `clean --tools` has removed."""
+    """Link programs again whose files are gone, as after `clean --tools` in another project."""
     version = (layout.settings().get("options") or {}).get("kubeVersion")
     for name in layout.components():
         program = layout.directory / "bin" / name

@@ -69,7 +69,7 @@ def port_keys(options: dict[str, Any]) -> list[str]:
 
 
 def usage_kind(options: Mapping[str, Any]) -> str | None:
-    """Which of :data:`node_metrics.Kind` the nodes' endpoints serve; ``gpus`` for an addition alone."""
+    """Which of :data:`node_metrics.Kind` the nodes' endpoints serve; ``gpus`` if only an addition needs them."""
     if kind := options.get("podUsage"):
         return str(kind)
     return "gpus" if any(each.measures for each in addition.asked(options)) else None
@@ -93,7 +93,7 @@ def controller_documents(
 ) -> list[dict[str, Any]]:
     """The documents kwok-controller reads at its start: its parallelism, metrics, and stages that are no objects.
 
-    The directory is the cluster's, which makes no difference to what is configured.
+    The directory is the cluster's; it is left out, as is the number of nodes, where clusters are compared.
     """
     found: list[dict[str, Any]] = [
         {
@@ -121,6 +121,7 @@ def controller_documents(
 
 def fingerprint(options: Mapping[str, Any]) -> str:
     """Identify the settings that are changed in place; a fleet that grows changes none."""
+    # The name of an addition's class is part of it: under another one, each cluster with it would be configured again.
     added = {
         type(each).__name__: [each.fingerprints(options), each.objects(options)] for each in addition.asked(options)
     }
@@ -133,8 +134,8 @@ def fingerprint(options: Mapping[str, Any]) -> str:
     return components.fingerprint(wanted)
 
 
-def parts(options: Mapping[str, Any]) -> dict[str, str]:
-    """Identify the settings of each component that is restarted when they change, by its name."""
+def component_fingerprints(options: Mapping[str, Any]) -> dict[str, str]:
+    """Identify the settings of the components that are restarted when theirs change: by each one's name."""
     found = {"kwok-controller": components.fingerprint([controller_documents(options), custom_resources(options)])}
     if kind := usage_kind(options):
         found["metrics-server"] = components.fingerprint(kind)
@@ -149,7 +150,7 @@ def has_additions(options: Mapping[str, Any]) -> bool:
 
 
 def documents(wanted: WantedControlPlane, ports: dict[str, int]) -> list[dict[str, Any]]:
-    """Return the documents given to ``kwokctl create cluster --config``, with a port for each of :func:`port_keys`."""
+    """The documents for ``kwokctl create cluster --config``; the ports are by their :func:`port_keys`."""
     head = {
         "apiVersion": _CONFIG_API,
         "kind": "KwokctlConfiguration",

@@ -38,10 +38,10 @@ _KV: Tables = {
 _PAGE = 1000
 # etcd's defaults: 128 operations a transaction, 1.5 MiB a request.
 _MOST_OPERATIONS, _MOST_BYTES = 128, 1024 * 1024
-# Transactions that are under way at a time.
+# How many transactions are under way at a time.
 _UNDER_WAY = 64
-# Seconds for one request.
-_WITHIN = 30.0
+# For one request.
+_REQUEST_S = 30.0
 Put = tuple[bytes, bytes | None]
 """A key and its value; None for a key that is to be deleted."""
 
@@ -55,11 +55,18 @@ class EtcdEntry(NamedTuple):
 
 
 class EtcdKeys:
-    """A connection to a cluster's etcd, to be used as a context manager."""
+    """A connection to a cluster's etcd, to be used as a context manager.
+
+    ProviderError if it cannot be reached: its port or its certificates are lost, or it does not answer.
+    """
 
     def __init__(self, layout: Layout) -> None:
         import grpc
 
+        if (port := layout.ports().get(ETCD)) is None:
+            raise ProviderError(
+                f"{layout.kwok_file} has no port of etcd; `pulumi up --refresh` restores a damaged file"
+            )
         pki = layout.directory / "pki"
         try:
             authority, key, certificate = ((pki / name).read_bytes() for name in ("ca.crt", "admin.key", "admin.crt"))
@@ -67,7 +74,7 @@ class EtcdKeys:
             raise ProviderError(f"the certificates of cluster {layout.name} cannot be read: {error}") from None
         credentials = grpc.ssl_channel_credentials(authority, key, certificate)
         options = [("grpc.max_receive_message_length", -1), *CHANNEL]
-        self._channel: grpc.Channel = grpc.secure_channel(f"127.0.0.1:{layout.ports()[ETCD]}", credentials, options)
+        self._channel: grpc.Channel = grpc.secure_channel(f"127.0.0.1:{port}", credentials, options)
         self._refused = grpc.RpcError
 
     def __enter__(self) -> Self:
@@ -76,19 +83,18 @@ class EtcdKeys:
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
         self._channel.close()
 
-    def all(self, prefix: bytes, revision: int = 0) -> tuple[int, Iterator[tuple[bytes, bytes]]]:
-        """A revision, the current one for 0, and every key below a prefix such as ``/registry/`` with its value."""
-        at, entries = self.entries(prefix, revision)
-        return at, ((each.key, each.value) for each in entries)
+    def all(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """Every key below a prefix such as ``/registry/`` with its value, all as they are now."""
+        return ((each.key, each.value) for each in self.entries(prefix))
 
-    def entries(self, prefix: bytes, revision: int = 0) -> tuple[int, Iterator[EtcdEntry]]:
-        """The same with the revision at which each key was created: another one means another object."""
-        first = self._range(prefix, _end(prefix), revision)
-        at = revision or int(first.header.revision)
-        return at, self._pages(first, _end(prefix), at)
+    def entries(self, prefix: bytes) -> Iterator[EtcdEntry]:
+        """Like :meth:`all`, with the revision at which each key was created: another one means another object."""
+        # Without a revision, it is the current one; the other pages are read at the same one.
+        first = self._range(prefix, _end(prefix), 0)
+        return self._pages(first, _end(prefix), int(first.header.revision))
 
     def write(self, changes: Sequence[Put], *, watched: bool = True) -> None:
-        """Write keys, those of a kind one after the other; after a ProviderError, what was written stays.
+        """Write keys, one kind after the other; after a ProviderError, what was written stays.
 
         Whoever watches a kind goes on from the last revision that it has seen. All keys of a transaction have the same
         one, so a watch that ends between two of them would never report the second: each key has its own transaction,
@@ -98,7 +104,7 @@ class EtcdKeys:
             for batch in _batches(changes):
                 self._commit([batch])
             return
-        for _, of_a_kind in groupby(changes, key=lambda change: change[0].split(b"/", 3)[2]):
+        for _, of_a_kind in groupby(changes, key=_kind):
             self._commit([[each] for each in of_a_kind])
 
     def _pages(self, page: Any, end: bytes, revision: int) -> Iterator[EtcdEntry]:
@@ -123,7 +129,7 @@ class EtcdKeys:
 
     def _begun(self, method: str, request: Any) -> Any:
         call: Any = self._channel.unary_unary(f"/etcdserverpb.KV/{method}")
-        return call.future(request.SerializeToString(), timeout=_WITHIN)
+        return call.future(request.SerializeToString(), timeout=_REQUEST_S)
 
     def _answer(self, call: Any) -> bytes:
         try:
@@ -132,6 +138,11 @@ class EtcdKeys:
             reason = error.details() if hasattr(error, "details") else str(error)
             raise ProviderError(f"etcd: {reason}") from None
         return answer
+
+
+def _kind(change: Put) -> bytes:
+    """The kind of a key such as ``/registry/pods/default/web``."""
+    return change[0].split(b"/", 3)[2]
 
 
 def _operation(change: Put) -> dict[str, Any]:

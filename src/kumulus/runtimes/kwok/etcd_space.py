@@ -29,8 +29,8 @@ def quota(options: Mapping[str, Any]) -> int:
     return int(parse(options.get("etcdQuota") or _DEFAULT).nanos // 10**9)
 
 
-def change(layout: Layout, options: Mapping[str, Any]) -> bool:
-    """Change etcd's quota, and end etcd, since it has to be restarted; whether the quota was another one."""
+def change_quota(layout: Layout, options: Mapping[str, Any]) -> bool:
+    """Give etcd the quota of a stack's options, and end an etcd that has another one; returns whether it had."""
     settings, wanted = layout.settings(), f"{_FLAG}{quota(options)}"
     args = components.arguments(settings, ETCD)
     if not args or wanted in args:
@@ -46,8 +46,8 @@ def change(layout: Layout, options: Mapping[str, Any]) -> bool:
 async def is_full(layout: Layout) -> bool:
     """Whether etcd has raised the alarm; False if it cannot be asked."""
     try:
-        async with _asked(layout) as etcd_:
-            return bool(await etcd_.full_members())
+        async with _connection(layout) as etcd:
+            return bool(await etcd.full_members())
     except (EtcdError, OSError):
         return False
 
@@ -58,8 +58,8 @@ async def relieve(layout: Layout, report: Reporter) -> bool:
         return False
     report.status("etcd is full: it is compacted and defragmented")
     try:
-        async with _asked(layout) as etcd_:
-            before, after = await etcd_.make_room()
+        async with _connection(layout) as etcd:
+            before, after = await etcd.make_room()
     except (EtcdError, OSError) as error:
         report.warn(f"etcd of cluster {layout.name} is full, and could not be compacted and defragmented: {error}")
         return False
@@ -71,8 +71,8 @@ async def relieve(layout: Layout, report: Reporter) -> bool:
 
 
 @asynccontextmanager
-async def _asked(layout: Layout) -> AsyncIterator[Etcd]:
-    """A connection for a few requests."""
+async def _connection(layout: Layout) -> AsyncIterator[Etcd]:
+    """A connection to a cluster's etcd for a few requests."""
     found = storage.connected(layout)
     try:
         yield found

@@ -14,8 +14,8 @@ from kumulus.runtimes.kwok.access import API_SERVER
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.toolchain.versions import is_version, numbers
 
-# What `workloads: native` stands for: groups of pods, in topology domains, of Jobs, of groups, by priority, and with
-# claims of their own.
+# What `workloads: native` stands for, in this order: groups of pods, in topology domains, of Jobs, of groups, by
+# priority, and with claims of their own.
 # Checked against Kubernetes 1.35 to 1.37.
 _NATIVE_GATES = (
     "GenericWorkload",
@@ -32,13 +32,13 @@ ENDED = {"scheduling.k8s.io/v1alpha1": (1, 36), "scheduling.k8s.io/v1alpha2": (1
 Of no other group has one ended between the versions on offer (CHANGELOG-1.36.md and CHANGELOG-1.37.md of
 k8s.io/kubernetes). Checked against Kubernetes 1.35 to 1.37.
 """
-# Since which Kubernetes version there is what an option needs: MutatingAdmissionPolicies, of which one puts pods on the
-# node `local`; the gates and API versions above.
+# Since which Kubernetes version there is what an option needs. For `processes`, that is MutatingAdmissionPolicies, of
+# which one puts pods on the node `local`; for `workloads`, the gates and API versions above.
 _SINCE = {"processes": (1, 36), "workloads": (1, 37)}
 # In the line with which a program of Kubernetes ends (component-base/cli).
 _FAILED = re.compile(r'"command failed" err="((?:[^"\\]|\\.)*)"')
-# Seconds for an API server to look at its flags.
-_TIMEOUT = 30.0
+# For an API server to look at its flags.
+_LOOK_S = 30.0
 
 
 def feature_gates(options: Mapping[str, Any]) -> str:
@@ -52,8 +52,9 @@ def runtime_config(options: Mapping[str, Any]) -> str:
 
 
 def _pairs(native: tuple[str, ...], options: Mapping[str, Any], key: str) -> str:
-    declared = _mapping(options, key)
-    switches = {**dict.fromkeys(native if options.get("workloads") == "native" else (), "true"), **declared}
+    """The switches that an option declares, and those of `workloads: native` where that is asked for."""
+    implied = native if options.get("workloads") == "native" else ()
+    switches = {**dict.fromkeys(implied, "true"), **_mapping(options, key)}
     return ",".join(f"{name}={str(value).lower()}" for name, value in sorted(switches.items()))
 
 
@@ -72,10 +73,10 @@ async def require_known(layout: Layout, wanted: WantedControlPlane) -> None:
                 f"{refused}: kwok.{option} is for Kubernetes {least} and later; change kubernetesVersion"
             )
     gates, settings = feature_gates(wanted.options), layout.settings()
-    made = str((settings.get("options") or {}).get("kubeVersion") or "").removeprefix("v")
-    started_with = sorted((components.flag(settings, API_SERVER, "feature-gates") or "").split(","))
-    runs = made == wanted.kubernetes_version.removeprefix("v") and gates == ",".join(started_with)
-    if not gates or runs:
+    version_there = str((settings.get("options") or {}).get("kubeVersion") or "").removeprefix("v")
+    gates_there = ",".join(sorted((components.flag(settings, API_SERVER, "feature-gates") or "").split(",")))
+    starts_with_them = (version_there, gates_there) == (wanted.kubernetes_version.removeprefix("v"), gates)
+    if not gates or starts_with_them:
         return
     if unknown := await asyncio.to_thread(_unknown, wanted.kubernetes_version, gates):
         raise ProviderError(f"{refused}: {unknown}; change featureGates, workloads or kubernetesVersion")
@@ -104,7 +105,7 @@ def _unknown(version: str, gates: str) -> str:
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=_TIMEOUT,
+            timeout=_LOOK_S,
             stdin=subprocess.DEVNULL,
             check=False,
         )

@@ -19,28 +19,31 @@ from kumulus.nodes.faults import leases
 from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import apiserver
 from kumulus.runtimes.kwok import access
+from kumulus.runtimes.kwok.api import SERVING
 from kumulus.runtimes.kwok.layout import Layout
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
 # An API server that is only busy, or whose etcd has just come back, answers within this time.
-_SILENCE = 15.0
-_ETCD_SILENCE = 5.0
-# How long it may take to become ready: on a busy machine, and where waiting does not help.
-_PATIENCE = 30.0
-_IMPATIENCE = 2.0
-_ASKED = ("etcd", "kube-apiserver")
+_SILENCE_S = 15.0
+_ETCD_SILENCE_S = 5.0
+# How long an API server may take to become ready: on a busy machine, and where waiting does not help.
+_BUSY_S = 30.0
+_HOPELESS_S = 2.0
 
 
 def useless(layout: Layout, programs: Mapping[str, Sequence[int]]) -> dict[str, str]:
-    """The running programs that cannot work, each with the reason; a suspended etcd or API server is not among them."""
+    """The running programs that cannot work, each with the reason; the programs are pids by component.
+
+    A suspended etcd or API server is not among them: :func:`end_hung` finds those by asking.
+    """
     orphaned, suspended = processes.orphaned(layout.directory, programs), processes.suspended(programs)
     found = {}
     for name, pids in programs.items():
         if orphaned.intersection(pids):
-            found[name] = f"was started in another folder than is at {layout.directory} now"
-        elif suspended.intersection(pids) and name not in _ASKED:
+            found[name] = f"was started in a folder that is no longer at {layout.directory}"
+        elif suspended.intersection(pids) and name not in SERVING:
             found[name] = "was stopped by a signal"
     return found
 
@@ -50,10 +53,10 @@ def patience(layout: Layout, programs: Mapping[str, Sequence[int]]) -> float:
 
     If it and etcd work, the machine may just be busy; if not, waiting does not help.
     """
-    working = set(programs) - useless(layout, programs).keys()
-    still = processes.suspended(programs)
-    alive = [name for name in _ASKED if name in working and not still.intersection(programs[name])]
-    return _PATIENCE if len(alive) == len(_ASKED) else _IMPATIENCE
+    suspended = processes.suspended(programs)
+    running = {name for name, pids in programs.items() if not suspended.intersection(pids)}
+    working = running - useless(layout, programs).keys()
+    return _BUSY_S if working.issuperset(SERVING) else _HOPELESS_S
 
 
 async def end_stuck(layout: Layout, report: Reporter) -> None:
@@ -79,7 +82,7 @@ def end_useless(layout: Layout, report: Reporter) -> None:
 async def end_hung(layout: Layout, report: Reporter) -> None:
     """End an API server or an etcd that has not answered for a while; their data survive it, like any crash."""
     alive = processes.running(layout.directory)
-    if not set(_ASKED) <= alive.keys():
+    if not alive.keys() >= set(SERVING):
         return
     trouble = await _trouble(layout, report)
     if trouble is None:
@@ -88,7 +91,7 @@ async def end_hung(layout: Layout, report: Reporter) -> None:
     if isinstance(trouble, Unreachable):
         silent.append("kube-apiserver")
     for name in silent:
-        why = f"runs (pid {alive[name][0]}) but has not answered for {_SILENCE:.0f} s"
+        why = f"runs (pid {alive[name][0]}) but has not answered for {_SILENCE_S:.0f} s"
         _end(name, alive[name], why, layout, report)
 
 
@@ -111,38 +114,40 @@ async def _trouble(layout: Layout, report: Reporter) -> ApiError | Unreachable |
             await client.get("/readyz", patience=1.0)
             return None
         except (ApiError, Unreachable):
-            report.status(f"the API server does not answer; waiting up to {_SILENCE:.0f} s for it")
+            report.status(f"the API server does not answer; waiting up to {_SILENCE_S:.0f} s for it")
         try:
-            await client.get("/readyz", patience=_SILENCE)
+            await client.get("/readyz", patience=_SILENCE_S)
         except (ApiError, Unreachable) as error:
             return error
     return None
 
 
 async def _etcd_answers(layout: Layout) -> bool:
+    """Whether etcd answers; True if it cannot be asked."""
     from kumulus.kube import Client
 
     try:
         found = access.connection(layout.directory / "pki", f"https://127.0.0.1:{layout.ports().get(access.ETCD)}")
     except OSError:
-        return True  # without its certificates it cannot be known
+        return True  # its certificates are gone
     async with Client(found, request_timeout=2.0) as client:
         try:
-            await client.get("/health", patience=_ETCD_SILENCE)
+            await client.get("/health", patience=_ETCD_SILENCE_S)
         except (ApiError, Unreachable):
             return False
     return True
 
 
 CONTROLLER = "kwok-controller"
-_NEEDED = ("etcd", "kube-apiserver", CONTROLLER)
-# Either all of a cluster's leases are no longer renewed, or none.
+_NEEDED = (*SERVING, CONTROLLER)
+# How many leases are looked at: either all of a cluster's are no longer renewed, or none.
 _LOOKED_AT = 100
-_LEASES_WITHIN = 2.0
-# KWOK renews a lease after a quarter of its duration, give or take 4 % (pkg/kwok/controllers/controller.go), and looks
-# at its clock every 10 s (pkg/utils/queue): after a machine has slept, it resumes within that time.
-_INTERVAL = 0.3
-_SECOND_LOOK = 12.0
+_LEASES_S = 2.0
+# The part of a lease's duration after which KWOK has renewed it: a quarter, give or take 4 %
+# (pkg/kwok/controllers/controller.go).
+_RENEWED_AFTER = 0.3
+# KWOK looks at its clock every 10 s (pkg/utils/queue): after a machine has slept, it resumes within this time.
+_SECOND_LOOK_S = 12.0
 
 
 async def stuck_since(layout: Layout, programs: Mapping[str, Sequence[int]]) -> datetime | None:
@@ -153,19 +158,20 @@ async def stuck_since(layout: Layout, programs: Mapping[str, Sequence[int]]) -> 
     if not all(programs.get(name) for name in _NEEDED):
         return None
     try:
-        async with apiserver.client(layout.kubeconfig, patience=_LEASES_WITHIN) as client:
+        async with apiserver.client(layout.kubeconfig, patience=_LEASES_S) as client:
             first = await _kwoks_leases(client)
             if not (ended := expired(first, datetime.now(UTC))):
                 return None
             # Leases that expired while the API server was down are renewed one by one.
             longest = max(lasts for _, lasts in ended.values())
-            if processes.youngest(programs[name][0] for name in _NEEDED) < _INTERVAL * longest + _SECOND_LOOK:
+            age = processes.youngest(programs[name][0] for name in _NEEDED)
+            if age < _RENEWED_AFTER * longest + _SECOND_LOOK_S:
                 return None
-            give_up = time.monotonic() + _SECOND_LOOK
+            give_up = time.monotonic() + _SECOND_LOOK_S
             while time.monotonic() < give_up:
                 await asyncio.sleep(0.5)
                 now = await _kwoks_leases(client)
-                if any(name not in now or now[name] != seen for name, seen in ended.items()):
+                if any(now.get(name) != then for name, then in ended.items()):
                     return None
     except (ApiError, Unreachable, KubeconfigError):
         return None  # the next request finds that out
@@ -173,8 +179,13 @@ async def stuck_since(layout: Layout, programs: Mapping[str, Sequence[int]]) -> 
 
 
 def expired(renewals: Mapping[str, tuple[datetime, float]], now: datetime) -> dict[str, tuple[datetime, float]]:
-    """The leases that have expired, by renewal and duration in seconds, if most have: a late controller has few."""
-    found = {name: seen for name, seen in renewals.items() if (now - seen[0]).total_seconds() > seen[1]}
+    """The leases that have expired, if most have: a controller that is only late has few.
+
+    Both mappings have the last renewal of each lease, and its duration in seconds.
+    """
+    found = {
+        name: (renewed, lasts) for name, (renewed, lasts) in renewals.items() if (now - renewed).total_seconds() > lasts
+    }
     return found if len(found) * 2 > len(renewals) else {}
 
 

@@ -20,8 +20,9 @@ from kumulus.runtimes.kwok.layout import Layout
 DAMAGED = "damaged"
 """The state of a file that cannot be read, but that a repair restores."""
 
-# What every control plane has.
+# The components that every control plane has.
 _NEEDED = {"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok-controller"}
+# Of a certificate or a key.
 _BEGIN, _END = "-----BEGIN ", "-----END "
 
 
@@ -55,7 +56,7 @@ def _files(layout: Layout) -> Iterator[_Kept]:
     copies = layout.of_copy()
     for file, copy, works in (
         (layout.kwok_file, copies.kwok_file, _has_all_components),
-        (layout.kubeconfig, copies.kubeconfig, _leads_somewhere),
+        (layout.kubeconfig, copies.kubeconfig, _is_kubeconfig),
     ):
         text, whole = layout.text(file), layout.text(copy)
         # Cut off between two documents, or before a component's last flags, it is still valid YAML.
@@ -97,7 +98,7 @@ def _has_all_components(layout: Layout) -> bool:
     return set(layout.components()) >= _NEEDED
 
 
-def _leads_somewhere(layout: Layout) -> bool:
+def _is_kubeconfig(layout: Layout) -> bool:
     try:
         document = yaml.safe_load(layout.text(layout.kubeconfig))
     except (ValueError, yaml.YAMLError, RecursionError):
@@ -112,20 +113,20 @@ def _is_whole(pem: str) -> bool:
 
 
 def observed(layout: Layout, identity: str, running: Mapping[str, Sequence[int]] | None = None) -> Observed:
-    """A control plane as it is; its processes are looked for when they are not known."""
+    """A control plane as it is; ``running`` has the pids of its components, which are looked for if it is None."""
     running = processes.running(layout.directory) if running is None else running
     alive = running.keys() - hung.useless(layout, running).keys()
     damaged = {each.file: DAMAGED for each in _files(layout) if each.damaged}
-    read = layout.of_copy() if layout.kwok_file in damaged else layout
-    states = {name: "running" if name in alive else "stopped" for name in read.components()}
+    readable = layout.of_copy() if layout.kwok_file in damaged else layout
+    states = {name: "running" if name in alive else "stopped" for name in readable.components()}
     states |= {file.name: state for file, state in damaged.items()}
     states |= dict.fromkeys(lost(layout), MISSING)
     return Observed(
         identity=identity,
         kubeconfig=str(layout.kubeconfig),
-        server=f"https://127.0.0.1:{read.ports().get('kube-apiserver')}",
+        server=f"https://127.0.0.1:{readable.ports().get('kube-apiserver')}",
         directory=str(layout.directory),
         components=states,
         configuration=layout.note().get("configuration", ""),
-        endpoints={name: at for each in addition.every() for name, at in each.endpoints(read).items()},
+        endpoints={name: at for each in addition.every() for name, at in each.endpoints(readable).items()},
     )

@@ -29,7 +29,7 @@ def missing_component(directory: Path) -> str | None:
 
 
 def setting_up(home: Path, name: str) -> list[int]:
-    """Return the pids of kwokctl runs for a cluster of a ``KWOK_WORKDIR`` that outlived their plugin."""
+    """The pids of kwokctl's runs for a cluster that outlived their plugin; the home is their ``KWOK_WORKDIR``."""
     found = []
     for process in psutil.process_iter(["cmdline"]):
         command = process.info["cmdline"]
@@ -44,7 +44,11 @@ def setting_up(home: Path, name: str) -> list[int]:
 
 
 def correct_pid_files(directory: Path, components: dict[str, list[int]]) -> None:
-    """Make kwokctl's pid files agree with the process table, so that kwokctl starts only the dead components."""
+    """Make kwokctl's pid files agree with the process table, so that kwokctl starts only the dead components.
+
+    Args:
+        components: the pids of each component that runs.
+    """
     folder = directory / "pids"
     folder.mkdir(exist_ok=True)
     for file in folder.glob("*.pid"):
@@ -54,7 +58,7 @@ def correct_pid_files(directory: Path, components: dict[str, list[int]]) -> None
         files.write(folder / f"{name}.pid", str(pids[0]))
 
 
-_LOOK_EVERY = 0.25
+_LOOK_EVERY_S = 0.25
 
 
 class ComponentEnded(ProviderError):
@@ -123,7 +127,7 @@ def _said(line: str) -> str:
 async def _finished(communicating: asyncio.Task[tuple[bytes, bytes]], layout: Layout) -> None:
     """Wait until kwokctl or a component ends: kwokctl waits for an ended component until its timeout."""
     suspect = None
-    while not (await asyncio.wait({communicating}, timeout=_LOOK_EVERY))[0]:
+    while not (await asyncio.wait({communicating}, timeout=_LOOK_EVERY_S))[0]:
         ended = missing_component(layout.directory)
         # Checked twice: a process that is just being started does not have its name yet.
         if ended is not None and ended == suspect:

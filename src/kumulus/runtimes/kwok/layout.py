@@ -31,7 +31,7 @@ class Layout(Place):
         *("bin", "cache", "etcd", "logs", "pids", "pki"),
         *(folder for extra in extras.every() for folder in extra.folders),
     }
-    MADE_ALONE: ClassVar[frozenset[str]] = unfinished("kumulus.json") | {"create.yaml"}
+    OURS_WITHOUT_NOTE: ClassVar[frozenset[str]] = frozenset({unfinished("kumulus.json"), "create.yaml"})
 
     @property
     def kwok_file(self) -> Path:
@@ -111,7 +111,8 @@ class Layout(Place):
             "kwok-controller": "kwokControllerPort",
             "metrics-server": "metricsServerPort",
         }
-        found = {name: port for name, key in keys.items() if isinstance(port := options.get(key), int) and port}
+        named = {name: options.get(key) for name, key in keys.items()}
+        found = {name: port for name, port in named.items() if isinstance(port, int) and port}
         others = [each for each in settings.get("components") or [] if each.get("name") not in keys]
         return {**found, **_ports_of(others)}
 
@@ -125,6 +126,8 @@ class Layout(Place):
 
 
 class _OfCopy(Layout):
+    """A cluster that is read from the copies of its files."""
+
     @property
     def kwok_file(self) -> Path:
         return self.kept_file
@@ -157,12 +160,14 @@ def _is_well_formed(document: Mapping[str, Any]) -> bool:
 
 def _ports_of(components: list[dict[str, Any]]) -> dict[str, int]:
     """Ports of components that kwokctl has no option for: ``<component>``, or ``<component> (<port's name>)``."""
-    return {
-        name if port.get("name") == "http" else f"{name} ({port.get('name')})": int(port["port"])
-        for name, ports in ((str(each.get("name")), each.get("ports") or []) for each in components)
-        for port in ports
-        if isinstance(port, Mapping) and isinstance(port.get("port"), int)
-    }
+    found = {}
+    for each in components:
+        component = str(each.get("name"))
+        for port in each.get("ports") or []:
+            if isinstance(port, Mapping) and isinstance(port.get("port"), int):
+                name = component if port.get("name") == "http" else f"{component} ({port.get('name')})"
+                found[name] = int(port["port"])
+    return found
 
 
 def dump(documents: list[dict[str, Any]]) -> str:

@@ -22,18 +22,18 @@ _SERVICE = f"/api/v1/namespaces/kube-system/services/{NAME}"
 _API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 _API = "v1beta1.metrics.k8s.io"
 _REGISTRATION = f"{_API_SERVICES}/{_API}"
-_PATIENCE = 30.0
+_AVAILABLE_S = 30.0
 _MARK = components.mark(NAME)
 """Labels of what is made here; a metrics API that a chart has installed has another manager."""
 
 
-def port(settings: dict[str, Any]) -> int | None:
-    """Its port in kwokctl's saved configuration, if any."""
+def port_of(settings: dict[str, Any]) -> int | None:
+    """Its port, by the configuration that kwokctl saved; None without a metrics-server."""
     found = (settings.get("options") or {}).get(_PORT)
     return int(found) if found else None
 
 
-def with_component(settings: dict[str, Any], layout: Layout, listen: int) -> dict[str, Any]:
+def with_component(settings: dict[str, Any], layout: Layout, port: int) -> dict[str, Any]:
     """The configuration that kwokctl saved, with a metrics-server that listens on that port."""
     components.link(layout, NAME, toolchain.find(NAME))
     pki = layout.directory / "pki"
@@ -42,7 +42,7 @@ def with_component(settings: dict[str, Any], layout: Layout, listen: int) -> dic
         NAME,
         [
             "--bind-address=127.0.0.1",
-            f"--secure-port={listen}",
+            f"--secure-port={port}",
             *(f"--{purpose}kubeconfig={layout.kubeconfig}" for purpose in ("", "authentication-", "authorization-")),
             # The API server authenticates as the administrator, whose certificate is the cluster's own.
             "--authentication-skip-lookup=true",
@@ -58,7 +58,7 @@ def with_component(settings: dict[str, Any], layout: Layout, listen: int) -> dic
         {},
         links=("kwok-controller",),
     )
-    options = {**settings["options"], _PORT: listen}
+    options = {**settings["options"], _PORT: port}
     return {**components.replaced(settings, (NAME,), component), "options": options}
 
 
@@ -68,18 +68,21 @@ def without_component(settings: dict[str, Any]) -> dict[str, Any]:
     return {**components.replaced(settings, (NAME,)), "options": options}
 
 
-async def register(client: Client, listen: int) -> None:
-    """Make the API server forward the resource metrics API to metrics-server, and wait a while until it does."""
+async def register(client: Client, port: int) -> None:
+    """Make the API server forward the resource metrics API to metrics-server, and wait until it does.
+
+    After half a minute, it goes on all the same. ProviderError if somebody else has made one of the two objects.
+    """
     service: dict[str, Any] = {
         "metadata": {"name": NAME, "namespace": "kube-system", "labels": _MARK},
-        "spec": {"type": "ExternalName", "externalName": "localhost", "ports": [{"port": listen}]},
+        "spec": {"type": "ExternalName", "externalName": "localhost", "ports": [{"port": port}]},
     }
     registration: dict[str, Any] = {
         "metadata": {"name": _API, "labels": _MARK},
         "spec": {
             "group": "metrics.k8s.io",
             "version": "v1beta1",
-            "service": {"name": NAME, "namespace": "kube-system", "port": listen},
+            "service": {"name": NAME, "namespace": "kube-system", "port": port},
             "insecureSkipTLSVerify": True,
             "groupPriorityMinimum": 100,
             "versionPriority": 100,
@@ -91,7 +94,7 @@ async def register(client: Client, listen: int) -> None:
     for collection, body in ((_SERVICE.rpartition("/")[0], service), (_API_SERVICES, registration)):
         await objects.create_or_merge(client, collection, body)
     look = partial(client.get, _REGISTRATION)
-    await objects.wait_until(look, lambda found: objects.holds(found, "Available"), _PATIENCE, every=0.2)
+    await objects.wait_until(look, lambda found: objects.holds(found, "Available"), _AVAILABLE_S, every=0.2)
 
 
 async def unregister(client: Client) -> None:

@@ -20,7 +20,7 @@ _PORT = re.compile(r"(?<=127\.0\.0\.1:)\d+\b|(?<=-port=)\d+\b")
 
 
 def taken(layout: Layout) -> dict[str, int]:
-    """The ports of components that do not run on which another program listens, by component."""
+    """The ports that components which do not run cannot have, as another program listens there; by component."""
     alive = processes.running(layout.directory)
     there = layout.components()
     return {
@@ -35,21 +35,22 @@ def move(layout: Layout, wanted: WantedControlPlane, claims: ports.Claims, repor
 
     Running components that have such a port among their arguments are ended. Returns whether there were any.
     """
+    # Any number among the options may be a port that the stack's file names.
     chosen = set(re.findall(r"\d+", json.dumps(wanted.options)))
-    lost = taken(layout).items()
-    others = {name: (port, claims.take()) for name, port in lost if name != _KEPT and str(port) not in chosen}
-    if not others:
+    lost = {name: port for name, port in taken(layout).items() if name != _KEPT and str(port) not in chosen}
+    if not lost:
         return False
-    for component, (port, other) in others.items():
-        report.info(f"{component}: port {port} is in use by {processes.listener(port)}; it has port {other} now")
+    others = {port: claims.take() for port in lost.values()}
+    for component, port in lost.items():
+        report.info(f"{component}: port {port} is in use by {processes.listener(port)}; it has port {others[port]} now")
     settings = layout.settings()
-    now = moved(settings, dict(others.values()))
-    then = {each["name"]: each for each in settings["components"]}
+    now = moved(settings, others)
+    before = {each["name"]: each for each in settings["components"]}
     alive = processes.running(layout.directory)
     for each in now["components"]:
-        if each != then[each["name"]]:
+        if each != before[each["name"]]:
             processes.end(alive.get(each["name"], []))
-    # First, so that after a kill the next run still applies the objects that have such a port, as for any change.
+    # The note first, so that after a kill the next run still applies the objects that have such a port.
     layout.write_note({**layout.note(), "configuration": ""})
     layout.write_settings(now)
     return True

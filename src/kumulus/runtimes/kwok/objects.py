@@ -7,13 +7,14 @@ needs no CustomResourceDefinitions (docs/decisions/pod-lifecycles.md).
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kumulus.kube import ApiError, objects
+from kumulus.kube import objects
 from kumulus.kube.errors import tolerating
 from kumulus.kwok.stages import STAGES
+from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.faults.stages import reread
 
 if TYPE_CHECKING:
@@ -25,13 +26,14 @@ _GROUP = "kwok.x-k8s.io"
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _TO_DEFINE = "enableCRDs"
 _BASE = {"kumulus.io/stages": "base"}
-_PATIENCE = 30.0
+_SERVED_S = 30.0
 
 
 def with_kinds(settings: dict[str, Any], kinds: Sequence[str], undefined: Sequence[str]) -> dict[str, Any]:
     """Kwokctl's configuration with a kwok-controller that reads these kinds, and no others, as objects.
 
-    Of those that are undefined, kwokctl is to create the definitions.
+    Args:
+        undefined: those of them whose definitions kwokctl is to create.
     """
     settings = defined(settings)
     components = [_with_flag(component, kinds) for component in settings.get("components") or []]
@@ -70,9 +72,9 @@ def _with_flag(component: dict[str, Any], kinds: Sequence[str]) -> dict[str, Any
 
 async def apply_base(client: Client, stages: Sequence[dict[str, Any]]) -> None:
     """Make the cluster's base stages these and only these; the stack's own are left alone."""
-    await _served(client)
+    await _wait_until_served(client)
     wanted = {stage["metadata"]["name"]: stage for stage in stages}
-    for name in await _names(client) - set(wanted):
+    for name in await _base_names(client) - set(wanted):
         await objects.remove(client, f"{STAGES}/{name}")
     bodies = [{**stage, "metadata": {"name": name, "labels": _BASE}} for name, stage in wanted.items()]
     await asyncio.gather(*(objects.replace(client, STAGES, body) for body in bodies))
@@ -82,24 +84,27 @@ async def apply_base(client: Client, stages: Sequence[dict[str, Any]]) -> None:
 async def remove_base(client: Client) -> None:
     """Remove the base stages, which kwok-controller reads from its file again; without any, nothing happens."""
     with tolerating(404):
-        for name in await _names(client):
+        for name in await _base_names(client):
             await objects.remove(client, f"{STAGES}/{name}")
 
 
-async def _names(client: Client) -> set[str]:
+async def _base_names(client: Client) -> set[str]:
+    """The names of the base stages in a cluster."""
     return set(await objects.names(client, STAGES, objects.labelled(_BASE)))
 
 
-async def _served(client: Client) -> None:
+async def _wait_until_served(client: Client) -> None:
     """Wait until the API server serves stages, which it does a moment after their definition was created."""
-    give_up = time.monotonic() + _PATIENCE
-    while True:
-        try:
-            definition = await client.get(f"{_DEFINITIONS}/stages.kwok.x-k8s.io")
-            await client.get(STAGES, {"limit": "1"})
-            if objects.is_established(definition):
-                return
-        except ApiError as error:
-            if error.status != 404 or time.monotonic() > give_up:
-                raise
-        await asyncio.sleep(0.05)
+    if not await objects.wait_until(partial(_are_served, client), bool, _SERVED_S, every=0.05):
+        raise ProviderError(
+            f"the API server did not serve KWOK's stages within {_SERVED_S:g} s: either "
+            "CustomResourceDefinition stages.kwok.x-k8s.io is not there, or the API server has not accepted it"
+        )
+
+
+async def _are_served(client: Client) -> bool:
+    with tolerating(404):
+        definition = await client.get(f"{_DEFINITIONS}/stages.kwok.x-k8s.io")
+        await client.get(STAGES, {"limit": "1"})
+        return objects.is_established(definition)
+    return False

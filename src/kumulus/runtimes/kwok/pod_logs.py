@@ -1,10 +1,11 @@
 """What `kubectl logs`, `attach`, `exec` and `port-forward` show of an emulated pod: that it is one.
 
-KWOK has logs of pods from files (v0.8.0, pkg/kwok/server): one file of ours is that of every container. An attached
-client gets what is added to a file from then on, which is nothing, and would wait in silence. So the file to attach to
-is one that cannot be, and the error, which has its path, says why. So does that of the program which KWOK is to start
-for each connection to a forwarded port, and that of the directory in which it is to start what an `exec` names: without
-the directory it starts nothing.
+KWOK takes what it shows from files and programs (v0.8.0, pkg/kwok/server). Of logs, one file of ours is that of every
+container. The other three get a path that cannot exist, and KWOK's error, which has the path, says why:
+
+- the file to attach to: a client would wait in silence for what is added to a file that exists;
+- the directory in which an `exec` is to start its command: without it, nothing is started;
+- the program to start for each connection to a forwarded port.
 """
 
 from pathlib import Path

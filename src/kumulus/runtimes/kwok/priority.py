@@ -1,8 +1,8 @@
 """Let the API server, etcd and the scheduler go first when CPUs are short.
 
-The controllers can as well catch up a moment later, and then do less: kube-controller-manager's
-endpointslice-controller looks at every node whenever one is added, so that 10,000 new nodes cost it ten seconds of
-CPU; when it is slower, it looks less often (docs/performance.md).
+The controllers may be a moment late, and then have less to do: kube-controller-manager's endpointslice-controller
+looks at every node whenever one is added, so that 10,000 new nodes cost it ten seconds of CPU; when it is slower, it
+looks less often (docs/performance.md).
 """
 
 import asyncio
@@ -21,14 +21,15 @@ _PATIENT = ("kube-controller-manager", "kwok-controller")
 _MADE_TO_YIELD = (*_PATIENT, "kube-scheduler")
 _NICENESS = 5
 _LOWEST = 19
-# A node counts as lost when its lease expires, which is renewed each quarter of its duration: 40 s as with kubelets,
-# 200 s with kwokctl's own heartbeat factor. A controller that hardly runs for three eighths more is still in time.
+# A node counts as lost when its lease expires: after 40 s, as with kubelets, or after 200 s by kwokctl's own heartbeat
+# factor. KWOK renews it each quarter of that. A controller that hardly runs for three eighths more is still in time.
 _BEARABLE = 3 / 8
 _LEASE_S = 40.0
-# During that time pods wait for their scheduler.
+# However long leases last, since pods wait for their scheduler.
 LONGEST_S = 45.0
-# It waits for the end of its input, which comes with the plugin's end, even by SIGKILL, and restores the priorities.
-# For users other than root, Linux accepts one such change in 100 ms (man 7 sched), so it retries.
+# Of processes that are PID:NICENESS. It waits for the end of its input, which comes with the plugin's end, even by
+# SIGKILL, and then sets their niceness. For users other than root, Linux accepts one such change in 100 ms (man 7
+# sched), so it retries.
 _GUARD = """
 read -r _
 for group in "$@"; do
@@ -48,19 +49,20 @@ def lower(directory: Path) -> None:
             for pid in pids:
                 # kwokctl starts each component in a session of its own. Linux then divides the CPUs among the sessions,
                 # and niceness counts only within one: man 7 sched, "The autogroup feature".
-                _set(pid, _NICENESS)
+                _set_of_session(pid, _NICENESS)
                 with suppress(OSError):
                     os.setpriority(os.PRIO_PGRP, pid, _NICENESS)
 
 
-def _set(pid: int, niceness: int) -> None:
+def _set_of_session(pid: int, niceness: int) -> None:
+    """Set the niceness of a process's session among the sessions; without permission, nothing happens."""
     with suppress(OSError):
         Path(f"/proc/{pid}/autogroup").write_text(str(niceness))
 
 
 @dataclass
 class _Yielding:
-    """Controllers that yield, and the process that ends this."""
+    """One time during which a cluster's controllers yield, and the process that ends it."""
 
     users: int = 0
     """Running operations for which they yield."""
@@ -72,19 +74,20 @@ class _Yielding:
     """When the controllers began to yield (``time.monotonic``)."""
     behind: float = 0.0
     """Seconds that they were behind at that time."""
-    rested: float = 0.0
-    """Since when they have their usual priority again."""
+    ended: float = 0.0
+    """When they got their usual priority again (``time.monotonic``)."""
 
     def behind_by_now(self) -> float:
         """Seconds that the controllers may still be behind; a second at their usual priority makes up for one."""
-        return max(0.0, self.behind + (self.rested - self.began) - (time.monotonic() - self.rested))
+        fell_behind, caught_up = self.ended - self.began, time.monotonic() - self.ended
+        return max(0.0, self.behind + fell_behind - caught_up)
 
     def end(self) -> None:
         """Give the controllers their usual priority again."""
         if self.limit is not None:
             self.limit.cancel()
         if self.guard is not None:
-            self.rested = time.monotonic()
+            self.ended = time.monotonic()
             if self.guard.stdin is not None:
                 self.guard.stdin.close()
             with suppress(subprocess.TimeoutExpired):
@@ -97,30 +100,30 @@ class CpuYield:
 
     A few seconds do not matter to the controllers, and a third more requests are answered in that time
     (docs/performance.md). They get their usual priority again when the last operation or the plugin ends, or after the
-    time that their nodes' leases allow, which successive operations share.
+    time that their nodes' leases allow; operations that follow each other share that time.
     """
 
     def __init__(self) -> None:
         self._latest: dict[Path, _Yielding] = {}
 
     @contextmanager
-    def cleared(self, kubeconfig: str) -> Iterator[None]:
+    def yielding(self, kubeconfig: str) -> Iterator[None]:
         """Make the controllers of a kubeconfig's cluster yield; does nothing for a cluster of another runtime."""
         directory = Path(kubeconfig).parent
         if not Layout(directory).kwok_file.exists():
             yield
             return
-        yielding = self._latest.get(directory)
-        if yielding is None or not yielding.users:
-            behind = yielding.behind_by_now() if yielding else 0.0
-            yielding = self._latest[directory] = _begin_to_yield(directory, behind)
-        yielding.users += 1
+        latest = self._latest.get(directory)
+        if latest is None or not latest.users:
+            behind = latest.behind_by_now() if latest else 0.0
+            latest = self._latest[directory] = _begin_to_yield(directory, behind)
+        latest.users += 1
         try:
             yield
         finally:
-            yielding.users -= 1
-            if not yielding.users:
-                yielding.end()
+            latest.users -= 1
+            if not latest.users:
+                latest.end()
 
 
 def bearable(layout: Layout) -> float:
@@ -130,7 +133,9 @@ def bearable(layout: Layout) -> float:
 
 
 def _begin_to_yield(directory: Path, behind: float) -> _Yielding:
-    yielding = _Yielding(began=time.monotonic(), rested=time.monotonic(), behind=behind)
+    """Make a cluster's controllers yield, which are so many seconds behind; without permission, nothing happens."""
+    now = time.monotonic()
+    yielding = _Yielding(began=now, ended=now, behind=behind)
     longest = bearable(Layout(directory)) - behind
     running = processes.running(directory)
     groups = {
@@ -155,6 +160,6 @@ def _begin_to_yield(directory: Path, behind: float) -> _Yielding:
     except OSError:
         return yielding
     for pid in groups:
-        _set(pid, _LOWEST)
+        _set_of_session(pid, _LOWEST)
     yielding.limit = asyncio.get_running_loop().call_later(longest, yielding.end)
     return yielding

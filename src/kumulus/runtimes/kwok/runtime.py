@@ -33,7 +33,7 @@ from kumulus.runtimes.kwok import (
     upgrade,
 )
 from kumulus.runtimes.kwok.layout import Layout, dump
-from kumulus.runtimes.place import Place, same
+from kumulus.runtimes.place import Place, same_owner
 
 
 class KwokRuntime(Runtime):
@@ -41,7 +41,7 @@ class KwokRuntime(Runtime):
 
     name: ClassVar[str] = "kwok"
     replaced_by: ClassVar[frozenset[str]] = configuration.REPLACED_BY
-    files: ClassVar[type[Place]] = Layout
+    place_type: ClassVar[type[Place]] = Layout
 
     def problems(self, options: dict[str, Any]) -> dict[str, str]:
         if not options:
@@ -77,8 +77,9 @@ class KwokRuntime(Runtime):
         layout = Layout.of(wanted.home, wanted.name)
         if identity is None:
             directories.require_free(layout, wanted.owner, preview=True)
-            for line in (line for each in addition.asked(wanted.options) for line in each.announced(wanted.options)):
-                report.info(line)
+            for each in addition.asked(wanted.options):
+                for line in each.announced(wanted.options):
+                    report.info(line)
         await gates.require_known(layout, wanted)
         return None
 
@@ -148,7 +149,7 @@ class KwokRuntime(Runtime):
             return None
         owner = layout.note().get("owner", recorded.owner)
         # An import changes the owner: if it was killed then, the cluster is still the recorded one.
-        if not same(owner, recorded.owner) and not await api.answers_as(layout, identity):
+        if not same_owner(owner, recorded.owner) and not await api.answers_as(layout, identity):
             report.warn(directories.not_ours(layout, owner))
             return None
         with suppress(OSError):
@@ -169,7 +170,9 @@ class KwokRuntime(Runtime):
             )
             if identity and actual != identity:
                 return None
-            components = {**found.components, **({"etcd": "full"} if full else {})}
+            components = dict(found.components)
+            if full:
+                components["etcd"] = "full"
             if components.get(hung.CONTROLLER) == "running" and await renewing:
                 components[hung.CONTROLLER] = "unhealthy"
             return dataclasses.replace(found, identity=actual, components=components)
@@ -202,14 +205,13 @@ class KwokRuntime(Runtime):
         with ports.Claims(avoid=layout.taken_ports()) as claims:
             moved = moving.move(layout, wanted, claims, report)
             changed = layout.note().get("configuration") != self.configuration(wanted)
-            etcd_space.change(layout, wanted.options)
+            etcd_space.change_quota(layout, wanted.options)
             if changed:
                 await starting.reconfigure(layout, wanted, report, claims)
             if moved:
-                # Their files were written: they may run by what the files said before.
-                alive = processes.running(layout.directory)
-                processes.end([pid for each in addition.every() for name in each.names for pid in alive.get(name, [])])
-            dead = starting.dead(layout)
+                # The files of additions were written with the new ports: their processes may run by the old ones.
+                starting.end(layout, [name for each in addition.every() for name in each.names])
+            dead = starting.dead_components(layout)
             if dead:
                 report.status(f"starting {', '.join(dead)}")
             await starting.start(layout, wanted, report, changed=changed, dead=dead)
@@ -222,8 +224,8 @@ class KwokRuntime(Runtime):
         await etcd_space.relieve(layout, report)
         noted = layout.note()
         if changed or noted.get("owner") != wanted.owner:
-            # Last, so that if this run is killed before, the next one does all of it again. The stack may have been
-            # given its identity, or another name; and only now is it certain that this is its cluster.
+            # Last, so that if this run is killed before, the next one does all of it again. The owner is another one if
+            # the stack has got its identity, or another name; only now is it certain that this is its cluster.
             layout.write_note({**noted, "owner": wanted.owner, **(additions.note(wanted) if changed else {})})
         with suppress(OSError):
             kept.keep(layout)
@@ -234,7 +236,7 @@ class KwokRuntime(Runtime):
         for file in kept.restore(layout):
             report.info(f"{file} was damaged and is restored from its copy")
         if "owner" not in layout.note():
-            # Without a note, the settings are unknown too: they count as changed, and are all applied again.
+            # Without a note, the settings are unknown, too: they count as changed, and are all applied again.
             layout.write_note({"owner": wanted.owner})
         if lost := kept.lost(layout):
             raise ProviderError(kept.loss(layout, lost))
@@ -257,7 +259,7 @@ class KwokRuntime(Runtime):
         """Whether what is at a cluster's place is the recorded cluster, or what is left of it."""
         directories.require_own(layout)
         owner = layout.note().get("owner")
-        if owner is not None and not same(owner, recorded.owner):
+        if owner is not None and not same_owner(owner, recorded.owner):
             report.warn(directories.not_ours(layout, owner))
             return False
         if owner is None and not layout.kwok_file.exists() and layout.foreign():

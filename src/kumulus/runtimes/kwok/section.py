@@ -63,8 +63,8 @@ class Kwok(RuntimeSection):
     """`native`: Kubernetes' own API for groups of pods, which the cluster's scheduler places all at once and in one
     domain of the topology; with its feature gates and API versions. Of Kubernetes 1.37 and later."""
     stageObjects: bool | None = Field(default=None, examples=["true"])
-    """Whether KWOK takes its stages from objects of the cluster. Faults of pods need it that the file does not declare,
-    but `kumulus fault inject` or an experiment."""
+    """Whether KWOK takes its stages from objects of the cluster. Faults of pods that the file does not declare need it:
+    those of `kumulus fault inject` and of an experiment."""
     events: Literal["kubelet"] | None = Field(default=None, examples=["kubelet"])
     """`kubelet`: pods get the events that a kubelet writes: Pulled, Created, Started, Killing. Four more objects for
     each pod."""
@@ -118,14 +118,14 @@ class _KwokOptions(Kwok):
     featureGates: Switches = Field(default_factory=dict)  # type: ignore[assignment]
     podUsage: Kind | None = None
     kueue: KueueSpec | None = None
-    # Made from the stack's file, which has been checked.
+    # These two are made from the stack's file, which has been checked.
     podLoads: list[dict[str, Any]] | None = None
     prices: list[dict[str, Any]] | None = None
 
     @field_validator("featureGates", "runtimeConfig")
     @classmethod
     def _switches(cls, value: dict[str, str]) -> dict[str, str]:
-        # They become one argument of the API server, a=true,b=false.
+        # They become one argument of the API server: a=true,b=false.
         wrong = [
             problem((name,), f"is {shown(switch)}", "write a name and true or false")
             for name, switch in value.items()
@@ -146,6 +146,6 @@ class _KwokOptions(Kwok):
 if TYPE_CHECKING:
     KwokOptions = _KwokOptions
 else:
-    # What extras' sections of the stack's file hand over; what a program may write as well, their additions check.
+    # The sections of extras are options, too. An extra's addition checks them, since programs may write them as well.
     _HANDED = dict.fromkeys(extras.names("sections"), (dict[str, Any] | None, None))
     KwokOptions = create_model("KwokOptions", __base__=_KwokOptions, __doc__=_KwokOptions.__doc__, **_HANDED)

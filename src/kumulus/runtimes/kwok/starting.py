@@ -25,11 +25,14 @@ from kumulus.runtimes.kwok.layout import Layout
 
 # How often components that exit are started again.
 _STARTS = 3
+# For the leases of an ended kwok-controller to be removed: if the API server may not be up, and once it answers.
+_TRY_S, _RELEASE_S = 1.0, 30.0
 
 
-def dead(layout: Layout) -> list[str]:
-    """The components that do not run."""
-    for component, port in moving.taken(layout).items():
+def dead_components(layout: Layout) -> list[str]:
+    """The components that do not run; ProviderError if one could not start, as its port is in use."""
+    if taken := moving.taken(layout):
+        component, port = next(iter(taken.items()))
         raise ProviderError(
             f"{component} of cluster {layout.name} cannot start: its port {port} is in use by "
             f"{processes.listener(port)}; end that process and run `pulumi up --refresh` again"
@@ -47,26 +50,26 @@ async def start(
     """
     hand_over = "kwok-controller" in dead
     every, options = addition.every(), wanted.options
-    resumed = {name: each for each in every if (name := each.resumes(options)) in dead}
-    served = not {"etcd", "kube-apiserver"} & set(dead)
+    resumed = {name: each for each in every if (name := each.resumes(options)) and name in dead}
+    served = not set(api.SERVING) & set(dead)
     with api.explained(layout, starting=True):
         for each in every:
             each.require_space(layout, dead)
         if served:
             await _resume(layout, resumed, options, report)
-        handed = hand_over and await _released(layout, patience=1.0)
+        released = hand_over and await _release_leases(layout, patience=_TRY_S)
         await start_components(layout)
-        if hand_over and not handed:
+        if hand_over and not released:
+            # It has found the leases of its predecessor, and would wait for them to expire: once more without them.
             await api.answering(layout, report)
-            processes.end(processes.running(layout.directory).get("kwok-controller", []))
-            await _released(layout, patience=30.0)
+            end(layout, ["kwok-controller"])
+            await _release_leases(layout, patience=_RELEASE_S)
             await start_components(layout)
-        early = [name for each in every if (name := each.ended_with_api_server(options)) in dead]
-        if not served and (resumed or early):
+        too_early = [name for each in every if (name := each.starts_after_api_server(options)) and name in dead]
+        if not served and (resumed or too_early):
             # They were started with the API server, and must not run now.
             await api.answering(layout, report)
-            running = processes.running(layout.directory)
-            processes.end([pid for name in (*resumed, *early) for pid in running.get(str(name), [])])
+            end(layout, [*resumed, *too_early])
             await _resume(layout, resumed, options, report)
             await start_components(layout)
         if changed:
@@ -81,7 +84,14 @@ async def start(
             await each.answering(layout, dead, report)
 
 
-async def _resume(layout: Layout, resumed: Mapping[str | None, Addition], options: Options, report: Reporter) -> None:
+def end(layout: Layout, names: Sequence[str]) -> None:
+    """End these components, if they run."""
+    running = processes.running(layout.directory)
+    processes.end([pid for name in names for pid in running.get(name, [])])
+
+
+async def _resume(layout: Layout, resumed: Mapping[str, Addition], options: Options, report: Reporter) -> None:
+    """Put right what the end of each of these processes has left; the additions are by their process."""
     if not resumed:
         return
     async with api.client(layout) as client:
@@ -98,8 +108,8 @@ async def start_components(layout: Layout) -> None:
     """Have kwokctl start the components that do not run."""
     components.relink(layout)
     kwokctl.correct_pid_files(layout.directory, processes.running(layout.directory))
-    # On an existing cluster, `create` starts the missing components and adds KWOK's definitions. It does not check the
-    # runtime of that cluster: where Docker answers, it would take it for one of containers.
+    # On an existing cluster, `create` starts the missing components and adds KWOK's definitions. It does not look which
+    # runtime the cluster has: where Docker answers, it would take it for one of containers.
     create = ["create", "cluster", "--kubeconfig", "", "--runtime", "binary"]
     command = create if objects.to_define(layout.settings()) else ["start", "cluster"]
     completed = await _start(layout, *command)
@@ -109,7 +119,7 @@ async def start_components(layout: Layout) -> None:
 
 
 async def _start(layout: Layout, *command: str) -> bool:
-    """Run kwokctl, and return whether it did all; :func:`all_running` starts components that came too early again."""
+    """Run kwokctl; False if a component ended that may have come too early, which :func:`all_running` starts again."""
     try:
         await kwokctl.run(layout, *command, "--timeout", "90s")
     except kwokctl.ComponentEnded as ended:
@@ -123,12 +133,12 @@ async def _start(layout: Layout, *command: str) -> bool:
 
 
 async def _has_definitions(layout: Layout) -> bool:
-    """Whether the definitions that kwokctl was to create were there, as after a run that was cut off.
+    """Whether kwokctl has failed only because the definitions that it was to create are there, as after a killed run.
 
-    Then it fails after all is started: it cannot change a definition (v0.8.0, pkg/kwokctl/snapshot/load.go).
+    It then fails after all is started: it cannot change a definition (v0.8.0, pkg/kwokctl/snapshot/load.go).
     """
     kinds = objects.to_define(layout.settings())
-    if not kinds or dead(layout):
+    if not kinds or dead_components(layout):
         return False
     try:
         async with api.client(layout) as client:
@@ -144,7 +154,7 @@ async def all_running(layout: Layout, report: Reporter) -> str:
     (k8s.io/kubernetes cmd/kube-controller-manager/app, WaitForAPIServer).
     """
     identity, starts = await api.answering(layout, report), 0
-    while ended := dead(layout):
+    while ended := dead_components(layout):
         if starts == _STARTS:
             raise ProviderError(api.explain(layout, f"{', '.join(ended)} of cluster {layout.name} ended"))
         starts += 1
@@ -162,7 +172,7 @@ async def add(layout: Layout, wanted: WantedControlPlane, claims: ports.Claims, 
     if configuration.has_additions(wanted.options):
         additions.configure(layout, wanted, [], claims)
         await _define(layout, wanted, report)
-        started = dead(layout)
+        started = dead_components(layout)
         for each in addition.every():
             each.require_space(layout, started)
         await start_components(layout)
@@ -181,7 +191,7 @@ async def reconfigure(layout: Layout, wanted: WantedControlPlane, report: Report
     with api.explained(layout):
         undefined = []
         if kinds := configuration.custom_resources(wanted.options):
-            await _serving(layout, report)
+            await _start_serving(layout, report)
             async with api.client(layout) as client:
                 # kwokctl fails on definitions that are there.
                 undefined = await objects.undefined(client, kinds)
@@ -193,27 +203,25 @@ async def _define(layout: Layout, wanted: WantedControlPlane, report: Reporter) 
     """Make the kinds without which a component would not start."""
     if not any(each.has_kinds(wanted.options) for each in addition.every()):
         return
-    if await _serving(layout, report):
-        # Started before the API server, these would wait for ever.
-        running = processes.running(layout.directory)
-        early = [each.ended_with_api_server(wanted.options) for each in addition.every()]
-        processes.end([pid for name in early if name for pid in running.get(name, [])])
+    if await _start_serving(layout, report):
+        # All components were started, and these too early.
+        too_early = [each.starts_after_api_server(wanted.options) for each in addition.every()]
+        end(layout, [name for name in too_early if name])
     async with api.client(layout) as client:
         for each in addition.asked(wanted.options):
             await each.define(client, layout, wanted.options)
 
 
-async def _serving(layout: Layout, report: Reporter) -> bool:
-    """Make sure that an API server answers; returns whether it had to be started."""
-    alive = processes.running(layout.directory)
-    if "etcd" in alive and "kube-apiserver" in alive:
+async def _start_serving(layout: Layout, report: Reporter) -> bool:
+    """Make sure that an API server answers; returns whether the components had to be started for that."""
+    if processes.running(layout.directory).keys() >= set(api.SERVING):
         return False
     await start_components(layout)
     await api.answering(layout, report)
     return True
 
 
-async def _released(layout: Layout, patience: float) -> bool:
-    """Whether the leases of a kwok-controller that ended could be removed."""
+async def _release_leases(layout: Layout, patience: float) -> bool:
+    """Remove the leases of a kwok-controller that ended; False if they could not be within so many seconds."""
     async with api.client(layout, patience=patience) as client:
         return await new_pods.release_leases(client)

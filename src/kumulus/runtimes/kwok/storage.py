@@ -72,11 +72,11 @@ async def _learned(client: Client, node: str) -> StoredLeases | None:
     return None
 
 
-OPTION = "createThrough"
-API = "api"
+_OPTION = "createThrough"
+_BY_POSTS = "api"
 
 # With these flags, an API server stores objects elsewhere or differently, or checks or records each of them.
-_CHANGING = (
+_FLAGS_AGAINST_IT = (
     "admission-control-config-file",
     "audit-policy-file",
     "audit-webhook-config-file",
@@ -107,6 +107,7 @@ class Storages:
     """The storage of each cluster of this runtime to which new nodes are written, connected to once."""
 
     def __init__(self) -> None:
+        # By the cluster's directory, with the times of the files that it depends on.
         self._open: dict[Path, tuple[tuple[float, float], OwnEtcd]] = {}
         self._asking = asyncio.Lock()
         self._reported: set[tuple[str, str]] = set()
@@ -122,23 +123,34 @@ class Storages:
         # A stack's pools are made at the same moment: the first one asks for all.
         async with self._asking:
             found = await self._storage(layout, client)
+        if isinstance(found, str):
+            self._raise_once(kubeconfig, found)
+            return None
         # Asked each time: the user may have put a webhook into the cluster.
-        reason = found if isinstance(found, str) else await concerned_with_nodes(client)
-        if reason and (kubeconfig, reason) not in self._reported:
+        if reason := await concerned_with_nodes(client):
+            self._raise_once(kubeconfig, reason)
+            return None
+        return found
+
+    def _raise_once(self, kubeconfig: str, reason: str) -> None:
+        """Raise NotThroughStorage, unless it was raised for this cluster and reason before."""
+        if (kubeconfig, reason) not in self._reported:
             self._reported.add((kubeconfig, reason))
             raise NotThroughStorage(reason)
-        return None if reason or isinstance(found, str) else found
 
     async def _storage(self, layout: Layout, client: Client) -> OwnEtcd | str:
         """The storage, or why nodes have to be posted."""
         stamps = _changed(layout.kwok_file), _changed(layout.declared_file)
-        known = self._open.get(layout.directory)
-        if known is not None and known[0] == stamps:
-            return known[1]
+        if layout.directory in self._open:
+            stamps_then, known = self._open[layout.directory]
+            if stamps_then == stamps:
+                return known
         if reason := await _unfit(layout, client):
             return reason
         try:
             found = OwnEtcd(layout)
+        except EtcdError as error:
+            return str(error)
         except OSError as error:
             return f"{error.filename}: {error.strerror}"
         self._open[layout.directory] = stamps, found
@@ -147,10 +159,10 @@ class Storages:
 
 async def _unfit(layout: Layout, client: Client) -> str:
     """Why nodes of a cluster have to be posted; empty when they can be written."""
-    if _declared(layout).get(OPTION) == API:
-        return f"kwok.{OPTION} is {API}"
+    if _declared(layout).get(_OPTION) == _BY_POSTS:
+        return f"kwok.{_OPTION} is {_BY_POSTS}"
     settings = layout.settings()
-    flags = {name: components.flag(settings, API_SERVER, name) for name in (*_CHANGING, _PREFIX)}
+    flags = {name: components.flag(settings, API_SERVER, name) for name in (*_FLAGS_AGAINST_IT, _PREFIX)}
     # kwokctl sets the default.
     if flags[_PREFIX] == "/registry":
         del flags[_PREFIX]
@@ -172,23 +184,29 @@ def _declared(layout: Layout) -> Mapping[str, Any]:
 
 
 def connected(layout: Layout) -> Etcd:
-    """A connection to the etcd of a cluster, which asks for certificates."""
+    """A connection to the etcd of a cluster, with the cluster's certificate.
+
+    Raises:
+        EtcdError: its port is not known.
+        OSError: the certificate cannot be read.
+    """
     pki = layout.directory / "pki"
     # Where kwok.yaml is damaged, our copy of it has the port.
     if (port := layout.ports().get(ETCD) or layout.of_copy().ports().get(ETCD)) is None:
-        raise OSError(f"{layout.kwok_file} has no port of etcd")
+        raise EtcdError(f"{layout.kwok_file} has no port of etcd")
     authority, certificate, key = ((pki / name).read_bytes() for name in ("ca.crt", "admin.crt", "admin.key"))
     return Etcd(f"127.0.0.1:{port}", authority, certificate, key)
 
 
 def _changed(file: Path) -> float:
+    """When a file was last changed, in seconds since 1970; 0 if it is not there."""
     try:
         return file.stat().st_mtime
     except OSError:
         return 0.0
 
 
-_API = "/apis/admissionregistration.k8s.io"
+_ADMISSION = "/apis/admissionregistration.k8s.io"
 _WEBHOOKS = ("v1/mutatingwebhookconfigurations", "v1/validatingwebhookconfigurations")
 # Those that change objects are served only by some versions, and only if a stack enables them.
 _POLICIES = (
@@ -204,7 +222,10 @@ _questions: WeakKeyDictionary[Client, asyncio.Task[str]] = WeakKeyDictionary()
 
 
 async def concerned_with_nodes(client: Client) -> str:
-    """The first webhook or policy about new nodes or leases, in a sentence; or nothing. Its conditions are ignored."""
+    """The first webhook or policy about new nodes or leases, in a sentence; empty without one.
+
+    It counts whatever its conditions are.
+    """
     question = _questions.get(client)
     if question is None or question.done():
         question = _questions[client] = asyncio.ensure_future(_ask(client))
@@ -227,7 +248,7 @@ async def _ask(client: Client) -> str:
 
 async def _listed(client: Client, kind: str) -> list[dict[str, Any]]:
     with tolerating(404):
-        return list((await client.get(f"{_API}/{kind}")).get("items") or ())
+        return list((await client.get(f"{_ADMISSION}/{kind}")).get("items") or ())
     return []
 
 

@@ -27,21 +27,21 @@ _PROGRAMS = {
     "kube-controller-manager": "kubeControllerManagerBinary",
     "kube-apiserver": "kubeApiserverBinary",
 }
-# Seconds for an API server to say which objects it has.
-_PATIENCE = 5.0
+# For an API server to say which objects it has.
+_PATIENCE_S = 5.0
 
 
 def in_place(old: str, new: str) -> bool:
     """Whether a cluster can go from a version such as ``v1.34.1`` to another one and keep what is in it."""
     try:
-        (was_major, was), (is_major, is_) = _minor(old), _minor(new)
+        (old_major, old_minor), (new_major, new_minor) = _minor(old), _minor(new)
     except ValueError:
         return False
-    return was_major == is_major and is_ - was in (0, 1)
+    return old_major == new_major and new_minor - old_minor in (0, 1)
 
 
 async def require_readable(layout: Layout, version: str, report: Reporter) -> None:
-    """Refuse an upgrade that would leave objects nobody can read; warns where that cannot be found out."""
+    """Refuse an upgrade that would leave objects that nobody can read; warn where that cannot be found out."""
     settings = layout.settings()
     before = str((settings.get("options") or {}).get("kubeVersion") or "")
     if not version or _same(before, version) or not in_place(before, version):
@@ -51,12 +51,16 @@ async def require_readable(layout: Layout, version: str, report: Reporter) -> No
 
 
 async def _require_none(layout: Layout, version: str, ended: str, report: Reporter) -> None:
+    """Refuse objects of an API version that has ended in the Kubernetes version."""
     try:
-        async with api.client(layout, patience=_PATIENCE) as client:
+        async with api.client(layout, patience=_PATIENCE_S) as client:
             found = await _objects(client, ended)
     except (ApiError, Unreachable, KubeconfigError) as error:
         if components.flag(layout.settings(), API_SERVER, "runtime-config"):
-            report.warn(f"whether it has objects of {ended}, which {version} cannot read, is not known: {error}")
+            report.warn(
+                f"whether cluster {layout.name} has objects of {ended}, which Kubernetes {version} cannot read, is not "
+                f"known: {error}"
+            )
         return
     if found:
         counts = ", ".join(f"{name}: {count}" for name, count in found.items())

@@ -82,9 +82,9 @@ def test_other_pools_restart_what_reads_them_and_a_place_or_an_order_nothing(tmp
     before = asked(tmp_path, group(), group("b"))
     pools = before["gpuOperator"]["pools"]
     turned = {"gpuOperator": {**before["gpuOperator"], "pools": dict(reversed(pools.items()))}}
-    parts = configuration.parts(before)
+    parts = configuration.component_fingerprints(before)
     assert {UPDATER, PLUGIN} <= parts.keys()
-    assert configuration.parts(turned) == parts
+    assert configuration.component_fingerprints(turned) == parts
     then, now = ADDITION.fingerprints(before), ADDITION.fingerprints(asked(tmp_path, group()))
     assert {name for name in now if now[name] != then[name]} == {UPDATER}
     other = ADDITION.fingerprints(asked(tmp_path, group(), group("b"), binaries=""))

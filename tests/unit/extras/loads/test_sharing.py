@@ -123,9 +123,11 @@ def test_how_large_a_load_is_and_what_follows_it_restart_nothing(tmp_path: Path)
     before = options(first, WEB)
     assert [each["shared"] for each in before["podLoads"]] == [False, True]
     larger = options(first, {**WEB, "cpu": {"load": "9"}, "memory": {"load": "9Gi"}}, {"name": "rest", "cpu": "1"})
-    assert configuration.parts(larger)[NAME] == configuration.parts(before)[NAME]
-    assert configuration.parts(options(WEB))[NAME] != configuration.parts(before)[NAME]
-    assert NAME not in configuration.parts(options(first))
+    assert configuration.component_fingerprints(larger)[NAME] == configuration.component_fingerprints(before)[NAME]
+    assert (
+        configuration.component_fingerprints(options(WEB))[NAME] != configuration.component_fingerprints(before)[NAME]
+    )
+    assert NAME not in configuration.component_fingerprints(options(first))
     layout = Layout(tmp_path)
     (tmp_path / "bin").mkdir()
     with Claims() as claims:

@@ -87,7 +87,7 @@ def test_a_change_of_its_options_restarts_it_alone_and_their_order_nothing(tmp_p
     before = {"autoscaler": asked(tmp_path, options={"expander": "price", "v": 4})}
     turned = {"autoscaler": asked(tmp_path, options={"v": 4, "expander": "price"})}
     after = {"autoscaler": asked(tmp_path, options={"expander": "random", "v": 4})}
-    assert configuration.parts(before) == configuration.parts(turned)
+    assert configuration.component_fingerprints(before) == configuration.component_fingerprints(turned)
     then, now = AUTOSCALING.fingerprints(before), AUTOSCALING.fingerprints(after)
     assert {name for name in now if now[name] != then[name]} == {"cluster-autoscaler"}
     elsewhere = AUTOSCALING.fingerprints({"autoscaler": {**before["autoscaler"], "binary": "/other/ca"}})

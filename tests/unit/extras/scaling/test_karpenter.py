@@ -286,12 +286,12 @@ def test_the_order_in_which_options_come_through_pulumi_is_no_change() -> None:
 
     options = {"autoscaler": asked()}
     assert configuration.fingerprint(turned(options)) == configuration.fingerprint(options)
-    assert configuration.parts(turned(options)) == configuration.parts(options)
+    assert configuration.component_fingerprints(turned(options)) == configuration.component_fingerprints(options)
 
 
 def test_clusters_without_one_keep_the_fingerprint_they_were_made_with() -> None:
     assert configuration.fingerprint({}) == configuration.fingerprint({"autoscaler": None})
-    assert "karpenter" not in configuration.parts({})
+    assert "karpenter" not in configuration.component_fingerprints({})
     assert AUTOSCALING.stages({}) == []
 
 

@@ -9,7 +9,7 @@ import yaml
 
 from kumulus.extras.scaling.karpenter import objects
 from kumulus.runtimes import existing
-from kumulus.runtimes.existing.permissions import Access, needed
+from kumulus.runtimes.existing.permissions import Access, described, needed
 
 RBAC = Path(__file__).resolve().parents[4] / "docs" / "rbac"
 ON_NODES = [existing.NODES, existing.FAULTS, existing.STAGES, existing.USAGE, existing.DEVICES, existing.HYPERNODES]
@@ -62,6 +62,12 @@ def test_karpenters_manifest_grants_what_is_needed_and_what_karpenter_is_granted
     }
     assert its_own <= set(granted("karpenter.yaml"))
     assert set(granted("karpenter.yaml")) <= its_own | set(needed([existing.AUTOSCALER]))
+
+
+def test_a_permission_for_one_object_is_described_with_its_name() -> None:
+    bound = [each for each in needed([existing.TENANTS]) if each.verb == "bind"]
+    assert described(bound) == "clusterroles.rbac.authorization.k8s.io: bind view, bind edit, bind admin"
+    assert described(needed([])) == "namespaces: get kube-system"
 
 
 def test_all_manifests_bind_the_same_account() -> None:

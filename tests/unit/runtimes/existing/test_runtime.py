@@ -299,8 +299,8 @@ async def test_a_page_in_place_of_the_api_server_is_told(existing: Existing, pag
 async def test_an_unreachable_server_is_told_soon(
     existing: Existing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert sources._PATIENCE <= 10
-    monkeypatch.setattr(sources, "_PATIENCE", 1.0)
+    assert sources._PATIENCE_S <= 10
+    monkeypatch.setattr(sources, "_PATIENCE_S", 1.0)
     written(tmp_path, document("http://127.0.0.1:1"))
     with pytest.raises(ProviderError, match=r"is not reachable: .*refused; nothing was changed\. When it answers"):
         await asyncio.wait_for(existing.create(), 5)
@@ -334,7 +334,7 @@ async def test_a_cluster_that_does_not_say_whether_kwok_is_there_is_not_one_with
 async def test_kwok_in_a_cluster_that_is_out_of_reach_is_told_as_the_runtime_tells_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(source, "_PATIENCE", 0.5)
+    monkeypatch.setattr(source, "_PATIENCE_S", 0.5)
     config = written(tmp_path, document("http://127.0.0.1:1"))
     found = await find_kwok({"kubeconfig": str(config), "context": "dev"})
     assert f"context 'dev' of kubeconfig {config}: the Kubernetes API server" in found["problem"]

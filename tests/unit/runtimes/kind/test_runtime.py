@@ -208,7 +208,7 @@ async def test_kind_that_does_not_say_whose_a_cluster_is_leaves_it_alone(
     for file in bench.directory.iterdir():
         file.unlink()
     bench.directory.rmdir()
-    monkeypatch.setattr(creating, "_TO_READ", 0.3)
+    monkeypatch.setattr(creating, "_READ_S", 0.3)
     bench.tools.answers("kind get", seconds=60)
     assert await bench.read(seen) is None
     assert bench.said.messages[-1].endswith("it is left alone")
@@ -235,7 +235,9 @@ async def test_kind_that_is_missing_is_told_with_how_to_get_it(bench: Bench, mon
             'kindest/node:v9" failed with error: exit status 1\n\nCommand Output: Error response from daemon: '
             'Get "https://registry-1.docker.io/v2/": dial tcp: lookup registry-1.docker.io: no such host',
             "the node image kindest/node:v9 cannot be pulled: Error response from daemon: Get "
-            '"https://registry-1.docker.io/v2/": dial tcp: lookup registry-1.docker.io: no such host; check its name',
+            '"https://registry-1.docker.io/v2/": dial tcp: lookup registry-1.docker.io: no such host; check its name '
+            "and the network, log in to its registry (`docker login`), or name an image that is there as "
+            "kind.nodeImage (`./kumulus kind-image` makes one without a registry)",
         ),
         (
             "ERROR: failed to create cluster: unable to decode config: yaml: unmarshal errors:\n"
@@ -413,7 +415,7 @@ async def test_a_cluster_is_adopted_when_the_stack_says_so_and_then_deleted_with
 
 
 async def test_an_adoption_that_fails_takes_nothing_over(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kind, "_STARTING", 0.2)
+    monkeypatch.setattr(kind, "_STARTED_S", 0.2)
     bench.tools.add("dev", "7")
     bench.answers = False
     assert "does not answer" in await bench.refused(adopt=True)
@@ -552,15 +554,15 @@ async def test_nodes_that_do_not_run_are_started(bench: Bench, state: str, compo
 async def test_a_server_that_is_silent_is_restarted_and_given_up_on_in_time(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert kind._LOOKING + kind._ANSWERING + kind._RESTARTED <= 40
-    assert kind._STARTING <= 45
+    assert kind._LOOK_S + kind._RUNNING_S + kind._RESTARTED_S <= 40
+    assert kind._STARTED_S <= 45
     seen = await bench.create()
     bench.answers = False
     found = await bench.read(seen)
     assert found is not None
     assert (found.health, found.components["kube-apiserver"]) == ("degraded", "unhealthy")
-    monkeypatch.setattr(kind, "_ANSWERING", 0.2)
-    monkeypatch.setattr(kind, "_RESTARTED", 0.2)
+    monkeypatch.setattr(kind, "_RUNNING_S", 0.2)
+    monkeypatch.setattr(kind, "_RESTARTED_S", 0.2)
     with pytest.raises(ProviderError, match=r"does not answer within 0 s: .*docker logs dev-control-plane"):
         await bench.repair(seen)
     assert [call for call in bench.tools.asked() if call.startswith("docker restart")]

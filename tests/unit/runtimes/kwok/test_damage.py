@@ -347,7 +347,7 @@ def repairable(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> Layout:
     def end(pids: list[int]) -> None:
         assert not pids
 
-    monkeypatch.setattr(etcd_space, "change", lambda *_: None)
+    monkeypatch.setattr(etcd_space, "change_quota", lambda *_: None)
     monkeypatch.setattr(upgrade, "exchange", lambda *_: False)
     monkeypatch.setattr(processes, "end", end)
     layout.write_note({"owner": OTHER, "configuration": KwokRuntime().configuration(wanted(layout))})

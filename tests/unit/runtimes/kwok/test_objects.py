@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from kumulus.extras.journal import outages
+from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes.kwok import configuration, objects
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.moving import moved
+from tests.support.apiserver import ok, serving
 
 SETTINGS: dict[str, Any] = {
     "kind": "KwokctlConfiguration",
@@ -50,6 +52,16 @@ def test_a_control_plane_that_is_started_again_reads_as_objects_what_it_read_bef
     layout.directory.mkdir(parents=True)
     layout.write_documents([objects.defined(settings) if defined else settings])
     assert configuration.custom_resources(outages._options(layout)) == kinds
+
+
+async def test_a_definition_that_is_never_accepted_is_waited_for_no_longer_than_any(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(objects, "_SERVED_S", 0.1)
+    async with serving() as server, server.client() as client:
+        server.answers = [ok({"status": {"conditions": []}, "items": []})]
+        with pytest.raises(ProviderError, match=r"did not serve KWOK's stages within 0\.1 s"):
+            await objects.apply_base(client, [])
 
 
 def test_the_stages_are_either_in_the_file_or_objects() -> None:

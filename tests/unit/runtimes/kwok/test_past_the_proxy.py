@@ -60,5 +60,4 @@ async def test_new_nodes_are_not_written_through_it(layout: Layout) -> None:
 
 def test_snapshots_are_not_read_through_it(layout: Layout) -> None:
     with EtcdKeys(layout) as etcd:
-        _, entries = etcd.all(b"/registry/")
-        assert list(entries) == []
+        assert list(etcd.all(b"/registry/")) == []

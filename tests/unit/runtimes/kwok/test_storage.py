@@ -11,8 +11,10 @@ from aiohttp import web
 
 from kumulus import toolchain
 from kumulus.host import processes
+from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.pools.through_storage import NotThroughStorage
 from kumulus.runtimes.kwok import configuration, etcd_space
+from kumulus.runtimes.kwok.etcd_keys import EtcdKeys
 from kumulus.runtimes.kwok.layout import Layout, dump
 from kumulus.runtimes.kwok.storage import Storages
 from tests.support.apiserver import serving
@@ -104,6 +106,14 @@ async def test_a_cluster_without_its_certificates_gets_posts(tmp_path: Path) -> 
     assert "admin.key: No such file" in await why_not(layout)
 
 
+async def test_a_cluster_whose_port_of_etcd_is_not_known_gets_posts_with_that_reason(tmp_path: Path) -> None:
+    layout = cluster(tmp_path)
+    layout.kwok_file.write_text(layout.kwok_file.read_text().replace("etcdPort: 1", "etcdPort: 0"))
+    assert await why_not(layout) == f"{layout.kwok_file} has no port of etcd"
+    with pytest.raises(ProviderError, match=f"^{layout.kwok_file} has no port of etcd; "):
+        EtcdKeys(layout)
+
+
 async def test_other_runtimes_have_no_storage_of_ours(tmp_path: Path) -> None:
     assert await why_not(Layout.of(str(tmp_path), "none")) == "not a cluster of this runtime"
 
@@ -133,7 +143,7 @@ def arguments(layout: Layout) -> list[list[str]]:
 
 
 def test_another_quota_restarts_etcd_alone(layout: Layout, ended: list[int]) -> None:
-    assert etcd_space.change(layout, {"etcdQuota": "16Mi"})
+    assert etcd_space.change_quota(layout, {"etcdQuota": "16Mi"})
     wanted = ["--name=node0", "--data-dir=x", "--quota-backend-bytes=16777216"]
     assert arguments(layout) == [wanted, ["--quota-backend-bytes=1"]]
     assert ended == [11]
@@ -143,7 +153,7 @@ def test_another_quota_restarts_etcd_alone(layout: Layout, ended: list[int]) -> 
 @pytest.mark.parametrize("options", [{}, {"etcdQuota": None}, {"etcdQuota": "8Gi"}, {"etcdQuota": "8192Mi"}])
 def test_the_same_quota_changes_nothing(layout: Layout, ended: list[int], options: dict[str, Any]) -> None:
     before = layout.kwok_file.read_text()
-    assert not etcd_space.change(layout, options)
+    assert not etcd_space.change_quota(layout, options)
     assert (layout.kwok_file.read_text(), ended) == (before, [])
 
 

@@ -185,7 +185,9 @@ async def test_an_api_server_that_does_not_say_is_warned_of_if_it_could_have_suc
 ) -> None:
     _, warned = await fits(at_1_36, monkeypatch, "v1.37.2", None)
     assert len(warned) == 1
-    assert warned[0].startswith("whether it has objects of scheduling.k8s.io/v1alpha2, which v1.37.2 cannot read")
+    assert warned[0].startswith(
+        "whether cluster dev has objects of scheduling.k8s.io/v1alpha2, which Kubernetes v1.37.2 cannot read, is not "
+    )
     settings = at_1_36.settings()
     for each in settings["components"]:
         each["args"] = []
