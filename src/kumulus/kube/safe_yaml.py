@@ -107,7 +107,8 @@ class YamlLimits:
             message = f"{_place(event)}*{event.anchor} stands for what it is in"
             raise TooMuch(message, "leave it out, or write what is meant")
         before = self.values
-        self.values += self._sizes.get(event.anchor, 1) if isinstance(event, yaml.AliasEvent) else 1
+        # What an alias stands for is counted again.
+        self.values += self._sizes.get(event.anchor or "", 1) if isinstance(event, yaml.AliasEvent) else 1
         if isinstance(event, yaml.CollectionStartEvent):
             self._begun.append((event.anchor, before))
             if len(self._begun) > MOST_LEVELS:

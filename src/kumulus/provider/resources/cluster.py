@@ -131,10 +131,9 @@ class ClusterResource(Resource):
         if contains_unknown(inputs):
             return found
         # A killed destroy may have removed a cluster that the state still has; detected without a refresh, too.
+        status = left_by_runs(old_outputs) or old_outputs.get("status")
         if old_outputs.get("directory") and runtime.removed(str(old_outputs["directory"])):
             status = "removed"
-        else:
-            status = left_by_runs(old_outputs) or old_outputs.get("status")
         found += differences("status", status, inputs.get("status"), replace=status in ("removed", "incomplete"))
         wanted = runtime.configuration(self._wanted(inputs))
         return found + differences("configuration", old_outputs.get("configuration"), wanted)

@@ -20,7 +20,7 @@ import pytest
 import yaml
 from aiohttp import web
 
-from kumulus.host import files, inotify, processes
+from kumulus.host import files, inotify, installation, processes
 from kumulus.nodes.errors import ProviderError
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.cluster import ClusterResource
@@ -237,7 +237,7 @@ async def test_kind_that_is_missing_is_told_with_how_to_get_it(bench: Bench, mon
             "the node image kindest/node:v9 cannot be pulled: Error response from daemon: Get "
             '"https://registry-1.docker.io/v2/": dial tcp: lookup registry-1.docker.io: no such host; check its name '
             "and the network, log in to its registry (`docker login`), or name an image that is there as "
-            "kind.nodeImage (`./kumulus kind-image` makes one without a registry)",
+            f"kind.nodeImage (`{installation.command()} kind-image` makes one without a registry)",
         ),
         (
             "ERROR: failed to create cluster: unable to decode config: yaml: unmarshal errors:\n"
