@@ -7,7 +7,7 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, ModelWrapValidatorHandler, ValidationError
 from pydantic.fields import FieldInfo
 
-from kumulus.model.checks import no_text, unknown_key_remedy
+from kumulus.model.checks import no_text_problem, unknown_key_remedy
 from kumulus.model.errors import Problem, SpecError, path_text, shown, under
 from kumulus.model.fields import malformed
 from kumulus.model.names import instead, suggest
@@ -92,7 +92,7 @@ def _problems(
         return [Problem(path, f"is {shown(value)}", _choice(value, field) or example)]
     expected = _EXPECTED.get(kind)
     if kind == "string_type" and isinstance(value, bool | int | float):
-        return [no_text(where, value)]
+        return [no_text_problem(where, value)]
     message = f"is {shown(value)}, not {expected}" if expected else f"is {shown(value)}, which is not allowed here"
     return [Problem(path, message, example or (f"write {expected}" if expected else ""))]
 
