@@ -17,7 +17,7 @@ NODE_NAME_LENGTH = 63
 
 OWN_PREFIX = "kumulus.io"
 SYSTEM_GROUP = "system"
-"""The pool that Kumulus adds itself, for the emulated pods of add-ons."""
+"""The group of the pool that Kumulus adds itself, for the emulated pods of add-ons."""
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
@@ -120,6 +120,11 @@ def default_cluster_name(stack: str) -> str:
 def node_name(pool: str, ordinal: int) -> str:
     """The name of a pool's node; ordinals count from 0."""
     return f"{pool}-{ordinal}"
+
+
+def uuid_of(digits: str) -> str:
+    """A UUID of 32 hexadecimal digits."""
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
 def collisions(pools: Iterable[str]) -> list[tuple[int, int]]:

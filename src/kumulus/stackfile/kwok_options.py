@@ -27,7 +27,9 @@ def cluster_options(spec: ClusterSpec) -> dict[str, Any]:
     usages = [each.usage() for each in spec.podUsage]
     if shared := [index for index, each in enumerate(usages) if each.shared]:
         # An earlier one takes pods from a load, a later one none.
-        options["podLoads"] = [{**each.selection.plain(), "shared": each.shared} for each in usages[: shared[-1] + 1]]
+        options["podLoads"] = [
+            {**each.selection.to_plain(), "shared": each.shared} for each in usages[: shared[-1] + 1]
+        ]
     return options
 
 

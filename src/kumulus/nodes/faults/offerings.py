@@ -20,7 +20,7 @@ from kumulus.kube.codecs import MERGE_PATCH, METADATA_ONLY
 from kumulus.kube.errors import tolerating
 from kumulus.kube.objects import NODES
 from kumulus.model.durations import timestamp
-from kumulus.model.fault_effects import ANNOTATION, RECLAIM_ANNOTATION, OfferEffects
+from kumulus.model.fault_effects import OFFERINGS_ANNOTATION, RECLAIM_ANNOTATION, OfferEffects
 from kumulus.model.pools import INSTANCE_TYPE_LABEL, ZONE_LABEL
 from kumulus.nodes.catalog.prices import is_spot
 from kumulus.nodes.faults import records
@@ -50,7 +50,7 @@ async def put(client: Client, record: Record) -> None:
     active = [each.to_plain() for each in offers if each.interruption is None]
     text = json.dumps(active, sort_keys=True) if active else None
     for name in await _classes(client):
-        body = {"metadata": {"annotations": {ANNOTATION: text}}}
+        body = {"metadata": {"annotations": {OFFERINGS_ANNOTATION: text}}}
         await client.write("PATCH", f"{CLASSES}/{name}", body, content_type=MERGE_PATCH)
 
 

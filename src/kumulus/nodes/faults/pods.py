@@ -48,7 +48,7 @@ async def selected(client: Client, effects: PodEffects) -> list[dict[str, Any]]:
 
 
 def _images(pod: Mapping[str, Any], effects: PodEffects) -> list[str]:
-    return [each["image"] for each in pod["spec"].get(effects.containers, ())]
+    return [each["image"] for each in pod["spec"].get(effects.containers_key, ())]
 
 
 async def count_affected(client: Client, nodes: NodeSet, effects: PodEffects | None, pools: Mapping[str, Pool]) -> int:
