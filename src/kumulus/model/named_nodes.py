@@ -21,18 +21,18 @@ from kumulus.model.names import node_name_mistake
 from kumulus.model.plain import made_from, plain
 
 TOPOLOGY_PREFIX = "topology.kumulus.io/"
-"""Prefix of topology labels, which a node of a captured fleet keeps."""
+"""Prefix of topology labels, which a named node may have although they are Kumulus' own: a captured node keeps them."""
 
 _KEYS = ("name", "labels", "unschedulable")
 
 
 @dataclass(frozen=True)
 class NamedNode:
-    """A node that is not called by its pool and ordinal.
+    """A node with a name of its own.
 
     Args:
         name: the node's name.
-        labels: those it has in addition to the labels of its pool, and which win over them.
+        labels: those it has in addition to the labels of its pool; of one key, the node's label wins.
         unschedulable: whether it is made cordoned. Cordons set later are neither drift nor repaired.
     """
 
@@ -49,13 +49,15 @@ def named_nodes_problems(where: Where, raw: object, ours_too: bool = False) -> l
     """Problems of a list of named nodes in its plain form; `ours_too`: whether it may have labels under kumulus.io/."""
     if not isinstance(raw, Sequence) or isinstance(raw, str | bytes):
         return [problem(where, f"is {shown(raw)}", "write a list of nodes, such as [{name: node-a}]")]
-    found, first = [], dict[str, int]()
+    found: list[Problem] = []
+    first_index: dict[str, int] = {}
     for index, node in enumerate(raw):
         here = (*where, index)
         found += _one_problems(here, node, ours_too)
         name = node.get("name") if isinstance(node, Mapping) else None
-        if isinstance(name, str) and first.setdefault(name, index) != index:
-            found.append(problem((*here, "name"), f"{shown(name)} is already node {first[name]}", "write another name"))
+        if isinstance(name, str) and first_index.setdefault(name, index) != index:
+            message = f"{shown(name)} is already node {first_index[name]}"
+            found.append(problem((*here, "name"), message, "write another name"))
     return found
 
 
@@ -88,6 +90,6 @@ def _one_problems(where: Where, node: Mapping[str, Any], ours_too: bool) -> list
 def _label_problems(where: Where, raw: object, ours_too: bool) -> list[Problem]:
     if not isinstance(raw, Mapping):
         return label_problems(where, raw, ours_too)
-    places = {key: value for key, value in raw.items() if str(key).startswith(TOPOLOGY_PREFIX)}
-    others = {key: value for key, value in raw.items() if key not in places}
-    return label_problems(where, places, ours_too=True) + label_problems(where, others, ours_too)
+    topology = {key: value for key, value in raw.items() if str(key).startswith(TOPOLOGY_PREFIX)}
+    others = {key: value for key, value in raw.items() if key not in topology}
+    return label_problems(where, topology, ours_too=True) + label_problems(where, others, ours_too)

@@ -15,7 +15,7 @@ from kumulus.model.fault_effects import (
     node_effects_from,
     offer_effects_from,
 )
-from kumulus.model.node_changes import delta
+from kumulus.model.node_changes import node_patch
 from kumulus.model.nodes import HOSTNAME_LABEL, boot_id
 from kumulus.model.pools import Pool
 from kumulus.nodes.faults.changes import NodePatches, steps_of
@@ -69,7 +69,7 @@ def test_each_node_has_the_change_that_is_its_own(case: str) -> None:
         change, alone = changes.of(each), NodePatches(NOW).of(each)
         assert (change.status, change.taints) == (alone.status, alone.taints)
         assert change.status is not None
-        assert change.status == delta(*each.owned(), boot_id(each.name, "dev"), NOW).status
+        assert change.status == node_patch(*each.owned(), boot_id(each.name, "dev"), NOW).status
         said.append(change.status)
     assert len(set(said)) == different
 

@@ -23,7 +23,7 @@ from kumulus.model.fault_effects import (
     offer_effects_from,
     reduced,
 )
-from kumulus.model.node_changes import delta
+from kumulus.model.node_changes import node_patch
 from kumulus.model.node_sets import clashes, from_plain, ordinals, ranges, size, to_plain
 from kumulus.model.nodes import owned_fields
 from kumulus.model.plain import made_from
@@ -321,7 +321,7 @@ def test_a_fault_is_laid_over_what_the_pool_wants_and_taking_it_away_is_the_way_
     assert sick.allocatable[GPU] == "7"
     assert sick.annotations[FAULTS_ANNOTATION] == "x"
     assert owned_fields(faulted, 4) == owned_fields(pool, 4)
-    there, back = delta([healthy], sick, "b", "now"), delta([sick], healthy, "b", "now")
+    there, back = node_patch([healthy], sick, "b", "now"), node_patch([sick], healthy, "b", "now")
     assert there.taints
     assert back.taints
     assert back.status is not None
@@ -330,7 +330,7 @@ def test_a_fault_is_laid_over_what_the_pool_wants_and_taking_it_away_is_the_way_
         "allocatable": {GPU: "8"},
         "conditions": [{"type": "SysLogsGPUFallenOff", "$patch": "delete"}],
     }
-    assert delta([sick], sick, "b", "now").status is None
+    assert node_patch([sick], sick, "b", "now").status is None
 
 
 def test_effects_survive_their_way_to_the_plugin() -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from kumulus.model.active_faults import ActiveFault, faults_of, kubelet_under
 from kumulus.model.fault_effects import Condition
-from kumulus.model.node_changes import NodePatch, delta
+from kumulus.model.node_changes import NodePatch, node_patch
 from kumulus.model.node_sets import NodeSet
 from kumulus.model.nodes import CONDITIONS, OwnedFields, boot_id, owned_fields
 from kumulus.model.pools import Pool
@@ -84,7 +84,7 @@ class NodePatches:
         key = each.alike()
         if key in self._known:
             return self._known[key]
-        found = delta(*each.owned(), boot_id(each.name, each.bare.cluster), self._now)
+        found = node_patch(*each.owned(), boot_id(each.name, each.bare.cluster), self._now)
         if key is not None:
             self._known[key] = found
         return found
