@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 CLASSES = "/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses"
 _CLAIMS = "/apis/karpenter.sh/v1/nodeclaims"
+# The label of the nodes that Karpenter has made.
 _MADE = "karpenter.sh/nodepool"
 
 
@@ -64,7 +65,8 @@ async def reclaimable(client: Client, effects: OfferEffects) -> list[str]:
     """The node names of the machines that a fault with an interruption can reclaim now, oldest first."""
     how = effects.interruption
     assert how is not None
-    query = {"labelSelector": ",".join([_MADE, *(f"{key}={value}" for key, value in sorted(how.labels.items()))])}
+    labels = [f"{key}={value}" for key, value in sorted(how.labels.items())]
+    query = {"labelSelector": ",".join([_MADE, *labels])}
     found = [
         node["metadata"]
         async for page in client.pages(NODES, query, accept=METADATA_ONLY)
@@ -89,7 +91,7 @@ def _is_selected(metadata: dict[str, Any], effects: OfferEffects) -> bool:
 
 
 async def drawn(client: Client, record: Record, before: Record | None) -> Record:
-    """The fault with the machines that it reclaims; one that has not changed since `before` keeps those it has."""
+    """The fault with the machines that it reclaims: those of `before`, if that is the same fault, or else new ones."""
     if record.offers is None or (how := record.offers.interruption) is None:
         return record
     if before is not None and before.offers == record.offers and not before.ending:

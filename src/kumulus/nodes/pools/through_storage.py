@@ -17,7 +17,7 @@ from kumulus.kube.codecs import PROTOBUF
 from kumulus.kube.objects import NODES
 from kumulus.kube.stored import NotAlike, StoredLeases, StoredNodes, alike, lease_key, node_key, same
 from kumulus.model.pools import Pool
-from kumulus.nodes.pools.single import MEDIA_TYPE, Bodies
+from kumulus.nodes.pools.single import Bodies
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -153,7 +153,7 @@ async def _tried(client: Client, bodies: Bodies, ordinal: int) -> bytes:
         NODES,
         params={"dryRun": "All"},
         body=bodies.of(ordinal),
-        content_type=MEDIA_TYPE,
+        content_type=PROTOBUF,
         accept=PROTOBUF,
         decode=bytes,
     )
