@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 FEWEST = 20
 """Fewer nodes are posted: asking how they would be stored would take as long."""
 
-# In a pool whose nodes have labels of their own, or faults, this many show what most are like.
+# In a pool whose nodes have labels of their own, or faults, so many of them show what most are like.
 _SAMPLE = 16
 # After this many failures the storage is not used again.
 _MOST_FAILURES = 8
@@ -54,7 +54,7 @@ Post = Callable[[], Awaitable[str]]
 
 
 class NotThroughStorage(Exception):
-    """The nodes have to be posted; the message tells the user why."""
+    """The nodes have to be posted; the message says why."""
 
 
 StorageOf = Callable[[str, "Client"], Awaitable[Storage | None]]
@@ -67,7 +67,7 @@ Raises:
 
 @dataclass
 class Writer:
-    """Writes nodes of a pool; see :func:`writer`."""
+    """Writes nodes of a pool; see :func:`prepared_writer`."""
 
     storage: Storage
     """Where to write."""
@@ -104,7 +104,7 @@ class Writer:
             return ""
 
 
-async def writer(
+async def prepared_writer(
     client: Client, storage: Storage, pool: Pool, ordinals: Sequence[int], bodies: Bodies
 ) -> Writer | None:
     """A writer for the missing nodes of a pool, once the API server has shown how it would store them.
@@ -113,7 +113,7 @@ async def writer(
     both ways give the same node. All the checks that the server makes of a node, it makes of these.
 
     Returns:
-        None if only a post can tell what is wrong, or if there is no other node to compare with.
+        None if only a post shows what is wrong, or if there is no other node to compare with.
 
     Raises:
         NotThroughStorage: the nodes have to be posted, and the user should know why.
@@ -122,7 +122,7 @@ async def writer(
     if one == other:
         return None
     try:
-        answer, expected = await _tried(client, bodies, one), await _tried(client, bodies, other)
+        answer, expected = await _dry_run(client, bodies, one), await _dry_run(client, bodies, other)
         like = StoredNodes(answer, bodies.manifest(one))
         made = like.of(bodies.manifest(other), "", 0)
     except (ApiError, NotAlike):
@@ -134,7 +134,7 @@ async def writer(
 
 
 def _two_alike(bodies: Bodies, ordinals: Sequence[int]) -> tuple[int, int]:
-    """Two nodes that most others are like; the same one twice if there are not two."""
+    """Two nodes that most others of a sample are like; the same one twice if there are not two."""
     sample = [ordinals[len(ordinals) * part // _SAMPLE] for part in range(_SAMPLE)]
     sample = sorted({*sample, ordinals[-1]})
     manifests = {ordinal: bodies.manifest(ordinal) for ordinal in sample}
@@ -142,11 +142,11 @@ def _two_alike(bodies: Bodies, ordinals: Sequence[int]) -> tuple[int, int]:
         [other for other in sample if alike(manifests[ordinal], manifests[other])]
         for ordinal in (sample[0], sample[len(sample) // 2], sample[-1])
     )
-    most = max(groups, key=len)
-    return most[0], most[-1]
+    largest = max(groups, key=len)
+    return largest[0], largest[-1]
 
 
-async def _tried(client: Client, bodies: Bodies, ordinal: int) -> bytes:
+async def _dry_run(client: Client, bodies: Bodies, ordinal: int) -> bytes:
     """A node as the API server would store it."""
     answer = await client.request(
         "POST",

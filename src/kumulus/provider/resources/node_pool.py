@@ -151,7 +151,7 @@ class NodePool(InClusterResource):
         if op is not None:
             self._damages.warn(op.report, inputs["clusterIdentity"], damaged)
         left = await scaled.as_left(client, faulted, LOOK_PATIENCE, recorded_as)
-        seen = await observe(client, left, patience=LOOK_PATIENCE, recorded=recorded_as, left=True)
+        seen = await observe(client, left, patience=LOOK_PATIENCE, recorded=recorded_as, autoscaled=True)
         # A pool that an autoscaler scales may have no nodes; its record says whether it exists.
         if not seen.present and not seen.extra and (not on_record if pool.bounds else pool.replicas):
             return None
@@ -192,7 +192,7 @@ class NodePool(InClusterResource):
         async def look(pool: Pool) -> tuple[Pool, PoolObservation]:
             found = await scaled.as_left(client, pool, WORK_PATIENCE, recorded_as, new=not old)
             before = replicas_before(op, old or {})
-            return found, await observe(client, found, before=before, recorded=recorded_as, left=True)
+            return found, await observe(client, found, before=before, recorded=recorded_as, autoscaled=True)
 
         try:
             async with limited(op) as stop:

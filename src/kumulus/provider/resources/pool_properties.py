@@ -195,7 +195,7 @@ async def _as_left(ask: Ask, old: Pool | None, new: Pool) -> tuple[Pool | None, 
         return old, new
     with suppress(*UNASKED):
         there = (await scaled.numbered(await ask(), old, LOOK_PATIENCE)).keys()
-        left = scaled.within(new, there) if new.bounds else None
+        left = scaled.within_bounds(new, there) if new.bounds else None
         return scaled.with_ordinals(old, there), new if left is None else scaled.with_ordinals(new, left)
     return old, new
 
