@@ -1,4 +1,7 @@
-"""What a fault does to nodes, pods and an autoscaler's offers, as plain dataclasses, which the plugin imports."""
+"""What a fault does to nodes, pods and an autoscaler's offerings, as plain dataclasses, which the plugin imports.
+
+Their docstrings also describe the fields in the schema of Pulumi's package.
+"""
 
 import hashlib
 import re
@@ -52,9 +55,9 @@ class NodeEffects:
         taints: put on it.
         labels, annotations: set on it.
         capacity: what is left of a resource, "7", or what is lost of it, "-1".
-        kubelet: one of :data:`KUBELETS`.
+        kubelet: silent, notReady, reboot or gone; empty where it is not affected.
         down: how long a reboot takes, in seconds.
-        devices: one of :data:`DEVICES`; empty for the first.
+        devices: what becomes of the devices that a loss of capacity takes: remove or taint; empty for remove.
     """
 
     conditions: Mapping[str, Condition] = field(default_factory=dict)
