@@ -147,13 +147,17 @@ def replicas_problems(where: Where, raw: object) -> list[Problem]:
     return whole_problems(where, raw, 0, MOST_REPLICAS, "a number of nodes")
 
 
-def label_problems(where: Where, raw: object, ours_too: bool = False) -> list[Problem]:
-    """Problems of a mapping of labels; `ours_too`: whether keys under kumulus.io/, which Kumulus sets, are allowed."""
+def label_problems(where: Where, raw: object, own_too: bool = False) -> list[Problem]:
+    """Problems of a mapping of labels.
+
+    Args:
+        own_too: whether keys under kumulus.io/, which Kumulus sets itself, are allowed.
+    """
     found = _text_map_problems(where, raw, label_key_mistake, label_value_mistake)
-    return found + ([] if ours_too else _own_key_problems(where, raw, "label"))
+    return found + ([] if own_too else _own_key_problems(where, raw, "label"))
 
 
-def annotation_problems(where: Where, raw: object, ours_too: bool = False) -> list[Problem]:
+def annotation_problems(where: Where, raw: object, own_too: bool = False) -> list[Problem]:
     """Problems of a mapping of annotations; the arguments are those of `label_problems`."""
     # The prefix of an annotation's key may have capitals, which apimachinery lowers first.
     found = _text_map_problems(where, raw, lambda key: label_key_mistake(key.lower()), lambda _: None)
@@ -162,7 +166,7 @@ def annotation_problems(where: Where, raw: object, ours_too: bool = False) -> li
         if size > _ANNOTATION_BYTES:
             message = f"is {size:,} bytes in all, a node has at most {_ANNOTATION_BYTES:,}"
             found = [problem(where, message, "write less")]
-    return found + ([] if ours_too else _own_key_problems(where, raw, "annotation"))
+    return found + ([] if own_too else _own_key_problems(where, raw, "annotation"))
 
 
 def taint_problems(where: Where, raw: object) -> list[Problem]:

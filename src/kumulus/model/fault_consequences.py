@@ -70,7 +70,7 @@ def _place(before: NodeSet, nodes: NodeSet) -> str:
     return f"{moves}, {change}" if left and new else change
 
 
-def ended(
+def described_end(
     kind: str,
     node: NodeEffects,
     pods: PodEffects | None,
@@ -79,7 +79,12 @@ def ended(
     running: int | None,
     offers: OfferEffects | None = None,
 ) -> str:
-    """One line: `gpu-fell-off-bus ends on 8 nodes (a100-use1-[24-31]): +8 nvidia.com/gpu; over: taint …`."""
+    """One line: `gpu-fell-off-bus ends on 8 nodes (a100-use1-[24-31]): +8 nvidia.com/gpu; over: taint …`.
+
+    Args:
+        pools: those of the nodes, which gain what the fault took.
+        kind, running, offers: as for :func:`described_fault`.
+    """
     if offers is not None:
         return f"{kind} ends; over: {offers.described()}"
     parts = [", ".join(_amounts("+", loss(node, nodes, pools)))]

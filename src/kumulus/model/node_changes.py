@@ -195,8 +195,9 @@ def node_patch(befores: Sequence[OwnedFields], after: OwnedFields, boot_id: str,
         boot_id: its boot ID when it was created, restored when no fault has it reboot any more.
         now: the time for changed conditions, RFC 3339 in UTC.
     """
-    by_place = {(each.section, each.key): each for before in befores for each in changes_between(before, after)}
-    found = list(by_place.values())
+    # A field that differs from several of them changes once.
+    by_field = {(each.section, each.key): each for before in befores for each in changes_between(before, after)}
+    found = list(by_field.values())
     annotations = mapping_patch(found, "annotations")
     becomes = applied_of(after)
     if any(applied_of(before) != becomes for before in befores):

@@ -40,7 +40,7 @@ EMULATED_NODE_INFO: Mapping[str, str] = {
 }
 """The part of `status.nodeInfo` that is the same on every emulated node."""
 
-# Those that a kubelet declares whose feature gates are as they are by default (k8s.io/kubernetes v1.36.3 and v1.37.2,
+# Those that a kubelet declares if its feature gates have their defaults (k8s.io/kubernetes v1.36.3 and v1.37.2,
 # pkg/features, and k8s.io/component-helpers, nodedeclaredfeatures): schedulers and the API server look for them.
 _DECLARES_SINCE = (1, 36)
 _DECLARED_FEATURES = (
@@ -93,9 +93,9 @@ def owned_fields(pool: Pool, ordinal: int) -> OwnedFields:
     pool, and the annotation that makes KWOK act as its kubelet.
     """
     name = pool.node_name(ordinal)
-    identity = {CLUSTER_LABEL: pool.cluster} if pool.cluster else {}
+    cluster = {CLUSTER_LABEL: pool.cluster} if pool.cluster else {}
     ours = OwnedFields(
-        labels={HOSTNAME_LABEL: name, **pool.labels, **pool.labels_of(ordinal), **identity, POOL_LABEL: pool.name},
+        labels={HOSTNAME_LABEL: name, **pool.labels, **pool.labels_of(ordinal), **cluster, POOL_LABEL: pool.name},
         annotations={
             METRICS_ANNOTATION: f"/metrics/nodes/{name}/metrics/resource",
             **pool.annotations,
@@ -125,6 +125,7 @@ def node_manifest(pool: Pool, ordinal: int, now: str) -> dict[str, Any]:
     spec: dict[str, object] = {"unschedulable": True} if named and named.unschedulable else {}
     if owned.taints:
         spec["taints"] = [taint.to_plain() for taint in owned.taints]
+    features = declared_features(owned)
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -146,7 +147,7 @@ def node_manifest(pool: Pool, ordinal: int, now: str) -> dict[str, Any]:
                 dict(LOCALHOST),
             ],
             "nodeInfo": _node_info(name, pool.cluster, owned.node_info),
-            **({"declaredFeatures": features} if (features := declared_features(owned)) else {}),
+            **({"declaredFeatures": features} if features else {}),
             "phase": "Running",
         },
     }
@@ -162,8 +163,9 @@ def declared_features(owned: OwnedFields) -> list[str]:
 def features_of(version: str) -> list[str]:
     """The features that a kubelet of this version declares by default."""
     found = _MINOR.match(version)
-    declares = found is not None and (int(found[1]), int(found[2])) >= _DECLARES_SINCE
-    return list(_DECLARED_FEATURES) if declares else []
+    if found is None or (int(found[1]), int(found[2])) < _DECLARES_SINCE:
+        return []
+    return list(_DECLARED_FEATURES)
 
 
 def _named_features(pool: Pool) -> tuple[str, ...] | None:

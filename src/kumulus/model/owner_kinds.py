@@ -27,6 +27,7 @@ class _Workload:
     """Labels that mark pods of another workload."""
 
     def jq(self) -> str:
+        """The jq expression that is true for its pods."""
         same = f".kind == {json.dumps(self.kind)}"
         if self.group:
             same += f" and (.apiVersion | startswith({json.dumps(self.group + '/')}))"
@@ -41,6 +42,7 @@ class _Workload:
         return owned
 
     def has(self, pod: Mapping[str, Any]) -> bool:
+        """Whether a pod is one of its pods; the same as `jq`."""
         labels = pod["metadata"].get("labels") or {}
         if self.label in labels and str(labels[self.label]).startswith(self.value_prefix):
             return True

@@ -190,7 +190,7 @@ class Pool:
     region: str
     replicas: int = field(metadata={"keys": (Key("replicas", replicas_problems, int),)})
     labels: Mapping[str, str] = keyed(
-        Key("labels", partial(label_problems, ours_too=True), dict, lambda labels: compacted(labels)[0]),
+        Key("labels", partial(label_problems, own_too=True), dict, lambda labels: compacted(labels)[0]),
         Key(
             "gpu",
             gpu_problems,
@@ -198,7 +198,7 @@ class Pool:
             doc="What the labels of GPU Feature Discovery follow from, in their place.",
         ),
     )
-    annotations: Mapping[str, str] = keyed(Key("annotations", partial(annotation_problems, ours_too=True), dict, dict))
+    annotations: Mapping[str, str] = keyed(Key("annotations", partial(annotation_problems, own_too=True), dict, dict))
     taints: tuple[Taint, ...] = keyed(Key("taints", taint_problems, taints_from, plain), default=())
     capacity: Mapping[str, str] = keyed(Key("capacity", resource_problems, canonical_resources, dict))
     allocatable: Mapping[str, str] = keyed(Key("allocatable", resource_problems, canonical_resources, dict))
@@ -216,7 +216,7 @@ class Pool:
     nodes: tuple[NamedNode, ...] = keyed(
         Key(
             "nodes",
-            partial(named_nodes_problems, ours_too=True),
+            partial(named_nodes_problems, own_too=True),
             named_nodes_from,
             lambda nodes: [node.to_plain() for node in nodes] or None,
         ),

@@ -76,9 +76,9 @@ def pool_resources(pool: Pool) -> dict[str, Quantity]:
 def _claimed_gpus(pool: Pool) -> int:
     """The GPUs of a pool that its nodes publish only as devices, not as an extended resource too."""
     devices = pool.devices
-    if devices is None or devices.attributes.get("type") != {"string": "gpu"} or any(map(is_gpu, pool.capacity)):
+    if devices is None or any(map(is_gpu, pool.capacity)):
         return 0
-    return devices.count * pool.count
+    return devices.count * pool.count if devices.attributes.get("type") == {"string": "gpu"} else 0
 
 
 def totals(pools: Iterable[Pool]) -> PoolTotals:

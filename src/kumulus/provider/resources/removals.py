@@ -88,7 +88,7 @@ async def _meanings(
     """What the removal of each resource does, by the end of its URN; `added` are the new pools."""
     # Imported here: most previews remove nothing.
     from kumulus.model.consequences import consequences
-    from kumulus.model.fault_consequences import ended
+    from kumulus.model.fault_consequences import described_end
     from kumulus.nodes.faults import pods, records
     from kumulus.nodes.pools.removal import bound_to
 
@@ -98,7 +98,7 @@ async def _meanings(
         record = known.faults.get(name)
         if record is not None and record.declared and not record.ending:
             running = await pods.count_affected(client, record.nodes, record.pods, known.pools)
-            found[f"kumulus:index:Fault::{name}"] = ended(
+            found[f"kumulus:index:Fault::{name}"] = described_end(
                 record.kind, record.node, record.pods, record.nodes, known.pools.values(), running, record.offers
             )
     for name in pools:
