@@ -74,7 +74,7 @@ def pool_resources(pool: Pool) -> dict[str, Quantity]:
 
 
 def _claimed_gpus(pool: Pool) -> int:
-    """The GPUs of a pool that its nodes publish only as devices, not as an extended resource too."""
+    """The GPUs of a pool that its nodes publish as devices, unless they also have them as an extended resource."""
     devices = pool.devices
     if devices is None or any(map(is_gpu, pool.capacity)):
         return 0

@@ -35,7 +35,7 @@ _CLAIMS = "/apis/karpenter.sh/v1/nodeclaims"
 _MADE = "karpenter.sh/nodepool"
 
 
-async def there(client: Client) -> bool:
+async def has_autoscaler(client: Client) -> bool:
     """Whether the cluster has an autoscaler whose offerings faults can change."""
     return bool(await _classes(client))
 

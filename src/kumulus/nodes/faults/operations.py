@@ -89,7 +89,7 @@ async def begin(
 
 async def _refuse_without_targets(client: Client, record: Record, pools: Collection[str]) -> None:
     """Refuse a fault of an autoscaler that the cluster does not have, or of nodes of pools that it does not have."""
-    if record.offers is not None and not await offerings.there(client):
+    if record.offers is not None and not await offerings.has_autoscaler(client):
         raise FaultRefused(
             "the cluster has no autoscaler, whose offerings it would change; docs/autoscalers.md says how to have one"
         )

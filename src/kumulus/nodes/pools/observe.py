@@ -178,13 +178,15 @@ async def observe_until_still(
         async with asyncio.timeout(patience.still):
             while seen is not None:
                 await asyncio.sleep(_STILL_S)
-                before, seen = seen, await _within(client, pool, patience.whole, recorded) or seen
+                before = seen
+                seen = await _within(client, pool, patience.whole, recorded) or before
                 if seen.same_nodes(before):
                     break
     return seen
 
 
 async def _within(client: Client, pool: Pool, seconds: float, recorded: str | None) -> PoolObservation | None:
+    """What exists of a pool; None if that cannot be read in time."""
     with suppress(ApiError, Unreachable, NotServed, TimeoutError):
         async with asyncio.timeout(seconds):
             return await observe(client, pool, patience=seconds, recorded=recorded)
