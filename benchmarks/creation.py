@@ -11,9 +11,9 @@ from benchmarks.control_plane import ControlPlane, control_plane, pools, scale
 from benchmarks.fleet import Fleet, until_ready
 from benchmarks.report import Row
 from benchmarks.usage import until_at_rest
-from kumulus.kube.codecs import JsonCodec
+from kumulus.kube.codecs import PROTOBUF, JsonCodec
 from kumulus.kube.watch import watch
-from kumulus.nodes.pools.single import MEDIA_TYPE, Bodies
+from kumulus.nodes.pools.single import Bodies
 from kumulus.toolchain import golang
 
 FLEET = 2550
@@ -244,7 +244,7 @@ async def post(plane: ControlPlane, binary: Path, nodes: int, connections: int) 
             str(binary),
             *("-server", plane.observed.server, "-ca", str(plane.pki / "ca.crt")),
             *("-cert", str(plane.pki / "admin.crt"), "-key", str(plane.pki / "admin.key")),
-            *("-bodies", file.name, "-media-type", MEDIA_TYPE, "-connections", str(connections)),
+            *("-bodies", file.name, "-media-type", PROTOBUF, "-connections", str(connections)),
             stdout=asyncio.subprocess.PIPE,
         )
         out, _ = await process.communicate()

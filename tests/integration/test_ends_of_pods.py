@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from kumulus.model.lifecycles import EMULATED
+from kumulus.model.lifecycles import EMULATED_CONDITION
 from tests.integration.conftest import JOBS, PODS, Plane, Pools
 from tests.support import processes
 from tests.support.api import Api, Object
@@ -74,7 +74,7 @@ async def test_a_status_has_all_that_a_kubelets_has_but_what_is_listed(plane: Pl
     completed = place.completed()
     ended = completed["status"]["containerStatuses"][0]["state"]["terminated"]
     assert ended.pop("message") == "emulated; the exit code is assumed"
-    (mark,) = (each for each in completed["status"]["conditions"] if each["type"] == EMULATED)
+    (mark,) = (each for each in completed["status"]["conditions"] if each["type"] == EMULATED_CONDITION)
     assert (mark["status"], mark["reason"]) == ("True", "ExitCodeAssumed")
     assert essence(completed) == kubelets.status("completed Job")
     for name, pod in (("running", running), ("completed", completed)):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kumulus.model.lifecycles import DELAY_ANNOTATION, EMULATED
+from kumulus.model.lifecycles import DELAY_ANNOTATION, EMULATED_CONDITION
 from tests.integration.conftest import JOBS, NODES, PODS, Plane, Pools
 from tests.support.api import MERGE_PATCH, Object
 from tests.support.ends_of_pods import Place
@@ -59,7 +59,7 @@ def conditions(pod: Object) -> dict[str, Object]:
 
 def observed(pod: Object) -> bool:
     """Whether its kubelet has seen its spec, and says so in the conditions that are its own."""
-    own = [each for kind, each in conditions(pod).items() if kind not in (EMULATED, GATE)]
+    own = [each for kind, each in conditions(pod).items() if kind not in (EMULATED_CONDITION, GATE)]
     latest = pod["metadata"]["generation"]
     return pod["status"].get("observedGeneration") == latest and {each.get("observedGeneration") for each in own} == {
         latest
@@ -138,7 +138,7 @@ def test_bare_pods_end_as_their_commands_say(plane: Plane) -> None:
         assert found["status"]["phase"] == ("Failed" if code else "Succeeded")
         started, finished = times(end["startedAt"], end["finishedAt"])
         assert finished - started >= seconds
-        assert conditions(found)[EMULATED]["reason"] == "ExitCodeDeclared"
+        assert conditions(found)[EMULATED_CONDITION]["reason"] == "ExitCodeDeclared"
     phases = {each["metadata"]["name"]: each["status"]["phase"] for each in plane.api.list(PODS)}
     assert (phases["stays"], phases["unknown"]) == ("Running", "Running")
 
@@ -229,7 +229,8 @@ def test_jobs_fail_by_their_back_off_limit_and_their_failure_policy(plane: Plane
         "echoes": "BackoffLimitExceeded",
     }
     marks = {
-        each["metadata"]["labels"]["job-name"]: conditions(each)[EMULATED]["reason"] for each in plane.api.list(PODS)
+        each["metadata"]["labels"]["job-name"]: conditions(each)[EMULATED_CONDITION]["reason"]
+        for each in plane.api.list(PODS)
     }
     assert marks["succeeds"] == marks["annotated"] == "ExitCodeDeclared"
     assert marks["assumed"] == "ExitCodeAssumed"

@@ -28,7 +28,7 @@ from kumulus.nodes.errors import PartialFailure
 from kumulus.nodes.faults.leases import HOLDER, LEASES
 from kumulus.nodes.faults.new_pods import BEHIND_S
 from kumulus.nodes.pools.single import Bodies, create_node
-from kumulus.nodes.pools.through_storage import FEWEST, Post, Writer, writer
+from kumulus.nodes.pools.through_storage import FEWEST, Post, Writer, prepared_writer
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.node_pool import NodePool
 from kumulus.runtimes.kwok.layout import Layout
@@ -149,7 +149,7 @@ async def written(plane: Plane, pool: Pool) -> AsyncIterator[tuple[Client, Write
     async with Client(load_kubeconfig(plane.observed.kubeconfig)) as client:
         found = await Storages().of(plane.observed.kubeconfig, client)
         assert found is not None
-        made = await writer(client, found, pool, range(pool.replicas), Bodies(pool))
+        made = await prepared_writer(client, found, pool, range(pool.replicas), Bodies(pool))
         assert made is not None, pool
         yield client, made
         await found.connection.close()

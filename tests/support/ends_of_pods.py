@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kumulus.model.lifecycles import EMULATED
+from kumulus.model.lifecycles import EMULATED_CONDITION
 from tests.support.api import Api, Object
 from tests.support.pods import JOBS, PODS
 
@@ -171,7 +171,7 @@ def essence(pod: Object) -> Object:
         return [bare(each, f"{at}[]") for each in value] if isinstance(value, list) else value
 
     found: Object = bare(pod["status"])
-    listed = [each for each in found["conditions"] if each["type"] not in ("DisruptionTarget", EMULATED)]
+    listed = [each for each in found["conditions"] if each["type"] not in ("DisruptionTarget", EMULATED_CONDITION)]
     return {**found, "conditions": sorted(listed, key=lambda each: str(each["type"]))}
 
 

@@ -44,7 +44,7 @@ from kumulus.kwok.stages import (
 )
 from kumulus.model.active_faults import BOOT_ID_ANNOTATION, FAULTS_ANNOTATION, REBOOT_ANNOTATION
 from kumulus.model.fault_effects import RECLAIM_ANNOTATION
-from kumulus.model.nodes import EMULATED, LOCALHOST
+from kumulus.model.nodes import EMULATED_NODE_INFO, LOCALHOST
 
 _FAULTS = f'.metadata.annotations["{FAULTS_ANNOTATION}"]'
 _RECLAIMED = f'.metadata.annotations["{RECLAIM_ANNOTATION}"]'
@@ -269,7 +269,7 @@ def node_initialize(name: str, labels: Mapping[str, str], having: str, info: Map
     """
     match = [not_in(_READY, "True"), absent(_FAULTS), exists(f'.metadata.labels["{having}"]'), absent(_RECLAIMED)]
     match += [is_in(f'.metadata.labels["{key}"]', value) for key, value in labels.items()]
-    lines = "".join(f"  {key}: {json.dumps(value)}\n" for key, value in sorted({**info, **EMULATED}.items()))
+    lines = "".join(f"  {key}: {json.dumps(value)}\n" for key, value in sorted({**info, **EMULATED_NODE_INFO}.items()))
     return stage(name, "Node", match, {**_HEAVY, "next": {"statusTemplate": f"{_NODE_MADE}{lines}"}})
 
 

@@ -112,7 +112,7 @@ def _selected(effects: PodEffects, nodes: Collection[str]) -> list[Match]:
         owned = " or ".join(map(belongs_to, effects.owner_kinds))
         found.append(is_in(f"({owned} | tostring)", "true"))
     if effects.images:
-        tested = f"any(.spec.{effects.containers}[]?.image; test({json.dumps(effects.image_pattern)}))"
+        tested = f"any(.spec.{effects.containers_key}[]?.image; test({json.dumps(effects.image_pattern)}))"
         found.append(is_in(f"({tested} | tostring)", "true"))
     if nodes:
         found.append(is_in(".spec.nodeName", *sorted(nodes)))

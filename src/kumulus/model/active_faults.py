@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from kumulus.model.durations import timestamp
 from kumulus.model.fault_effects import Condition, NodeEffects, reduced
+from kumulus.model.names import uuid_of
 from kumulus.model.node_sets import NodeSet
 
 if TYPE_CHECKING:
@@ -26,7 +27,9 @@ FAULT_LABEL = "kumulus.io/fault"
 """The fault that an object belongs to; objects with it are the fault's record and its stages."""
 
 REBOOT_ANNOTATION = "kumulus.io/reboot-until"
+"""When a node's reboot ends, RFC 3339 in UTC; KWOK makes it Ready then."""
 BOOT_ID_ANNOTATION = "kumulus.io/boot-id"
+"""The boot ID that KWOK gives the node then."""
 _REBOOTING = Condition("False", "KubeletNotReady", "node is rebooting")
 _NOT_READY = Condition("False", "KubeletNotReady", "container runtime network not ready: NetworkReady=false")
 
@@ -48,10 +51,10 @@ class ActiveFault:
         if self.effects.kubelet != "reboot":
             return dict(self.effects.annotations)
         digest = hashlib.blake2b(f"{node}/{self.name}/{self.since}".encode(), digest_size=16).hexdigest()
-        boot_id = "-".join((digest[:8], digest[8:12], digest[12:16], digest[16:20], digest[20:]))
-        return {**self.effects.annotations, REBOOT_ANNOTATION: self.up_again(), BOOT_ID_ANNOTATION: boot_id}
+        reboot = {REBOOT_ANNOTATION: self.reboot_end(), BOOT_ID_ANNOTATION: uuid_of(digest)}
+        return {**self.effects.annotations, **reboot}
 
-    def up_again(self) -> str:
+    def reboot_end(self) -> str:
         """When the reboot ends, RFC 3339 in UTC."""
         return timestamp(datetime.fromisoformat(self.since) + timedelta(seconds=self.effects.down))
 
@@ -60,19 +63,23 @@ class ActiveFault:
         if self.effects.kubelet == "notReady":
             return {"Ready": _NOT_READY, **self.effects.conditions}
         # Once the reboot has ended, the node is left to KWOK.
-        if self.effects.kubelet == "reboot" and now < self.up_again():
+        if self.effects.kubelet == "reboot" and now < self.reboot_end():
             return {"Ready": _REBOOTING, **self.effects.conditions}
         return dict(self.effects.conditions)
 
 
 def kubelet_under(faults: Iterable[ActiveFault]) -> str:
-    """The state of the kubelet of a node with these faults, one of `KUBELETS`."""
+    """The state of the kubelet of a node with these faults, one of `KUBELETS`; only one of the faults can set it."""
     return next((fault.effects.kubelet for fault in faults if fault.effects.kubelet), "")
 
 
 def gone_nodes(pool: Pool) -> set[int]:
     """The ordinals of a pool's nodes that should not exist while its faults are active."""
-    return {n for n, faults in pool.faults.items() if n < pool.replicas and kubelet_under(faults) == "gone"}
+    return {
+        ordinal
+        for ordinal, faults in pool.faults.items()
+        if ordinal < pool.replicas and kubelet_under(faults) == "gone"
+    }
 
 
 def faults_of(pool: str, faults: Iterable[ActiveFault]) -> dict[int, tuple[ActiveFault, ...]]:
@@ -85,7 +92,12 @@ def faults_of(pool: str, faults: Iterable[ActiveFault]) -> dict[int, tuple[Activ
 
 
 def with_faults(ours: OwnedFields, node: str, faults: Sequence[ActiveFault]) -> OwnedFields:
-    """The wanted state of a node while faults are active; `ours` is the one that its pool wants."""
+    """The wanted state of a node while faults are active.
+
+    Args:
+        ours: the state that its pool wants.
+        node: the name that its pool and ordinal make, of which a boot ID is made: its own may be another.
+    """
     now = timestamp()
     for fault in faults:
         effects = fault.effects

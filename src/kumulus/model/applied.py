@@ -25,10 +25,10 @@ class Applied:
     resources: frozenset[str] = frozenset()
     conditions: frozenset[str] = frozenset()
     features: bool = False
-    """Whether the pool named the features that the node declares."""
+    """Whether the pool named, or needed, the features that the node declares."""
 
     def joined(self, other: Applied) -> Applied:
-        """The record of a node in transition from one to the other, which may have the keys of either."""
+        """The record of a node on the way from this state to another: it may have the keys of either."""
         return Applied(
             labels=self.labels | other.labels,
             annotations=self.annotations | other.annotations,
@@ -46,7 +46,7 @@ def applied_of(ours: OwnedFields) -> Applied:
         annotations=frozenset(ours.annotations),
         taints=frozenset(taint.place for taint in ours.taints),
         resources=frozenset(ours.capacity) | frozenset(ours.allocatable),
-        # A healthy node has these too, so they never have to be removed.
+        # A healthy node has those of CONDITIONS too: they never have to be removed.
         conditions=frozenset(ours.conditions) - frozenset(CONDITIONS),
         features=ours.declared_features is not None,
     )
@@ -93,7 +93,7 @@ def _decoded(value: str) -> Applied:
 
 
 def record_of(pool: Pool, ordinal: int) -> str:
-    """The record of a node, the annotation's value; the same on every node without an active fault."""
+    """The record of a node, as the annotation's value; it is the same on every node without faults or own labels."""
     return encode_applied(applied_of(owned_fields(pool, ordinal)))
 
 

@@ -21,7 +21,8 @@ from kumulus.model.names import (
 from kumulus.model.quantity import LARGEST, NANO, QuantityError, parse
 
 MOST_REPLICAS = 100_000
-EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+"""The most nodes of a pool."""
+TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 NATIVE_RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
 _NATIVE_PREFIXES = ("hugepages-", "attachable-volumes-")
 _ANNOTATION_BYTES = 256 * 1024
@@ -40,7 +41,7 @@ def problem(where: Where, message: str, remedy: str = "") -> Problem:
     return Problem(path_text(where), message, remedy)
 
 
-def no_text(where: Where, value: object) -> Problem:
+def no_text_problem(where: Where, value: object) -> Problem:
     """The problem of a value that has to be a text."""
     remedy = 'write "", or a text'
     # Nobody knows any more how the file writes it: `1.10` is 1.1, `0777` is 511, `yes` is true.
@@ -49,14 +50,14 @@ def no_text(where: Where, value: object) -> Problem:
     return problem(where, f"is {shown(value)}, not a text", remedy)
 
 
-def text_problems(where: Where, raw: object, mistake_of: MistakeOf, instead_of: str = "") -> list[Problem]:
+def text_problems(where: Where, raw: object, mistake_of: MistakeOf, remedy: str = "") -> list[Problem]:
     """Whether a value is a text without a mistake.
 
     Args:
-        instead_of: what to write instead of what is no text; without it, as for :func:`no_text`.
+        remedy: what to write instead of a value that is no text; without it, that of :func:`no_text_problem`.
     """
     if not isinstance(raw, str):
-        return [problem(where, f"is {shown(raw)}", instead_of) if instead_of else no_text(where, raw)]
+        return [problem(where, f"is {shown(raw)}", remedy) if remedy else no_text_problem(where, raw)]
     mistake = mistake_of(raw)
     return [problem(where, f"{shown(raw)} {mistake.message}", mistake.remedy)] if mistake else []
 
@@ -78,7 +79,7 @@ def mapping_problems(where: Where, raw: object) -> list[Problem]:
 
 
 def of_mapping(check: Callable[Concatenate[Where, Mapping[str, Any], P], list[Problem]]) -> Check[P]:
-    """Make a check of mappings one of any value: a value that is no mapping has that problem alone."""
+    """Turn a check of a mapping into a check of any value; that a value is no mapping is then its only problem."""
 
     @wraps(check)
     def checked(where: Where, raw: object, /, *args: P.args, **kwargs: P.kwargs) -> list[Problem]:
@@ -130,6 +131,14 @@ def whole_problems(where: Where, raw: object, least: int, most: int, what: str =
     return []
 
 
+def share_problems(where: Where, raw: object) -> list[Problem]:
+    """Whether a value is a share: a number from 0 to 1."""
+    remedy = "write a number from 0 to 1, such as 0.05 for one in twenty"
+    if isinstance(raw, bool) or not isinstance(raw, int | float) or not math.isfinite(raw):
+        return [problem(where, f"is {shown(raw)}, not a share", remedy)]
+    return [] if 0 <= raw <= 1 else [problem(where, f"is {shown(raw)}, not between 0 and 1", remedy)]
+
+
 def replicas_problems(where: Where, raw: object) -> list[Problem]:
     """Whether a value is a valid number of nodes for one placement: 0 to 100,000."""
     if isinstance(raw, int | float) and not isinstance(raw, bool) and raw > MOST_REPLICAS:
@@ -138,21 +147,26 @@ def replicas_problems(where: Where, raw: object) -> list[Problem]:
     return whole_problems(where, raw, 0, MOST_REPLICAS, "a number of nodes")
 
 
-def label_problems(where: Where, raw: object, ours_too: bool = False) -> list[Problem]:
-    """Problems of a mapping of labels; `ours_too`: whether keys under kumulus.io/, which Kumulus sets, are allowed."""
+def label_problems(where: Where, raw: object, own_too: bool = False) -> list[Problem]:
+    """Problems of a mapping of labels.
+
+    Args:
+        own_too: whether keys under kumulus.io/, which Kumulus sets itself, are allowed.
+    """
     found = _text_map_problems(where, raw, label_key_mistake, label_value_mistake)
-    return found + ([] if ours_too else _own_key_problems(where, raw, "label"))
+    return found + ([] if own_too else _own_key_problems(where, raw, "label"))
 
 
-def annotation_problems(where: Where, raw: object, ours_too: bool = False) -> list[Problem]:
+def annotation_problems(where: Where, raw: object, own_too: bool = False) -> list[Problem]:
     """Problems of a mapping of annotations; the arguments are those of `label_problems`."""
     # The prefix of an annotation's key may have capitals, which apimachinery lowers first.
     found = _text_map_problems(where, raw, lambda key: label_key_mistake(key.lower()), lambda _: None)
     if not found and isinstance(raw, Mapping):
         size = sum(len(text.encode("utf-8", "replace")) for item in raw.items() for text in item)
         if size > _ANNOTATION_BYTES:
-            found = [problem(where, f"is {size:,} bytes in all, a node has at most 262,144", "write less")]
-    return found + ([] if ours_too else _own_key_problems(where, raw, "annotation"))
+            message = f"is {size:,} bytes in all, a node has at most {_ANNOTATION_BYTES:,}"
+            found = [problem(where, message, "write less")]
+    return found + ([] if own_too else _own_key_problems(where, raw, "annotation"))
 
 
 def taint_problems(where: Where, raw: object) -> list[Problem]:
@@ -245,14 +259,14 @@ def quantity_problems(where: Where, written: object, whole: bool = False, exampl
 
 def resource_name_problems(where: Where, raw: Mapping[str, object]) -> list[Problem]:
     """Names that no pod could ever request: without a domain and not one of Kubernetes' own."""
-    others = f"{', '.join(NATIVE_RESOURCES)} or a name such as example.com/"
     message = "is not a resource of Kubernetes and has no domain"
     found = []
     for name in raw:
         if not is_requestable(name):
             # A name with a line break would break the message's line.
-            example = others + (name if name.isprintable() else "gpu")
-            found.append(problem((*where, name), message, f"write {meant_resource(name) or example}"))
+            example = f"example.com/{name if name.isprintable() else 'gpu'}"
+            meant = meant_resource(name) or f"{', '.join(NATIVE_RESOURCES)} or a name such as {example}"
+            found.append(problem((*where, name), message, f"write {meant}"))
     return found
 
 
@@ -263,9 +277,10 @@ def is_requestable(resource: str) -> bool:
 
 def is_counted_whole(resource: str) -> bool:
     """Whether a resource comes in whole pieces only: pods, and extended resources such as nvidia.com/gpu."""
-    prefix, slash, _ = resource.rpartition("/")
-    native = prefix == "kubernetes.io" or prefix.endswith(".kubernetes.io")
-    return resource == "pods" or (bool(slash) and not native)
+    domain, slash, _ = resource.rpartition("/")
+    if not slash:
+        return resource == "pods"
+    return domain != "kubernetes.io" and not domain.endswith(".kubernetes.io")
 
 
 def meant_resource(name: str) -> str | None:
@@ -306,14 +321,6 @@ def _one_taint_problems(where: Where, taint: Mapping[str, Any]) -> list[Problem]
     if taint.get("value") is not None:
         found += text_problems((*where, "value"), taint["value"], label_value_mistake)
     effect = taint.get("effect")
-    if effect not in EFFECTS:
-        found.append(problem((*where, "effect"), f"is {shown(effect)}", instead(effect, EFFECTS)))
+    if effect not in TAINT_EFFECTS:
+        found.append(problem((*where, "effect"), f"is {shown(effect)}", instead(effect, TAINT_EFFECTS)))
     return found
-
-
-def share_problems(where: Where, raw: object) -> list[Problem]:
-    """Whether a value is a share: a number from 0 to 1."""
-    remedy = "write a number from 0 to 1, such as 0.05 for one in twenty"
-    if isinstance(raw, bool) or not isinstance(raw, int | float) or not math.isfinite(raw):
-        return [problem(where, f"is {shown(raw)}, not a share", remedy)]
-    return [] if 0 <= raw <= 1 else [problem(where, f"is {shown(raw)}, not between 0 and 1", remedy)]

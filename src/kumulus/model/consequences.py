@@ -19,7 +19,7 @@ nodes that are no machine of any cloud.
 """
 # Every node has these and nobody counts them: mentioned only when their amount per node changes.
 _QUIET = ("pods", "ephemeral-storage")
-# A GPU product alone sets 26 labels.
+# The most keys of one field that are named: a GPU product alone sets 26 labels.
 _NAMED = 6
 
 
@@ -30,7 +30,7 @@ class Consequence:
     place: str
     """The group and zone."""
     what: str
-    """Empty if nothing changes at all."""
+    """What changes; empty if nothing does."""
     pods: int
     """Running pods on the nodes that are deleted."""
 
@@ -48,29 +48,34 @@ def consequences(old: Pool | None, new: Pool | None, pods: int = 0, hourly: Hour
 
     Args:
         pods: how many pods run on the nodes that would be deleted.
+        hourly: what a node costs.
     """
     named = new or old
     if named is None:
         raise ValueError("a change needs the pool before it or the pool after it")
     before, after = (each.count if each else 0 for each in (old, new))
-    fields = _fields(old, new) if old and new else []
-    changed = 0
-    if old and new:
-        if fields or _altered(old.capacity, new.capacity) or old.devices != new.devices:
-            changed = min(before, after)
-        if moving := moved(new.name, old.topology, new.topology, min(before, after)):
-            changed = changed or moving
-            fields.append(_topology(old, new))
+    changed, fields = _changed(old, new) if old and new else (0, [])
     details = [*_devices(old, new), *_resources(old, new, named.gpu_product), *_cost(old, new, hourly), *fields]
     place = f"group {named.group or named.name}" + (f", zone {named.zone}" if named.zone else "")
-    step = after - before
-    if not (step or changed or details):
+    more = after - before
+    if not (more or changed or details):
         return Consequence(place, "", pods)
-    parts = [f"{_sign(step)}{counted(abs(step), 'node')} ({before:,} {ARROW} {after:,})"] if step else []
-    if changed or not step:
+    parts = [f"{_sign(more)}{counted(abs(more), 'node')} ({before:,} {ARROW} {after:,})"] if more else []
+    if changed or not more:
         parts.append(f"{counted(changed, 'node')} changed")
     what = ", ".join(parts) + (f": {', '.join(details)}" if details else "")
     return Consequence(place, what, pods)
+
+
+def _changed(old: Pool, new: Pool) -> tuple[int, list[str]]:
+    """How many of the nodes that stay are changed, and in which fields."""
+    stay = min(old.count, new.count)
+    fields = _fields(old, new)
+    all_change = fields or _altered(old.capacity, new.capacity) or old.devices != new.devices
+    moving = moved(new.name, old.topology, new.topology, stay)
+    if moving:
+        fields.append(_topology(old, new))
+    return stay if all_change else moving, fields
 
 
 def _resources(old: Pool | None, new: Pool | None, product: str) -> list[str]:
@@ -88,27 +93,28 @@ def _resources(old: Pool | None, new: Pool | None, product: str) -> list[str]:
 
 
 def _altered(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
+    """The resources of which there is another amount."""
     had, has = ({name: parse(written).nanos for name, written in resources.items()} for resources in (old, new))
     return [name for name in {**had, **has} if had.get(name) != has.get(name)]
 
 
 def _fields(old: Pool, new: Pool) -> list[str]:
-    found = [_keys("labels", old.labels, new.labels), _keys("annotations", old.annotations, new.annotations)]
+    found = [_differing("labels", old.labels, new.labels), _differing("annotations", old.annotations, new.annotations)]
     found.append("taints" if set(old.taints) != set(new.taints) else "")
     # An allocatable that follows the capacity is mentioned with it.
     own = {*_altered(old.allocatable, new.allocatable)} - {*_altered(old.capacity, new.capacity)}
     found.append(f"allocatable {', '.join(sorted(own, key=resource_order))}" if own else "")
     found.append("shard" if old.shards != new.shards else "")
     found.append("named nodes" if old.nodes[: new.replicas] != new.nodes[: old.replicas] else "")
-    found.append(_keys("nodeInfo", old.node_info.to_plain(), new.node_info.to_plain()))
+    found.append(_differing("nodeInfo", old.node_info.to_plain(), new.node_info.to_plain()))
     found.append("declared features" if old.declared_features != new.declared_features else "")
     if old.devices and new.devices and old.devices.driver == new.devices.driver:
         had, has = ({**each.attributes, **each.capacity} for each in (old.devices, new.devices))
-        found.append(_keys("device attributes", had, has))
+        found.append(_differing("device attributes", had, has))
         took, takes = (each.node_allocatable_resources for each in (old.devices, new.devices))
-        found.append(_keys("devices' node resources", took, takes))
-        spread = [(each.pcie_roots, each.numa_nodes) for each in (old.devices, new.devices)]
-        found.append("device topology" if spread[0] != spread[1] else "")
+        found.append(_differing("devices' node resources", took, takes))
+        was_on, is_on = ((each.pcie_roots, each.numa_nodes) for each in (old.devices, new.devices))
+        found.append("device topology" if was_on != is_on else "")
     return [field for field in found if field]
 
 
@@ -119,9 +125,11 @@ def _topology(old: Pool, new: Pool) -> str:
 
 def _devices(old: Pool | None, new: Pool | None) -> list[str]:
     """The devices in ResourceSlices gained and lost, by driver."""
-    had, has = (
-        {pool.devices.driver: pool.devices.count * pool.count} if pool and pool.devices else {} for pool in (old, new)
-    )
+
+    def by_driver(pool: Pool | None) -> dict[str, int]:
+        return {pool.devices.driver: pool.devices.count * pool.count} if pool and pool.devices else {}
+
+    had, has = by_driver(old), by_driver(new)
     gained = {driver: has.get(driver, 0) - had.get(driver, 0) for driver in {**had, **has}}
     return [f"{_sign(n)}{counted(abs(n), f'{driver} device')}" for driver, n in gained.items() if n]
 
@@ -135,6 +143,7 @@ def _cost(old: Pool | None, new: Pool | None, hourly: Hourly) -> list[str]:
             if price is None:
                 return []
             total += sign * pool.count * price
+    # One of the prices was NaN.
     if math.isnan(total):
         same = old and new and (old.count, _machine(old)) == (new.count, _machine(new))
         return [] if same else ["price not known"]
@@ -146,7 +155,8 @@ def _machine(pool: Pool) -> str | None:
     return pool.labels.get(INSTANCE_TYPE_LABEL)
 
 
-def _keys(what: str, old: Mapping[str, object], new: Mapping[str, object]) -> str:
+def _differing(what: str, old: Mapping[str, object], new: Mapping[str, object]) -> str:
+    """A field and its keys that differ; empty when none does."""
     keys = sorted(key for key in {**old, **new} if old.get(key) != new.get(key))
     return f"{what} {listed(keys, _NAMED)}" if keys else ""
 

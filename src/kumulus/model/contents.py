@@ -15,7 +15,12 @@ FAULTS, POOLS, NODES, PREVIEW = "faults", "pools", "nodes", "preview"
 def contents(
     faults: Iterable[str], pools: Iterable[str], *, nodes: int | None = None, preview: bool
 ) -> dict[str, object]:
-    """The plain form; `nodes`: how many they have together, for which a new cluster is sized; None when not known."""
+    """The plain form.
+
+    Args:
+        nodes: how many nodes the pools have together, for which a new cluster is sized; None when not known.
+        preview: whether this is a preview.
+    """
     found = {FAULTS: ",".join(sorted(faults)), POOLS: ",".join(sorted(pools)), NODES: nodes, PREVIEW: preview or None}
     return {key: value for key, value in found.items() if value is not None}
 
@@ -32,9 +37,10 @@ def is_contents(raw: object) -> TypeGuard[Mapping[str, object]]:
 def expected_nodes(raw: object) -> int | None:
     """The number of nodes a cluster is sized for; None when not known."""
     found = raw.get(NODES) if isinstance(raw, Mapping) else None
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        return None
     # Pulumi may pass 30 as 30.0.
-    known = isinstance(found, int | float) and not isinstance(found, bool) and found >= 0 and found == int(found)
-    return int(found) if known and found is not None else None
+    return int(found) if found >= 0 and found % 1 == 0 else None
 
 
 def removed(before: object, after: object, key: str) -> list[str]:
@@ -51,10 +57,17 @@ def is_preview(raw: object) -> bool | None:
 
 
 def renamed(zones: Iterable[str], added: Sequence[str]) -> str | None:
-    """The added group in the same zones as a removed one; None if the added pools belong to more than one group."""
+    """The group to which all added pools belong, if they are in the same zones as a removed group; else None.
+
+    Args:
+        zones: those of the removed group.
+        added: names of the added pools.
+    """
     places = list(zones)
-    for zone in places[:1]:
-        for group in (name.removesuffix(f"-{zone}") for name in added if name.endswith(f"-{zone}")):
-            if sorted(pool_name(group, each) for each in places) == sorted(added):
-                return group
+    if not places:
+        return None
+    suffix = f"-{places[0]}"
+    for group in (name.removesuffix(suffix) for name in added if name.endswith(suffix)):
+        if sorted(pool_name(group, zone) for zone in places) == sorted(added):
+            return group
     return None

@@ -32,7 +32,8 @@ _CONDITIONS = ("bindingConditions", "bindingFailureConditions")
 MOST_CONDITIONS = 4
 """The most conditions of either kind that the binding of a device depends on."""
 VALUE_LENGTH = 64
-_MOST_NAMES = 32
+_MOST_NAMES = 32 - len(PER_DEVICE)
+"""The most attributes and capacities of a device that a stack may set: Kumulus sets some itself."""
 ATTRIBUTE_KINDS = ("string", "int", "bool", "version")
 _INT64 = 2**63
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -59,8 +60,8 @@ def devices_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem]:
     if raw.get("migProfiles"):
         found += profile_problems((*where, "migProfiles"), raw)
     names = sum(len(each) for each in (raw.get("attributes"), capacity) if isinstance(each, Mapping))
-    if names > _MOST_NAMES - len(PER_DEVICE):
-        message = f"has {names} attributes and capacities, a device has at most {_MOST_NAMES - len(PER_DEVICE)} given"
+    if names > _MOST_NAMES:
+        message = f"has {names} attributes and capacities, which is more than {_MOST_NAMES}"
         found.append(problem(where, message, "write fewer"))
     return found
 
@@ -109,7 +110,12 @@ def milli_problems(where: Where, capacity: Mapping[str, object]) -> list[Problem
 
 
 def profile_problems(where: Where, devices: Mapping[str, object]) -> list[Problem]:
-    """Whether devices can be divided into the MIG devices whose profiles they name."""
+    """Whether devices can be divided into the MIG devices whose profiles they name.
+
+    Args:
+        where: the place of their `migProfiles`.
+        devices: in their plain form, or as the stack file has them.
+    """
     names = devices["migProfiles"]
     if not isinstance(names, list | tuple) or not all(isinstance(n, str) and _PROFILE.fullmatch(n) for n in names):
         return [problem(where, f"is {shown(names)}", "write names of MIG profiles: [1g.10gb, …]")]
@@ -119,7 +125,7 @@ def profile_problems(where: Where, devices: Mapping[str, object]) -> list[Proble
     if not isinstance(capacity, Mapping) or "memory" not in capacity:
         return [problem((*where[:-1], "capacity"), "has no memory for MIG devices to have parts of", "write memory")]
     if devices.get("allowMultipleAllocations"):
-        return [partly_problem((*where[:-1], "allowMultipleAllocations"))]
+        return [divided_and_shared_problem((*where[:-1], "allowMultipleAllocations"))]
     return []
 
 
@@ -139,7 +145,7 @@ def condition_problems(where: Where, raw: object) -> list[Problem]:
 
 
 def binding_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem]:
-    """Problems between both kinds of conditions of binding: neither without the other, and no condition in both."""
+    """Whether devices have both kinds of conditions of binding or neither, and no condition in both."""
     ready, failed = (raw.get(key) or () for key in _CONDITIONS)
     if condition_problems(where, ready) or condition_problems(where, failed):
         # Reported with their own field.
@@ -158,8 +164,8 @@ NODE_WAYS: Mapping[str, tuple[str, ...]] = {
     "mapping": ("deviceMultiplier", "capacityKey", "capacityMultiplier"),
     "overhead": ("perPod", "perContainer"),
 }
-"""How a device takes a resource of its node, and the keys of each way."""
-_MAPPED = ({"deviceMultiplier"}, {"capacityKey", "capacityMultiplier"})
+"""The two ways in which a device takes a resource of its node, and the keys of each."""
+_KEYS_OF_A_MAPPING = ({"deviceMultiplier"}, {"capacityKey", "capacityMultiplier"})
 
 
 @of_mapping
@@ -169,7 +175,7 @@ def node_resource_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem
     for name, ways in raw.items():
         here = (*where, name)
         if not NODE_RESOURCE.fullmatch(name):
-            found.append(problem(here, "is not taken of nodes by devices", "write cpu, memory or hugepages-2Mi"))
+            found.append(problem(here, "is nothing that devices take of a node", "write cpu, memory or hugepages-2Mi"))
         if not isinstance(ways, Mapping) or not ways:
             found.append(problem(here, f"is {shown(ways)}", 'write {overhead: {perPod: "2Gi"}}, or a mapping'))
             continue
@@ -183,12 +189,14 @@ def node_resource_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem
 @of_mapping
 def _way_problems(where: Where, raw: Mapping[str, Any], way: str) -> list[Problem]:
     found = unknown_key_problems(where, raw, NODE_WAYS[way])
-    if way == "mapping" and {*raw} not in _MAPPED and not found:
+    if way == "mapping" and {*raw} not in _KEYS_OF_A_MAPPING and not found:
         remedy = "write deviceMultiplier, or capacityKey with capacityMultiplier"
         found.append(problem(where, f"has {' and '.join(sorted(raw)) or 'nothing'}", remedy))
     elif not raw:
         found.append(problem(where, "is empty", "write perPod, perContainer or both"))
-    for key in raw.keys() & {*NODE_WAYS[way]}:
+    for key in NODE_WAYS[way]:
+        if key not in raw:
+            continue
         here, value = (*where, key), raw[key]
         if key == "capacityKey":
             found += [] if isinstance(value, str) else [problem(here, f"is {shown(value)}", "write memory or milli")]
@@ -200,11 +208,11 @@ def _way_problems(where: Where, raw: Mapping[str, Any], way: str) -> list[Proble
 
 
 def capacity_key_problems(where: Where, devices: Mapping[str, Any], more: Iterable[str] = ()) -> list[Problem]:
-    """Problems of `nodeAllocatableResources` that follow the part of a device's capacity that a claim has.
+    """Problems of each `capacityKey`, by which what a claim takes of the node follows its part of a device's capacity.
 
     Args:
         devices: in their plain form, or as the stack file has them; what is malformed is reported elsewhere.
-        more: names of capacities that they have besides.
+        more: names of further capacities that the devices have.
     """
     taken, capacity = devices.get("nodeAllocatableResources") or {}, devices.get("capacity")
     if node_resource_problems((), taken):
@@ -213,16 +221,19 @@ def capacity_key_problems(where: Where, devices: Mapping[str, Any], more: Iterab
     found = []
     for name, ways in taken.items():
         here = (*where, "nodeAllocatableResources", name, "mapping", "capacityKey")
-        key = ways.get("mapping", {}).get("capacityKey", MILLI)
+        mapping = ways.get("mapping", {})
+        if "capacityKey" not in mapping:
+            continue
+        key = mapping["capacityKey"]
         if key not in names:
             found.append(problem(here, f"{shown(key)} is no capacity", f"write one of {', '.join(sorted(names))}"))
-        elif "capacityKey" in ways.get("mapping", {}) and devices.get("allowMultipleAllocations") is not True:
+        elif devices.get("allowMultipleAllocations") is not True:
             remedy = "write allowMultipleAllocations: true, or deviceMultiplier instead"
-            found.append(problem(here, "is of what claims have parts of, and devices are not shared", remedy))
+            found.append(problem(here, "is for claims of a part of a device, and devices are not shared", remedy))
     return found
 
 
-def partly_problem(where: Where) -> Problem:
+def divided_and_shared_problem(where: Where) -> Problem:
     """The problem of devices that are both divided and shared."""
     return problem(where, "is true, and devices are divided into MIG devices", "leave one of the two out")
 
@@ -232,6 +243,7 @@ def version_problems(where: Where, raw: object) -> list[Problem]:
     if isinstance(raw, str) and VERSION.fullmatch(raw) and len(raw) <= VALUE_LENGTH:
         return []
     meant = _LEADING_ZEROS.sub(r"\1", raw) if isinstance(raw, str) else str(raw)
+    # 9 and 9.0 are 9.0.0.
     meant += ".0" * (2 - meant.count("."))
     remedy = f'write "{meant}"' if VERSION.fullmatch(meant) else 'write three numbers in quotes, such as "9.0.0"'
     return [problem(where, f"is {shown(raw)}, not a version of three numbers without leading zeros", remedy)]

@@ -23,8 +23,9 @@ PER_DEVICE = ("uuid", PCI_BUS_ID, PCIE_ROOT, NUMA_NODE)
 """Attributes that differ from device to device, so that a stack cannot set them."""
 
 MILLI = "milli"
-"""The capacity of a shared device by which parts of it are requested: thousandths, WHOLE of them."""
+"""The capacity of a shared device by which parts of it are requested, in thousandths."""
 WHOLE = 1000
+"""A whole device's."""
 Parts = Literal["milli", "mig"]
 """How a part of a GPU is requested."""
 GATES: Mapping[Parts, str] = {"milli": "DRAConsumableCapacity", "mig": "DRAPartitionableDevices"}
@@ -39,7 +40,7 @@ NodeResources = Mapping[str, Mapping[str, Mapping[str, str]]]
 """What an allocated device takes of its node, as the API writes it: by resource, by `mapping` or `overhead`."""
 
 
-_ALWAYS = ("driver", "count", "attributes", "capacity")
+_ALWAYS_WRITTEN = ("driver", "count", "attributes", "capacity")
 """The fields that the plain form has even where they are empty."""
 
 
@@ -52,14 +53,14 @@ class Devices:
         count: how many a node has, 1 to 128.
         attributes: what all have in common, by attribute name.
         capacity: quantities by name, such as memory; canonical.
-        pcie_roots: over how many PCIe root complexes a node's devices are spread evenly; each has its own when 0.
-        numa_nodes: over how many NUMA nodes they are spread evenly; not said when 0.
+        pcie_roots: over how many PCIe root complexes a node's devices are spread evenly; 0 if each has its own.
+        numa_nodes: over how many NUMA nodes they are spread evenly; 0 if the devices do not say.
         allow_multiple_allocations: whether several claims may have parts of one device (consumable capacity, KEP-5075).
         mig_profiles: names of the MIG profiles that each device can be divided into as well, in the order of
             `kumulus.model.devices.PROFILES` (partitionable devices, KEP-4815); none when it stays whole.
-        binds_to_node: whether whoever shares a claim with a pod has to go to that pod's node.
-        binding_conditions: those that an allocated device needs before a pod is bound (KEP-5007).
-        binding_failure_conditions: those by which it is given back.
+        binds_to_node: whether all pods that share a claim have to go to one node.
+        binding_conditions: conditions that an allocated device needs before a pod is bound (KEP-5007).
+        binding_failure_conditions: conditions with which an allocated device is given back.
         node_allocatable_resources: what an allocated device takes of its node's cpu, memory and huge pages (KEP-5517).
     """
 
@@ -78,7 +79,7 @@ class Devices:
 
     def to_plain(self) -> dict[str, object]:
         """The plain form, JSON-able, with the keys `SLICES_KEYS`; `devices_from` reads it back."""
-        return dict(plain(self, optional={each.name for each in fields(self) if each.name not in _ALWAYS}))
+        return dict(plain(self, optional={each.name for each in fields(self) if each.name not in _ALWAYS_WRITTEN}))
 
 
 SLICES_KEYS = tuple(camel(each.name) for each in fields(Devices))

@@ -2,7 +2,7 @@
 
 import math
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -19,8 +19,10 @@ PARAMETERS: Mapping[str, Mapping[str, str]] = {
     "lognormal": {"median": _DURATION, "sigma": _NUMBER},
     "exponential": {"mean": _DURATION},
 }
+"""The parameters of each kind, of which the first becomes `Distribution.first`; and whether each is a duration."""
 _EXAMPLES = {"value": "5m", "from": "1m", "to": "5m", "mean": "5m", "sigma": "30s", "median": "5m"}
 LARGEST_SIGMA = 10.0
+"""Of a lognormal distribution."""
 _REMEDY = "write a duration such as 5m, or a distribution such as {normal: {mean: 5m, sigma: 30s}}"
 
 
@@ -29,12 +31,10 @@ class Distribution:
     """A distribution of durations; a negative draw counts as 0."""
 
     kind: Kind
-    """Which distribution."""
     first: float
-    """Seconds: the value, the lower end, the mean, the median, or the mean."""
+    """The first of its :data:`PARAMETERS`, in seconds."""
     second: float = 0.0
-    """Seconds: the upper end or the standard deviation; for lognormal the standard deviation of the logarithm, a plain
-    number; else 0."""
+    """The second, in seconds; for lognormal a plain number, the standard deviation of the logarithm. 0 without one."""
 
     def __str__(self) -> str:
         """A short, readable description."""
@@ -86,14 +86,14 @@ def _parameter_problems(where: Where, raw: Mapping[str, Any], kind: str) -> list
             example = "0.5" if unit == _NUMBER else _EXAMPLES[name]
             wrong.append(problem(here, "is missing", f"write {name}: {example}"))
         else:
-            check = _number_problems if unit == _NUMBER else durations.duration_problems
+            check = _sigma_problems if unit == _NUMBER else durations.duration_problems
             wrong += check(here, raw[name])
     if not wrong and kind == "uniform" and durations.of(raw["from"]) > durations.of(raw["to"]):
         wrong.append(problem(where, "begins after its end", f"write from: {raw['to']} and to: {raw['from']}"))
     return wrong
 
 
-def _number_problems(where: Where, raw: object) -> list[Problem]:
+def _sigma_problems(where: Where, raw: object) -> list[Problem]:
     remedy = f"write a number from 0 to {LARGEST_SIGMA:g}, such as 0.5: the spread of the logarithm"
     if isinstance(raw, bool) or not isinstance(raw, int | float) or not math.isfinite(raw):
         return [problem(where, f"is {shown(raw)}, not a number", remedy)]
@@ -105,11 +105,14 @@ def _number_problems(where: Where, raw: object) -> list[Problem]:
 def drawn(distribution: Distribution, source: random.Random) -> float:
     """A random duration in seconds; a negative draw counts as 0."""
     first, second = distribution.first, distribution.second
-    draw: dict[str, Callable[[], float]] = {
-        "fixed": lambda: first,
-        "uniform": lambda: source.uniform(first, second),
-        "normal": lambda: source.gauss(first, second),
-        "lognormal": lambda: source.lognormvariate(math.log(first), second) if first else 0.0,
-        "exponential": lambda: source.expovariate(1 / first) if first else 0.0,
-    }
-    return max(0.0, draw[distribution.kind]())
+    match distribution.kind:
+        case "fixed":
+            return first
+        case "uniform":
+            return source.uniform(first, second)
+        case "normal":
+            return max(0.0, source.gauss(first, second))
+        case "lognormal":
+            return source.lognormvariate(math.log(first), second) if first else 0.0
+        case "exponential":
+            return source.expovariate(1 / first) if first else 0.0

@@ -13,7 +13,7 @@ _LONGEST_PLACE = 400
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that makes a stack unusable."""
+    """One mistake that makes a stack, or another file, unusable."""
 
     path: str
     """The place as the file has it, `nodeGroups[0].nodeTemplate.capacity["nvidia.com/gpu"]`; empty for the document as

@@ -16,7 +16,8 @@ from kumulus.model.words import counted
 if TYPE_CHECKING:
     from kumulus.model.pools import Pool
 
-_POOLS = 3
+# The most pools whose nodes are named.
+_NAMED_POOLS = 3
 _KUBELETS = {"silent": "the kubelet is silent", "notReady": "not ready", "reboot": "reboots", "gone": "goes"}
 _ACTIONS = {
     "fail": "a container fails",
@@ -49,20 +50,27 @@ def described_fault(
     """
     if offers is not None:
         return f"{kind}: {offers.described()}"
-    place = f"on {_nodes(nodes)}" if nodes else "on every node"
-    text = f"{kind or 'fault'} {place}"
-    if before and before != nodes:
-        left, new = without(before, nodes), without(nodes, before)
-        moves = f"moves from {_nodes(left)} to {_nodes(new)}, " if left and new else ""
-        text = f"{kind or 'fault'} {moves}on {size(before):,} {ARROW} {_nodes(nodes)}"
-        if moves and size(left) == size(before) and size(new) == size(nodes):
-            text = f"{kind or 'fault'} {moves[:-2]}"
+    text = f"{kind or 'fault'} {_place(before, nodes)}"
     details = [*_amounts(MINUS, inputs.get("lost")), *_details(node, pods)]
     text += f": {', '.join(details)}" if details else ""
     return text + _running(running, pods)
 
 
-def ended(
+def _place(before: NodeSet, nodes: NodeSet) -> str:
+    """Which nodes a fault is on, after those of `before`: `on 2 nodes (a-[0-1])`, `moves from … to …`."""
+    if not nodes:
+        return "on every node"
+    if not before or before == nodes:
+        return f"on {_nodes(nodes)}"
+    left, new = without(before, nodes), without(nodes, before)
+    moves = f"moves from {_nodes(left)} to {_nodes(new)}"
+    change = f"on {size(before):,} {ARROW} {_nodes(nodes)}"
+    if left == before and new == nodes:
+        return moves
+    return f"{moves}, {change}" if left and new else change
+
+
+def described_end(
     kind: str,
     node: NodeEffects,
     pods: PodEffects | None,
@@ -71,14 +79,19 @@ def ended(
     running: int | None,
     offers: OfferEffects | None = None,
 ) -> str:
-    """One line: `gpu-fell-off-bus ends on 8 nodes (a100-use1-[24-31]): +8 nvidia.com/gpu; over: taint …`."""
+    """One line: `gpu-fell-off-bus ends on 8 nodes (a100-use1-[24-31]): +8 nvidia.com/gpu; over: taint …`.
+
+    Args:
+        pools: those of the nodes, which gain what the fault took.
+        kind, running, offers: as for :func:`described_fault`.
+    """
     if offers is not None:
         return f"{kind} ends; over: {offers.described()}"
-    place = f"on {_nodes(nodes)}" if nodes else "on every node"
     parts = [", ".join(_amounts("+", loss(node, nodes, pools)))]
     if gone := _details(node, pods):
         parts.append(f"over: {', '.join(gone)}")
-    return f"{kind or 'fault'} ends {place}: {'; '.join(filter(None, parts))}{_running(running, pods)}"
+    what = "; ".join(filter(None, parts))
+    return f"{kind or 'fault'} ends {_place({}, nodes)}: {what}{_running(running, pods)}"
 
 
 def reclaimed(machines: Collection[str]) -> str:
@@ -91,7 +104,9 @@ def loss(effects: NodeEffects, nodes: NodeSet, pools: Iterable[Pool]) -> dict[st
     sums: dict[str, Quantity] = {}
     for pool in pools:
         members = len(nodes.get(pool.name, ()))
-        for resource, amount in offered(pool).items() if members else ():
+        if not members:
+            continue
+        for resource, amount in offered(pool).items():
             change = "0" if effects.kubelet == "gone" else effects.capacity.get(resource)
             if change is not None and (gone := lost(amount, change)).nanos:
                 sums[resource] = sums.get(resource, ZERO) + gone * members
@@ -100,23 +115,26 @@ def loss(effects: NodeEffects, nodes: NodeSet, pools: Iterable[Pool]) -> dict[st
 
 def offered(pool: Pool) -> dict[str, str]:
     """What a node of a pool has, quantities by resource, including devices that only its ResourceSlice has."""
-    resource = extended_resource(pool.devices.driver) if pool.devices else ""
-    return {**({resource: str(pool.devices.count)} if pool.devices and resource else {}), **pool.capacity}
+    found = dict(pool.capacity)
+    if pool.devices and (resource := extended_resource(pool.devices.driver)):
+        found.setdefault(resource, str(pool.devices.count))
+    return found
 
 
 def _running(running: int | None, pods: PodEffects | None) -> str:
     if running is None:
         return ""
-    what = "of the pods selected run" if pods else "running pods on them"
-    return f"; {running:,} {what if running != 1 else what.replace('pods on', 'pod on')}"
+    if pods is None:
+        return f"; {counted(running, 'running pod')} on them"
+    return f"; {running:,} of the pods selected {'runs' if running == 1 else 'run'}"
 
 
 def _nodes(nodes: NodeSet) -> str:
     named = [
         node_name(pool, min(members)) if len(members) == 1 else f"{pool}-[{ranges(members)}]"
-        for pool, members in list(nodes.items())[:_POOLS]
+        for pool, members in list(nodes.items())[:_NAMED_POOLS]
     ]
-    more = f" and {len(nodes) - _POOLS} more pools" if len(nodes) > _POOLS else ""
+    more = f" and {counted(len(nodes) - _NAMED_POOLS, 'more pool')}" if len(nodes) > _NAMED_POOLS else ""
     shown = ", ".join(each if len(each) <= 60 else f"{each[:57]}..." for each in named)
     return f"{counted(size(nodes), 'node')} ({shown}{more})"
 

@@ -1,4 +1,7 @@
-"""What a fault does to nodes, pods and an autoscaler's offers, as plain dataclasses, which the plugin imports."""
+"""What a fault does to nodes, pods and an autoscaler's offerings, as plain dataclasses, which the plugin imports.
+
+Their docstrings also describe the fields in the schema of Pulumi's package.
+"""
 
 import hashlib
 import re
@@ -6,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
-from kumulus.model.durations import written
+from kumulus.model import durations
 from kumulus.model.plain import made_from, plain
 from kumulus.model.pools import Taint, taints_from
 from kumulus.model.quantity import ZERO, Quantity, parse
@@ -21,7 +24,7 @@ XID_ANNOTATION = "kumulus.io/gpu-xid"
 
 REMOVE, TAINT = "remove", "taint"
 DEVICES = (REMOVE, TAINT)
-"""What becomes of the devices of a slice that a fault takes: published no more, or with a taint."""
+"""What becomes of the devices that a fault takes: their node publishes them no more, or with a taint."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +55,9 @@ class NodeEffects:
         taints: put on it.
         labels, annotations: set on it.
         capacity: what is left of a resource, "7", or what is lost of it, "-1".
-        kubelet: silent, notReady, reboot or gone; empty when nothing became of it.
+        kubelet: silent, notReady, reboot or gone; empty where it is not affected.
         down: how long a reboot takes, in seconds.
-        devices: one of :data:`DEVICES`; empty is the first.
+        devices: what becomes of the devices that a loss of capacity takes: remove or taint; empty for remove.
     """
 
     conditions: Mapping[str, Condition] = field(default_factory=dict)
@@ -71,7 +74,7 @@ class NodeEffects:
         found = {**plain(self), "taints": [taint.to_plain() for taint in self.taints]}
         return {key: value for key, value in found.items() if value}
 
-    def claims(self) -> dict[str, str | None]:
+    def settings(self) -> dict[str, str | None]:
         """What it sets on a node, and to which value; None where no other fault may set it on the same node.
 
         If two faults reduced one resource, the result would match neither of them, and a kubelet cannot both be silent
@@ -81,10 +84,11 @@ class NodeEffects:
         found |= {f"taint {taint.key}:{taint.effect}": taint.value for taint in self.taints}
         found |= {f"label {key}": value for key, value in self.labels.items()}
         # Of several XIDs only the last is shown, as in DCGM.
-        noted = {key: value for key, value in self.annotations.items() if key != XID_ANNOTATION}
-        found |= {f"annotation {key}": value for key, value in noted.items()}
+        found |= {f"annotation {key}": value for key, value in self.annotations.items() if key != XID_ANNOTATION}
         found |= {f"capacity of {name}": None for name in self.capacity}
-        return {**found, **({"kubelet": None} if self.kubelet else {})}
+        if self.kubelet:
+            found["kubelet"] = None
+        return found
 
 
 def node_effects_from(raw: Mapping[str, object]) -> NodeEffects:
@@ -94,13 +98,19 @@ def node_effects_from(raw: Mapping[str, object]) -> NodeEffects:
 
 def lost(capacity: str, change: str) -> Quantity:
     """How much of a resource a fault takes from a node; `change`: what is left, "7", or what is lost, "-1"."""
-    has, written = parse(capacity), parse(change)
-    gone = ZERO - written if written.nanos < 0 else has - written
+    has, amount = parse(capacity), parse(change)
+    gone = ZERO - amount if amount.nanos < 0 else has - amount
     return Quantity(min(max(gone.nanos, 0), has.nanos), has.format)
 
 
 def reduced(resources: Mapping[str, str], capacity: Mapping[str, str], changes: Mapping[str, str]) -> dict[str, str]:
-    """A node's capacity or allocatable after a fault's changes; a resource that the node does not have is not added."""
+    """A node's resources after a fault's changes; a resource that the node does not have is not added.
+
+    Args:
+        resources: its capacity, or its allocatable.
+        capacity: its capacity, from which the loss is computed.
+        changes: what is left or lost of each resource, as for :func:`lost`.
+    """
     left = dict(resources)
     for name, change in changes.items():
         if name in resources and name in capacity:
@@ -149,15 +159,15 @@ class PodEffects:
     images: tuple[str, ...] = ()
 
     @property
-    def containers(self) -> str:
-        """The list in a pod's spec of those it hits."""
+    def containers_key(self) -> str:
+        """The key of a pod's spec under which the containers that it hits are listed."""
         return "initContainers" if self.action == "failInit" else "containers"
 
     @property
     def image_pattern(self) -> str:
         """The images as one regular expression; empty for any."""
-        each = "|".join(".*".join(map(re.escape, image.split("*"))) for image in self.images)
-        return f"^(?:{each})$" if each else ""
+        patterns = [".*".join(map(re.escape, image.split("*"))) for image in self.images]
+        return f"^(?:{'|'.join(patterns)})$" if patterns else ""
 
     def to_plain(self) -> dict[str, object]:
         """The plain form, JSON-able."""
@@ -165,8 +175,8 @@ class PodEffects:
         return dict(plain(self, optional=("images",)))
 
 
-NOTICE = 120.0
-"""Default notice in seconds; AWS gives two minutes before it interrupts a spot instance."""
+DEFAULT_NOTICE_S = 120.0
+"""AWS gives two minutes' notice before it interrupts a spot instance."""
 
 RECLAIM_ANNOTATION = "kumulus.io/reclaimed-at"
 """When a node's machine is taken back, RFC 3339 in UTC; KWOK deletes the node then."""
@@ -184,7 +194,7 @@ class Interruption:
         seed: what they are drawn with.
     """
 
-    notice: float = NOTICE
+    notice: float = DEFAULT_NOTICE_S
     labels: Mapping[str, str] = field(default_factory=dict)
     count: int = 0
     percent: float = 100.0
@@ -199,7 +209,9 @@ class Interruption:
         """
         order = sorted(range(len(among)), key=lambda at: hashlib.blake2b(f"{self.seed}/{at}".encode()).digest())
         wanted = max(1, round(len(order) * self.percent / 100))
-        return tuple(among[at] for at in sorted(order[: min(wanted, self.count) if self.count else wanted]))
+        if self.count:
+            wanted = min(wanted, self.count)
+        return tuple(among[at] for at in sorted(order[:wanted]))
 
     def described(self, which: str) -> str:
         """A description: `20% of the spot machines go after a notice of 2m: e2-standard-4 in us-central1-a`.
@@ -207,13 +219,18 @@ class Interruption:
         Args:
             which: types and zones; empty for all.
         """
-        much = f"{self.count} of the" if self.count else f"{self.percent:g}% of the" if self.percent < 100 else "all"
-        owner = ", ".join(filter(None, (which, *(f"{key}={value}" for key, value in sorted(self.labels.items())))))
-        text = f"{much} spot machines go after a notice of {written(self.notice)}"
-        return f"{text}: {owner}" if owner else text
+        much = "all"
+        if self.count:
+            much = f"{self.count} of the"
+        elif self.percent < 100:
+            much = f"{self.percent:g}% of the"
+        selected = [which] if which else []
+        selected += [f"{key}={value}" for key, value in sorted(self.labels.items())]
+        text = f"{much} spot machines go after a notice of {durations.written(self.notice)}"
+        return f"{text}: {', '.join(selected)}" if selected else text
 
 
-ANNOTATION = "kumulus.io/offerings"
+OFFERINGS_ANNOTATION = "kumulus.io/offerings"
 """On an autoscaler's node class: the active effects on its offerings, a JSON list of :meth:`OfferEffects.to_plain`."""
 
 
@@ -228,7 +245,7 @@ class OfferEffects:
         instance_types: they are of one of them, likewise; empty for any.
         capacity_types: they are on-demand or spot; empty for both.
         limits: how much there may be of all of them together, quantities by resource, `nodes` for machines.
-        interruption: how machines of them are taken back; None for not.
+        interruption: how machines of them are taken back; None if they are not.
     """
 
     sold_out: bool = False
@@ -241,8 +258,11 @@ class OfferEffects:
 
     def selects(self, instance_type: str, zone: str, capacity_type: str) -> bool:
         """Whether it affects an offering."""
-        pairs = ((self.instance_types, instance_type), (self.zones, zone), (self.capacity_types, capacity_type))
-        return all(not among or any(fnmatchcase(value, each) for each in among) for among, value in pairs)
+        return (
+            _matches(self.instance_types, instance_type)
+            and _matches(self.zones, zone)
+            and _matches(self.capacity_types, capacity_type)
+        )
 
     def to_plain(self) -> dict[str, object]:
         """The plain form, JSON-able, which Karpenter's provider reads too."""
@@ -260,6 +280,10 @@ class OfferEffects:
         if self.limits:
             return "at most " + ", ".join(f"{amount} {name}" for name, amount in self.limits.items())
         return "none available" if self.sold_out else f"{self.price_factor:g} times the price"
+
+
+def _matches(patterns: tuple[str, ...], value: str) -> bool:
+    return not patterns or any(fnmatchcase(value, pattern) for pattern in patterns)
 
 
 def offer_effects_from(raw: Mapping[str, object]) -> OfferEffects:

@@ -26,7 +26,7 @@ DRA_IMAGE = f"ghcr.io/run-ai/fake-gpu-operator/{DRA_PLUGIN}"
 """The image of its DRA plugin for KWOK's nodes, without a tag."""
 
 UNKNOWN_MACHINE = "unknown"
-# The labels from which the others are derived, by their names in the compact form.
+# The labels from which the others follow, by their names in the compact form.
 _COMPACT = {
     "product": GPU_PRODUCT_LABEL,
     "count": f"{GPU_RESOURCE}.count",
@@ -39,7 +39,8 @@ _COMPACT = {
     "cuda": "nvidia.com/cuda.runtime-version.full",
 }
 _NUMBER = "[0-9]{1,9}"
-_FORMS = {
+# Patterns of their values; others may have any.
+_PATTERNS = {
     **dict.fromkeys(("count", "memory", "major", "minor"), _NUMBER),
     "mig": "true|false",
     "driver": rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}",
@@ -114,17 +115,18 @@ def family(major: int, minor: int) -> str:
 
 
 def compacted(labels: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """The labels without the GPU labels, and the few values these derive from; the second is empty if they do not.
+    """The labels without those of a GPU, and in their place the compact form: the few values that they follow from.
 
-    A stack's state has every pool twice, and the 26 labels of a GPU would be most of it.
+    The compact form is empty if not all labels of a GPU are there; no label is left out then. A stack's state has every
+    pool twice, and the 26 labels of a GPU would be most of it.
     """
     gpu = {name: labels[label] for name, label in _COMPACT.items() if label in labels}
     if gpu_problems((), gpu):
         return dict(labels), {}
-    standard = expanded(gpu)
-    if not standard.keys() <= labels.keys():
+    derived = expanded(gpu)
+    if not derived.keys() <= labels.keys():
         return dict(labels), {}
-    return {key: value for key, value in labels.items() if standard.get(key) != value}, gpu
+    return {key: value for key, value in labels.items() if derived.get(key) != value}, gpu
 
 
 def expanded(gpu: Mapping[str, str]) -> dict[str, str]:
@@ -150,6 +152,6 @@ def gpu_problems(where: Where, raw: object) -> list[Problem]:
     found = unknown_key_problems(where, gpu, _COMPACT)
     for name, label in _COMPACT.items():
         value = gpu.get(name)
-        if value is None or not re.fullmatch(_FORMS.get(name, ".*"), value):
+        if value is None or not re.fullmatch(_PATTERNS.get(name, ".*"), value):
             found.append(problem((*where, name), f"is {shown(value)}", f"write the value of the label {label}"))
     return found

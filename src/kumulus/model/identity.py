@@ -1,4 +1,4 @@
-"""A stack's identity: who made something in a cluster or on a machine. Names find things; this tells who owns them.
+"""A stack's identity, which marks what the stack makes in a cluster or on a machine. A name only finds such a thing.
 
 See docs/decisions/identity.md.
 """
@@ -25,7 +25,7 @@ STACK_ID = "kumulus.io/stack-id"
 """The label on everything that a stack makes: the identity of the owning stack."""
 
 _LENGTH = 32
-_IDENTITY = re.compile(rf"[0-9a-f]{{{_LENGTH}}}\Z")
+_IDENTITY = re.compile(rf"[0-9a-f]{{{_LENGTH}}}")
 
 
 def drawn(seed: bytes = b"") -> str:
@@ -35,7 +35,7 @@ def drawn(seed: bytes = b"") -> str:
 
 def is_identity(value: object) -> bool:
     """Whether a value has the form of an identity."""
-    return isinstance(value, str) and _IDENTITY.match(value) is not None
+    return isinstance(value, str) and _IDENTITY.fullmatch(value) is not None
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,7 @@ class Owner:
     stack: str = ""
     """Its current name, such as ``organization/kumulus/dev``; only for messages."""
     recorded: str = ""
-    """The identity that it had when its state recorded the thing at hand, if it has been given another one since: what
-    carries that one is its own, too."""
+    """An earlier identity, with which its state has the object in question: what carries that one is its own, too."""
 
     @classmethod
     def of(cls, metadata: Mapping[str, Any]) -> Self | None:
@@ -59,7 +58,7 @@ class Owner:
         return cls(identity, str((metadata.get("annotations") or {}).get(STACK_ANNOTATION) or ""))
 
     def is_known_by(self, identity: str) -> bool:
-        """Whether an identity that something carries is this stack's."""
+        """Whether an identity, which an object carries, is this stack's; an empty one is nobody's."""
         return bool(identity) and identity in (self.identity, self.recorded)
 
     @property

@@ -11,7 +11,7 @@ from kumulus.model.plain import plain
 
 DELAY_ANNOTATION = "pod-complete.stage.kwok.x-k8s.io/delay"
 """On a Job's pod without a lifecycle: how long it runs, a Go duration; see docs/pods.md."""
-EMULATED = "kumulus.io/Emulated"
+EMULATED_CONDITION = "kumulus.io/Emulated"
 """The condition of a pod that has ended, or must not begin: no container has run."""
 EXIT_CODE_ASSUMED = "ExitCodeAssumed"
 """Its reason where nobody has declared how the pod ends."""
@@ -28,8 +28,8 @@ class PodSelection:
     owner_kinds: tuple[str, ...] = ()
     """The pod belongs to a workload of one of these kinds."""
 
-    def plain(self) -> dict[str, Any]:
-        """It as JSON."""
+    def to_plain(self) -> dict[str, Any]:
+        """The plain form, JSON-able."""
         return dict(plain(self))
 
     def covers(self, other: PodSelection) -> bool:
@@ -42,9 +42,9 @@ class PodSelection:
 
     def apart_from(self, other: PodSelection) -> bool:
         """Whether it is certain that no pod is selected by both."""
-        return any(other.labels.get(key, value) != value for key, value in self.labels.items()) or bool(
-            self.namespaces and other.namespaces and not set(self.namespaces) & set(other.namespaces)
-        )
+        other_labels = any(other.labels.get(key, value) != value for key, value in self.labels.items())
+        other_namespaces = self.namespaces and other.namespaces and not {*self.namespaces} & {*other.namespaces}
+        return other_labels or bool(other_namespaces)
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,6 @@ class Lifecycle:
     """The lifecycle of a selection of pods. A step that is None takes no time; without ``run`` they run forever."""
 
     name: str
-    """The lifecycle's."""
     selection: PodSelection
     """The pods it applies to, unless an earlier lifecycle selects them."""
     seed: int = 0
@@ -106,6 +105,7 @@ class Lifecycle:
 
 
 def _narrower(inner: tuple[str, ...], outer: tuple[str, ...]) -> bool:
+    """Whether every inner value is an outer one; an empty tuple stands for all values."""
     return not outer or (bool(inner) and set(inner) <= set(outer))
 
 
@@ -126,9 +126,9 @@ class Usage:
     points: tuple[tuple[float, Amount], ...]
     """At least one; ages ascend."""
     upper: Amount | None = None
-    """For a range, the upper bound of each random reading, with the single point's as the lower; else None."""
+    """For readings at random in a range: its upper bound. The amount of the only point is the lower one. Else None."""
     shared: bool = False
-    """Whether the single point's amount is a load, which the containers of all ready pods share."""
+    """Whether the amount of the only point is a load, which the containers of all ready pods share."""
 
 
 @dataclass(frozen=True)

@@ -21,18 +21,18 @@ from kumulus.model.names import node_name_mistake
 from kumulus.model.plain import made_from, plain
 
 TOPOLOGY_PREFIX = "topology.kumulus.io/"
-"""Prefix of topology labels, which a node of a captured fleet keeps."""
+"""Prefix of topology labels, which a named node may have although they are Kumulus' own: a captured node keeps them."""
 
 _KEYS = ("name", "labels", "unschedulable")
 
 
 @dataclass(frozen=True)
 class NamedNode:
-    """A node that is not called by its pool and ordinal.
+    """A node with a name of its own.
 
     Args:
         name: the node's name.
-        labels: those it has in addition to the labels of its pool, and which win over them.
+        labels: those it has in addition to the labels of its pool; of one key, the node's label wins.
         unschedulable: whether it is made cordoned. Cordons set later are neither drift nor repaired.
     """
 
@@ -45,17 +45,19 @@ class NamedNode:
         return dict(plain(self, optional=("labels", "unschedulable")))
 
 
-def named_nodes_problems(where: Where, raw: object, ours_too: bool = False) -> list[Problem]:
-    """Problems of a list of named nodes in its plain form; `ours_too`: whether it may have labels under kumulus.io/."""
+def named_nodes_problems(where: Where, raw: object, own_too: bool = False) -> list[Problem]:
+    """Problems of a list of named nodes in its plain form; `own_too` is for their labels, as in `label_problems`."""
     if not isinstance(raw, Sequence) or isinstance(raw, str | bytes):
         return [problem(where, f"is {shown(raw)}", "write a list of nodes, such as [{name: node-a}]")]
-    found, first = [], dict[str, int]()
+    found: list[Problem] = []
+    first_index: dict[str, int] = {}
     for index, node in enumerate(raw):
         here = (*where, index)
-        found += _one_problems(here, node, ours_too)
+        found += _one_problems(here, node, own_too)
         name = node.get("name") if isinstance(node, Mapping) else None
-        if isinstance(name, str) and first.setdefault(name, index) != index:
-            found.append(problem((*here, "name"), f"{shown(name)} is already node {first[name]}", "write another name"))
+        if isinstance(name, str) and first_index.setdefault(name, index) != index:
+            message = f"{shown(name)} is already node {first_index[name]}"
+            found.append(problem((*here, "name"), message, "write another name"))
     return found
 
 
@@ -75,19 +77,19 @@ def named_nodes_from(raw: object) -> tuple[NamedNode, ...]:
 
 
 @of_mapping
-def _one_problems(where: Where, node: Mapping[str, Any], ours_too: bool) -> list[Problem]:
+def _one_problems(where: Where, node: Mapping[str, Any], own_too: bool) -> list[Problem]:
     found = unknown_key_problems(where, node, _KEYS)
     found += text_problems((*where, "name"), node.get("name"), node_name_mistake, "write the node's name")
     if node.get("labels") is not None:
-        found += _label_problems((*where, "labels"), node["labels"], ours_too)
+        found += _label_problems((*where, "labels"), node["labels"], own_too)
     if node.get("unschedulable") is not None:
         found += switch_problems((*where, "unschedulable"), node["unschedulable"])
     return found
 
 
-def _label_problems(where: Where, raw: object, ours_too: bool) -> list[Problem]:
+def _label_problems(where: Where, raw: object, own_too: bool) -> list[Problem]:
     if not isinstance(raw, Mapping):
-        return label_problems(where, raw, ours_too)
-    places = {key: value for key, value in raw.items() if str(key).startswith(TOPOLOGY_PREFIX)}
-    others = {key: value for key, value in raw.items() if key not in places}
-    return label_problems(where, places, ours_too=True) + label_problems(where, others, ours_too)
+        return label_problems(where, raw, own_too)
+    topology = {key: value for key, value in raw.items() if str(key).startswith(TOPOLOGY_PREFIX)}
+    others = {key: value for key, value in raw.items() if key not in topology}
+    return label_problems(where, topology, own_too=True) + label_problems(where, others, own_too)

@@ -17,7 +17,7 @@ NODE_NAME_LENGTH = 63
 
 OWN_PREFIX = "kumulus.io"
 SYSTEM_GROUP = "system"
-"""The pool that Kumulus adds itself, for the emulated pods of add-ons."""
+"""The group of the pool that Kumulus adds itself, for the emulated pods of add-ons."""
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
@@ -122,8 +122,13 @@ def node_name(pool: str, ordinal: int) -> str:
     return f"{pool}-{ordinal}"
 
 
+def uuid_of(digits: str) -> str:
+    """A UUID of 32 hexadecimal digits."""
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+
 def collisions(pools: Iterable[str]) -> list[tuple[int, int]]:
-    """Pools that share a node name, at any replica counts: each as (first index, later index).
+    """Pools that may share a node name, whatever their replicas: pairs of indices, the first pool's and a later one's.
 
     An ordinal contains no dash, so a node name splits in one way only, at its last dash: two pools share a node name
     exactly when they have the same name, like group `a` in zone `b-c` and group `a-b` in zone `c`. `x-1-0` is node 0
@@ -145,26 +150,26 @@ def suggest(key: str, known: Iterable[str], likeness: float = 0.6) -> str | None
 
 
 def instead(written: object, known: Iterable[str], *, most: int = 1, listed: int | None = None, also: str = "") -> str:
-    """What to write instead of what is none of the known names: what it may mean, or else what there is.
+    """What to write instead of a value that is none of the known names: those that it may mean, or else all.
 
     Args:
         most: how many names it may mean.
-        listed: how many are listed at most.
-        also: what may be written besides them.
+        listed: how many of all are listed; None for each.
+        also: what else may be written, after the list.
     """
     names = tuple(known)
     near = nearest(written, names, most) if isinstance(written, str) else []
     return f"write {' or '.join(near)}" if near else f"write one of {', '.join(names[:listed])}{also}"
 
 
-# So many letters are the beginning of a name rather than a misspelt one.
-_BEGINNING = 4
+# Shorter texts are misspelt names rather than the beginning of one.
+_SHORTEST_BEGINNING = 4
 
 
 def nearest(key: str, known: Iterable[str], most: int = 3, likeness: float = 0.6) -> list[str]:
     """The known keys that a misspelt one may mean, ignoring case, most likely first; empty when none is similar.
 
-    Those of which it is the beginning are meant, unless there are many.
+    If it is the beginning of at most `most` keys, these are meant.
     """
     return list(_nearest(key, tuple(known), most, likeness))
 
@@ -176,9 +181,10 @@ def _nearest(key: str, known: tuple[str, ...], most: int, likeness: float) -> tu
     import difflib
 
     lowered = {name.lower(): name for name in known}
-    begun = [name for lower, name in lowered.items() if len(key) >= _BEGINNING and lower.startswith(key.lower())]
-    if 0 < len(begun) <= most:
-        return tuple(begun)
+    if len(key) >= _SHORTEST_BEGINNING:
+        begun = [name for lower, name in lowered.items() if lower.startswith(key.lower())]
+        if 0 < len(begun) <= most:
+            return tuple(begun)
     plain = key.lower().replace("_", "").replace("-", "")
     for attempt in (key.lower(), plain):
         near = difflib.get_close_matches(attempt, lowered, n=most, cutoff=likeness)

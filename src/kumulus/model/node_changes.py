@@ -21,14 +21,14 @@ class NodeFields:
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
     taints: Sequence[Mapping[str, Any]]
-    """In their JSON form: those of others have to be written back as they are."""
+    """In their JSON form: those that others set have to be written back as they are."""
     capacity: Mapping[str, str]
     allocatable: Mapping[str, str]
     node_info: Mapping[str, str]
     conditions: Mapping[str, str]
     """By type, in the form in which they are compared with the wanted ones."""
     features: Sequence[str]
-    """Names of those that it declares."""
+    """Names of the features that it declares."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +40,9 @@ class FieldChange:
     key: str
     """The key in that section; ``key:effect`` for a taint, empty for the section itself."""
     have: str | None
-    """What is there; None when the field is missing."""
+    """The value that is there; None when the field is missing."""
     want: str | None
-    """What is wanted; None when the field has to go."""
+    """The wanted value; None when the field has to go."""
 
     @property
     def path(self) -> str:
@@ -59,37 +59,40 @@ def changes(
     have: NodeFields,
     want: OwnedFields,
     before: Applied,
-    had: Callable[[Condition], str] = lambda condition: condition.status,
+    condition_form: Callable[[Condition], str] = lambda condition: condition.status,
 ) -> list[FieldChange]:
     """Every field that has to change: those with another wanted value, and those no longer wanted.
 
     Args:
         before: the keys that were wanted when it was last written.
-        had: converts a condition to the form of those in `have`.
+        condition_form: the form in which `have` has its conditions.
     """
-    conditions = {kind: had(each) for kind, each in want.conditions.items()}
+    conditions = {kind: condition_form(each) for kind, each in want.conditions.items()}
     found = [
-        *_of("labels", have.labels, want.labels, before.labels),
-        *_of("annotations", have.annotations, want.annotations, before.annotations),
-        *_of(
+        *_in_section("labels", have.labels, want.labels, before.labels),
+        *_in_section("annotations", have.annotations, want.annotations, before.annotations),
+        *_in_section(
             "taints",
             {f"{taint['key']}:{taint['effect']}": str(taint.get("value") or "") for taint in have.taints},
             {":".join(taint.place): taint.value for taint in want.taints},
             map(":".join, before.taints),
         ),
     ]
-    for section, has, wants in (
-        ("capacity", have.capacity, want.capacity),
-        ("allocatable", have.allocatable, want.allocatable),
-    ):
-        found += [each for each in _of(section, has, wants, before.resources) if not _same_amount(each)]
-    info = [] if _emptied(have, want) else list(_of("nodeInfo", have.node_info, want.node_info, ()))
-    # Those of a kubelet's version come and go with it, and are compared only then: an API server may have none.
+    resources = [
+        *_in_section("capacity", have.capacity, want.capacity, before.resources),
+        *_in_section("allocatable", have.allocatable, want.allocatable, before.resources),
+    ]
+    found += [each for each in resources if not _same_amount(each)]
+    info: list[FieldChange] = []
+    if not _emptied_by_gpu_operator(have, want):
+        info += _in_section("nodeInfo", have.node_info, want.node_info, ())
+    # An API server may drop the features that a node declares. So those that follow from its kubelet's version are
+    # compared only when that version changes.
     named = want.declared_features is not None or before.features
     if named or any(each.key == "kubeletVersion" for each in info):
         declared, wanted = (dict.fromkeys(each, "declared") for each in (have.features, declared_features(want)))
-        info += _of("declaredFeatures", declared, wanted, declared)
-    return [*found, *info, *_of("conditions", have.conditions, conditions, before.conditions)]
+        info += _in_section("declaredFeatures", declared, wanted, declared)
+    return [*found, *info, *_in_section("conditions", have.conditions, conditions, before.conditions)]
 
 
 def changes_between(before: OwnedFields, after: OwnedFields) -> list[FieldChange]:
@@ -136,7 +139,9 @@ def status_patch(found: Sequence[FieldChange], want: OwnedFields, now: str) -> d
     return status
 
 
-def _of(section: str, have: Mapping[str, str], want: Mapping[str, str], before: Iterable[str]) -> Iterator[FieldChange]:
+def _in_section(
+    section: str, have: Mapping[str, str], want: Mapping[str, str], before: Iterable[str]
+) -> Iterator[FieldChange]:
     # Nearly every node has exactly these values, which is detected without a loop.
     if not want.items() <= have.items():
         for key, value in want.items():
@@ -146,7 +151,7 @@ def _of(section: str, have: Mapping[str, str], want: Mapping[str, str], before: 
         yield FieldChange(section, key, have[key], None)
 
 
-def _emptied(have: NodeFields, want: OwnedFields) -> bool:
+def _emptied_by_gpu_operator(have: NodeFields, want: OwnedFields) -> bool:
     """Whether the fake GPU operator has emptied a node's `nodeInfo`, which is left as it is.
 
     Its device plugin patches the status with a whole Node in which only the GPUs are filled in: 0.2.0,
@@ -171,24 +176,28 @@ class NodePatch:
     """
 
     status: bytes | None
-    """A strategic merge patch for its status, encoded, which takes all but taints; None when nothing changes there."""
+    """A strategic merge patch, encoded, for the node's path `status`, where labels and annotations can be changed, too.
+    It has every change but that of taints; None when there is none."""
     taints: bool
     """Whether its taints change too: a second request, since those set by others have to be kept."""
     befores: Sequence[OwnedFields]
+    """The wanted states in which it may be."""
     after: OwnedFields
+    """The next one."""
 
 
-def delta(befores: Sequence[OwnedFields], after: OwnedFields, boot_id: str, now: str) -> NodePatch:
+def node_patch(befores: Sequence[OwnedFields], after: OwnedFields, boot_id: str, now: str) -> NodePatch:
     """What changes on a node from one wanted state to another.
 
     Args:
-        befores: its current wanted state; several if it may be in any of them, as after a change that was cut off. The
-            patches then have what changes from any of them: they set values, so that what is there already stays.
+        befores: the wanted states in which it may be: one, or several after a change that was cut off. The patch then
+            has what changes from any of them: it sets values, so that what is there already stays.
         boot_id: its boot ID when it was created, restored when no fault has it reboot any more.
         now: the time for changed conditions, RFC 3339 in UTC.
     """
-    by_place = {(each.section, each.key): each for before in befores for each in changes_between(before, after)}
-    found = list(by_place.values())
+    # A field that differs from several of them changes once.
+    by_field = {(each.section, each.key): each for before in befores for each in changes_between(before, after)}
+    found = list(by_field.values())
     annotations = mapping_patch(found, "annotations")
     becomes = applied_of(after)
     if any(applied_of(before) != becomes for before in befores):
@@ -205,7 +214,13 @@ def delta(befores: Sequence[OwnedFields], after: OwnedFields, boot_id: str, now:
 def taints_after(
     live: Iterable[Mapping[str, Any]], had: Iterable[tuple[str, str]], wanted: Sequence[Taint]
 ) -> list[dict[str, Any]]:
-    """A node's taints after a change; those set by others, whose place we never `had`, are kept as they are."""
+    """A node's taints after a change; those set by others are kept as they are.
+
+    Args:
+        live: the node's taints before it.
+        had: keys and effects of those that we set.
+        wanted: those that we set now.
+    """
     ours = {*had, *(taint.place for taint in wanted)}
     others = [dict(taint) for taint in live if (taint.get("key"), taint.get("effect")) not in ours]
     return [*(dict[str, Any](taint.to_plain()) for taint in wanted), *others]

@@ -71,17 +71,20 @@ def without(one: NodeSet, other: NodeSet) -> dict[str, frozenset[int]]:
     return {pool: members for pool, members in rest.items() if members}
 
 
+# The most nodes that are named.
 _NAMED = 3
 
 
-def clashes(one: NodeEffects, ones: NodeSet, other: NodeEffects, others: NodeSet) -> str:
-    """What two faults set differently, and on which of their nodes; empty if both can be active at once."""
-    mine, theirs = one.claims(), other.claims()
-    both = [what for what, how in mine.items() if what in theirs and (how is None or how != theirs[what])]
-    if not both:
-        return ""
-    shared = common(ones, others)
-    if not shared:
+def clashes(effects: NodeEffects, nodes: NodeSet, others_effects: NodeEffects, others_nodes: NodeSet) -> str:
+    """The first that two faults set differently, and on which of their nodes; empty if both can be active at once."""
+    others = others_effects.settings()
+    different = [
+        what
+        for what, value in effects.settings().items()
+        if what in others and (value is None or value != others[what])
+    ]
+    shared = common(nodes, others_nodes)
+    if not different or not shared:
         return ""
     named = [node_name(pool, ordinal) for pool, members in sorted(shared.items()) for ordinal in sorted(members)]
-    return f"the {both[0]} of {listed(named, _NAMED)}"
+    return f"the {different[0]} of {listed(named, _NAMED)}"

@@ -1,7 +1,7 @@
 """The Kubernetes Node objects of a pool, posted already Ready, and the part of them that Kumulus owns.
 
 What a kubelet would report is modelled on the kubelet (k8s.io/kubernetes pkg/kubelet/nodestatus/setters.go) and on
-KWOK's stage node-initialize, which then has nothing left to do. Of real nodes among them, how they are selected.
+KWOK's stage node-initialize, which then has nothing left to do. At the end is how real nodes among them are selected.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from typing import Any
 from kumulus.model.active_faults import with_faults
 from kumulus.model.devices import NODE_ALLOCATABLE
 from kumulus.model.fault_effects import Condition
-from kumulus.model.names import node_name
+from kumulus.model.names import node_name, uuid_of
 from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Pool, Taint
 
 HOSTNAME_LABEL = "kubernetes.io/hostname"
@@ -32,7 +32,7 @@ CONDITIONS: Mapping[str, Condition] = {
 }
 """The conditions of a healthy node, which KWOK maintains as a kubelet would."""
 
-EMULATED: Mapping[str, str] = {
+EMULATED_NODE_INFO: Mapping[str, str] = {
     "kernelVersion": "kwok",
     "osImage": "KWOK (emulated)",
     "containerRuntimeVersion": "kwok",
@@ -40,7 +40,7 @@ EMULATED: Mapping[str, str] = {
 }
 """The part of `status.nodeInfo` that is the same on every emulated node."""
 
-# Those that a kubelet declares whose feature gates are as they are by default (k8s.io/kubernetes v1.36.3 and v1.37.2,
+# Those that a kubelet declares if its feature gates have their defaults (k8s.io/kubernetes v1.36.3 and v1.37.2,
 # pkg/features, and k8s.io/component-helpers, nodedeclaredfeatures): schedulers and the API server look for them.
 _DECLARES_SINCE = (1, 36)
 _DECLARED_FEATURES = (
@@ -50,11 +50,13 @@ _DECLARED_FEATURES = (
     "RestartAllContainersOnContainerExits",
 )
 
+_MINOR = re.compile(r"v?(\d+)\.(\d+)")
+
 # Reserved for future use (RFC 1112, section 4): in a cluster with real nodes, the API server sends logs and exec to the
 # address of the node, and a Prometheus asks there for metrics. In a private range they might reach somebody's machine.
 _FIRST_OCTET = 240
+# The last octet is none of 0 and 255.
 _LAST_OCTETS = 254
-_MINOR = re.compile(r"v?(\d+)\.(\d+)")
 _ADDRESSES = 256 * 256 * _LAST_OCTETS
 
 
@@ -79,9 +81,9 @@ class OwnedFields:
     node_info: Mapping[str, str]
     """Architecture, operatingSystem and kubeletVersion of `status.nodeInfo`."""
     declared_features: tuple[str, ...] | None = None
-    """Those that the pool names, or needs, in order; None if they are those of the kubelet's version."""
+    """Features that the pool names, or needs, sorted; None if they are those of the kubelet's version."""
     conditions: Mapping[str, Condition] = field(default_factory=dict)
-    """Those that a fault sets, by type; KWOK maintains all others."""
+    """Conditions that a fault sets, by type; KWOK maintains all others."""
 
 
 def owned_fields(pool: Pool, ordinal: int) -> OwnedFields:
@@ -91,9 +93,9 @@ def owned_fields(pool: Pool, ordinal: int) -> OwnedFields:
     pool, and the annotation that makes KWOK act as its kubelet.
     """
     name = pool.node_name(ordinal)
-    identity = {CLUSTER_LABEL: pool.cluster} if pool.cluster else {}
+    cluster = {CLUSTER_LABEL: pool.cluster} if pool.cluster else {}
     ours = OwnedFields(
-        labels={HOSTNAME_LABEL: name, **pool.labels, **pool.labels_of(ordinal), **identity, POOL_LABEL: pool.name},
+        labels={HOSTNAME_LABEL: name, **pool.labels, **pool.labels_of(ordinal), **cluster, POOL_LABEL: pool.name},
         annotations={
             METRICS_ANNOTATION: f"/metrics/nodes/{name}/metrics/resource",
             **pool.annotations,
@@ -123,6 +125,7 @@ def node_manifest(pool: Pool, ordinal: int, now: str) -> dict[str, Any]:
     spec: dict[str, object] = {"unschedulable": True} if named and named.unschedulable else {}
     if owned.taints:
         spec["taints"] = [taint.to_plain() for taint in owned.taints]
+    features = declared_features(owned)
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -144,7 +147,7 @@ def node_manifest(pool: Pool, ordinal: int, now: str) -> dict[str, Any]:
                 dict(LOCALHOST),
             ],
             "nodeInfo": _node_info(name, pool.cluster, owned.node_info),
-            **({"declaredFeatures": features} if (features := declared_features(owned)) else {}),
+            **({"declaredFeatures": features} if features else {}),
             "phase": "Running",
         },
     }
@@ -160,12 +163,16 @@ def declared_features(owned: OwnedFields) -> list[str]:
 def features_of(version: str) -> list[str]:
     """The features that a kubelet of this version declares by default."""
     found = _MINOR.match(version)
-    declares = found is not None and (int(found[1]), int(found[2])) >= _DECLARES_SINCE
-    return list(_DECLARED_FEATURES) if declares else []
+    if found is None or (int(found[1]), int(found[2])) < _DECLARES_SINCE:
+        return []
+    return list(_DECLARED_FEATURES)
 
 
 def _named_features(pool: Pool) -> tuple[str, ...] | None:
-    """Those that a pool names; an API server takes what devices take of a node only if that declares the feature."""
+    """The features that a pool names, or needs; None if they are those of its kubelet's version.
+
+    An API server accepts `nodeAllocatableResources` of devices only if their node declares the feature for it.
+    """
     if pool.declared_features is None and pool.devices and pool.devices.node_allocatable_resources:
         return tuple(sorted([*features_of(pool.node_info.kubelet_version), NODE_ALLOCATABLE]))
     return pool.declared_features
@@ -198,14 +205,10 @@ def _node_info(name: str, cluster: str, info: Mapping[str, str]) -> dict[str, st
     return {
         **info,
         "machineID": digest[:32],
-        "systemUUID": _uuid(digest[32:64]),
-        "bootID": _uuid(digest[64:]),
-        **EMULATED,
+        "systemUUID": uuid_of(digest[32:64]),
+        "bootID": uuid_of(digest[64:]),
+        **EMULATED_NODE_INFO,
     }
-
-
-def _uuid(digits: str) -> str:
-    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
 SELECTOR_OF_REAL = f"!{POOL_LABEL},!{CLUSTER_LABEL},type!=kwok"

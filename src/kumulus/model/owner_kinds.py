@@ -8,7 +8,7 @@ from typing import Any
 # Labels by which operators mark the pods of a workload whose owner is of another kind: a Job owns JobSet's and (some
 # of) MPIJob's pods, a RayCluster owns RayJob's (jobset v0.12, training-operator v1.9, kuberay v1.4).
 _JOB_SET, _TRAINING, _RAY = "jobset.sigs.k8s.io/jobset-name", "training.kubeflow.org/operator-name", "ray.io/cluster"
-_PART_OF_MORE = (_JOB_SET, _TRAINING, _RAY)
+_OF_A_LARGER_WORKLOAD = (_JOB_SET, _TRAINING, _RAY)
 
 
 @dataclass(frozen=True)
@@ -21,19 +21,20 @@ class _Workload:
     """The API group of that kind; empty for any."""
     label: str = ""
     """A label that identifies them too, whatever their owner."""
-    begins: str = ""
-    """Prefix of that label's value."""
+    value_prefix: str = ""
+    """How that label's value begins."""
     unless: tuple[str, ...] = ()
     """Labels that mark pods of another workload."""
 
     def jq(self) -> str:
+        """The jq expression that is true for its pods."""
         same = f".kind == {json.dumps(self.kind)}"
         if self.group:
             same += f" and (.apiVersion | startswith({json.dumps(self.group + '/')}))"
         owned = f"any(.metadata.ownerReferences[]?; {same})"
-        if self.begins:
+        if self.value_prefix:
             value = f'.metadata.labels[{json.dumps(self.label)}]? // ""'
-            return f"({owned} or ({value} | startswith({json.dumps(self.begins)})))"
+            return f"({owned} or ({value} | startswith({json.dumps(self.value_prefix)})))"
         if self.label:
             return f"({owned} or {_labelled(self.label)})"
         if self.unless:
@@ -41,8 +42,9 @@ class _Workload:
         return owned
 
     def has(self, pod: Mapping[str, Any]) -> bool:
+        """Whether a pod is one of its pods; the same as `jq`."""
         labels = pod["metadata"].get("labels") or {}
-        if self.label in labels and str(labels[self.label]).startswith(self.begins):
+        if self.label in labels and str(labels[self.label]).startswith(self.value_prefix):
             return True
         owned = any(
             owner["kind"] == self.kind and (not self.group or owner["apiVersion"].startswith(f"{self.group}/"))
@@ -56,12 +58,12 @@ def _labelled(key: str) -> str:
 
 
 BATCH_JOB = _Workload("Job", "batch")
-"""All Jobs of Kubernetes' own, those of a JobSet or MPIJob too: their pods end by themselves."""
+"""All Jobs of Kubernetes' own, including those that belong to a JobSet or MPIJob: their pods end by themselves."""
 
 _WORKLOADS = {
-    "Job": _Workload("Job", "batch", unless=_PART_OF_MORE),
+    "Job": _Workload("Job", "batch", unless=_OF_A_LARGER_WORKLOAD),
     "JobSet": _Workload("JobSet", label=_JOB_SET),
-    "MPIJob": _Workload("MPIJob", label=_TRAINING, begins="mpi"),
+    "MPIJob": _Workload("MPIJob", label=_TRAINING, value_prefix="mpi"),
     "PyTorchJob": _Workload("PyTorchJob"),
     "RayJob": _Workload("RayJob", label=_RAY),
     "VolcanoJob": _Workload("Job", "batch.volcano.sh"),
@@ -71,13 +73,13 @@ OWNER_KINDS = tuple(_WORKLOADS)
 
 OWNER_LABELS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "Job": ("batch.kubernetes.io/job-name", ()),
-    "JobSet": ("jobset.sigs.k8s.io/jobset-name", ()),
+    "JobSet": (_JOB_SET, ()),
     "MPIJob": (_TRAINING, ("mpi-operator", "mpijob-controller")),
     "PyTorchJob": (_TRAINING, ("pytorchjob-controller",)),
-    "RayJob": ("ray.io/cluster", ()),
+    "RayJob": (_RAY, ()),
     "VolcanoJob": ("volcano.sh/job-name", ()),
 }
-"""The label, and its values, by which the pods of a kind of workload are recognised."""
+"""The label by which the pods of a kind of workload are recognised, and the values that it then has; none for any."""
 
 
 def belongs_to(kind: str) -> str:

@@ -27,7 +27,7 @@ def plain(value: Any, optional: Container[str] = ()) -> Any:
 
 
 def made_from(kind: type[T], raw: Mapping[str, Any]) -> T:
-    """A dataclass from its checked plain form; numbers may be floats, and what is None has its default."""
+    """A dataclass from its checked plain form; numbers may be floats, and None stands for a field's default."""
     present = {name: (hint, raw.get(camel(name))) for name, hint in _hints(kind).items()}
     return kind(**{name: _read(hint, each) for name, (hint, each) in present.items() if each is not None})
 
@@ -37,7 +37,9 @@ _hints: Callable[[Any], dict[str, Any]] = functools.cache(typing.get_type_hints)
 
 
 def _read(hint: Any, value: Any) -> Any:
+    """A field's value from its plain form; `hint` is its type."""
     inner = typing.get_args(hint)
+    # Every union is of a type and None.
     if isinstance(hint, types.UnionType):
         return _read(inner[0], value)
     origin = typing.get_origin(hint)

@@ -24,11 +24,12 @@ from kumulus.model.pools import (
 )
 from kumulus.model.quantity import QuantityError, parse
 
-_KEYS: tuple[tuple[str, Key], ...] = tuple(
-    (each.name, key) for each in fields(Pool) for key in each.metadata.get("keys", ())
+_FIELD_KEYS: tuple[tuple[str, Key], ...] = tuple(
+    (field.name, key) for field in fields(Pool) for key in field.metadata.get("keys", ())
 )
-POOL_KEYS = tuple(key.name for _, key in _KEYS)
-"""The keys of the plain form, in its order."""
+"""The keys of the plain form, in its order, each with the name of its field of `Pool`."""
+POOL_KEYS = tuple(key.name for _, key in _FIELD_KEYS)
+"""Their names."""
 
 
 def allocatable_problems(raw: object, capacity: object) -> list[Problem]:
@@ -59,11 +60,12 @@ def pool_problems(raw: Mapping[str, object]) -> list[Problem]:
             floats, as in JSON and protobuf.
     """
     found = unknown_key_problems((), raw, POOL_KEYS)
-    most = raw.get("replicas") if raw.get("maxReplicas") is None else raw["maxReplicas"]
-    found += _name_problems(raw.get("name"), 0 if raw.get("nodes") else most)
-    for _, key in _KEYS:
-        if key.check and (raw.get(key.name) is not None or key.name == "replicas"):
-            found += key.check((key.name,), raw.get(key.name))
+    found += _name_problems(raw)
+    for _, key in _FIELD_KEYS:
+        value = raw.get(key.name)
+        required = key.name == "replicas"
+        if key.problems_of and (required or value is not None):
+            found += key.problems_of((key.name,), value)
     if raw.get("allocatable") is not None:
         found += allocatable_problems(raw["allocatable"], raw.get("capacity") or {})
     return found + bounds_problems((), raw, raw.get("replicas"))
@@ -82,13 +84,14 @@ def pool_from_properties(raw: Mapping[str, Any]) -> Pool:
 
 
 def checked_pool(raw: Mapping[str, Any]) -> Pool:
-    """A pool from its plain form, of which `pool_problems` is empty; otherwise as :func:`pool_from_properties`."""
+    """A pool from its plain form, which has no problems; otherwise the same as :func:`pool_from_properties`."""
     read: dict[str, Any] = {
-        field: key.read(raw[key.name]) for field, key in _KEYS if key.read and raw.get(key.name) is not None
+        field: key.read(raw[key.name]) for field, key in _FIELD_KEYS if key.read and raw.get(key.name) is not None
     }
-    labels = {**(expanded(raw["gpu"]) if raw.get("gpu") else {}), **read.get("labels", {})}
+    gpu_labels = expanded(raw["gpu"]) if raw.get("gpu") else {}
+    labels = {**gpu_labels, **read.get("labels", {})}
     most = raw.get("maxReplicas")
-    following: dict[str, Any] = {
+    derived: dict[str, Any] = {
         "labels": labels,
         "group": labels.get(GROUP_LABEL) or labels.get(INSTANCE_TYPE_LABEL, ""),
         "zone": labels.get(ZONE_LABEL, ""),
@@ -97,7 +100,7 @@ def checked_pool(raw: Mapping[str, Any]) -> Pool:
         "node_info": node_info_from(raw.get("nodeInfo"), labels),
         "bounds": None if most is None else Bounds(int(raw.get("minReplicas") or 0), int(most)),
     }
-    return Pool(**{**read, **following})
+    return Pool(**{**read, **derived})
 
 
 def pool_within(properties: Mapping[str, Any]) -> Pool:
@@ -108,16 +111,22 @@ def pool_within(properties: Mapping[str, Any]) -> Pool:
 def pool_to_properties(pool: Pool) -> dict[str, object]:
     """The plain form of a pool, JSON-able, with the keys `POOL_KEYS`; `pool_from_properties` reads it back."""
     # What a pool does not have has no key: its form is the same as in states written before the key existed.
-    written = {key.name: key.write(getattr(pool, field)) for field, key in _KEYS}
+    written = {key.name: key.write(getattr(pool, field)) for field, key in _FIELD_KEYS}
     return {name: value for name, value in written.items() if value is not None}
 
 
-def _name_problems(name: object, replicas: object) -> list[Problem]:
+def _name_problems(raw: Mapping[str, object]) -> list[Problem]:
+    """Problems of a pool's name, and of the longest node name that is made of it."""
+    name = raw.get("name")
     if wrong := text_problems(("name",), name, node_name_mistake, "write the pool's name"):
         return wrong
-    if replicas_problems((), replicas):
+    most = raw.get("replicas") if raw.get("maxReplicas") is None else raw["maxReplicas"]
+    if raw.get("nodes"):
+        # These have names of their own.
+        most = 0
+    if replicas_problems((), most):
         return []
-    return length_problems(("name",), str(name), int(cast(float, replicas)), "write a shorter name")
+    return length_problems(("name",), str(name), int(cast(float, most)), "write a shorter name")
 
 
 def length_problems(where: Where, pool: str, replicas: int, remedy: str) -> list[Problem]:
@@ -131,14 +140,16 @@ def length_problems(where: Where, pool: str, replicas: int, remedy: str) -> list
 
 
 def bounds_problems(where: Where, raw: Mapping[str, object], replicas: object) -> list[Problem]:
-    """Problems of `minReplicas` and `maxReplicas`, between which replicas are, if these are not malformed."""
+    """Problems of `minReplicas` and `maxReplicas`, and of replicas that are not between them.
+
+    Args:
+        replicas: if they are malformed, that is reported elsewhere.
+    """
     least, most = raw.get("minReplicas"), raw.get("maxReplicas")
-    found = [
-        each
-        for key, value in (("minReplicas", least), ("maxReplicas", most))
-        if value is not None
-        for each in replicas_problems((*where, key), value)
-    ]
+    found: list[Problem] = []
+    for key in ("minReplicas", "maxReplicas"):
+        if raw.get(key) is not None:
+            found += replicas_problems((*where, key), raw[key])
     if found or (least is None and most is None):
         return found
     if most is None:
@@ -148,5 +159,5 @@ def bounds_problems(where: Where, raw: Mapping[str, object], replicas: object) -
         return [problem((*where, "minReplicas"), f"is {low}, more than maxReplicas, {high}", f"write {high} or less")]
     if not isinstance(replicas, int | float) or replicas_problems((), replicas) or low <= replicas <= high:
         return []
-    message = f"are {int(replicas)} replicas, and the group's bounds are {low} and {high}"
+    message = f"is {int(replicas)}, and the group's bounds are {low} and {high}"
     return [problem((*where, "replicas"), message, f"write a number from {low} to {high}")]

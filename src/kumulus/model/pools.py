@@ -114,7 +114,7 @@ def taints_from(raw: object) -> tuple[Taint, ...]:
 
 
 def features_from(raw: Iterable[str]) -> tuple[str, ...]:
-    """Names of features from a checked list, in the order that the API server demands."""
+    """Names of features from a checked list, sorted, as the API server demands."""
     return tuple(sorted(raw))
 
 
@@ -135,26 +135,26 @@ class Key:
 
     name: str
     """The key."""
-    check: Callable[[Where, object], list[Problem]] | None = None
-    """Finds every problem of its value; None where only the whole pool can be checked."""
+    problems_of: Callable[[Where, object], list[Problem]] | None = None
+    """Returns every problem of its value; None where only the whole pool can be checked."""
     read: Callable[[Any], object] | None = None
-    """Makes the field of its checked value; None for a field that follows from several keys."""
+    """Makes the field's value from the key's checked one; None for a field that follows from several keys."""
     write: Callable[[Any], object] = lambda value: value
-    """Makes the value of the field; None leaves the key out."""
+    """Makes the key's value from the field's; it returns None where the key is left out."""
     type: object = None
-    """The value's type, if it is not the field's."""
+    """The type of the key's value, if it is not the field's."""
     doc: str = ""
-    """What it is, if that is not the field's description."""
+    """What the key means, if that is not the field's description."""
 
 
-def keyed(*found: Key, default: Any = MISSING) -> Any:
-    """A field with these keys; without a default, of an empty mapping."""
+def keyed(*keys: Key, default: Any = MISSING) -> Any:
+    """A field with these keys; its default is an empty mapping unless another is named."""
     if default is MISSING:
-        return field(default_factory=dict, metadata={"keys": found})
-    return field(default=default, metadata={"keys": found})
+        return field(default_factory=dict, metadata={"keys": keys})
+    return field(default=default, metadata={"keys": keys})
 
 
-def _plain(value: Any) -> object:
+def _plain_or_none(value: Any) -> object:
     return value.to_plain() if value else None
 
 
@@ -190,7 +190,7 @@ class Pool:
     region: str
     replicas: int = field(metadata={"keys": (Key("replicas", replicas_problems, int),)})
     labels: Mapping[str, str] = keyed(
-        Key("labels", partial(label_problems, ours_too=True), dict, lambda labels: compacted(labels)[0]),
+        Key("labels", partial(label_problems, own_too=True), dict, lambda labels: compacted(labels)[0]),
         Key(
             "gpu",
             gpu_problems,
@@ -198,17 +198,17 @@ class Pool:
             doc="What the labels of GPU Feature Discovery follow from, in their place.",
         ),
     )
-    annotations: Mapping[str, str] = keyed(Key("annotations", partial(annotation_problems, ours_too=True), dict, dict))
+    annotations: Mapping[str, str] = keyed(Key("annotations", partial(annotation_problems, own_too=True), dict, dict))
     taints: tuple[Taint, ...] = keyed(Key("taints", taint_problems, taints_from, plain), default=())
     capacity: Mapping[str, str] = keyed(Key("capacity", resource_problems, canonical_resources, dict))
     allocatable: Mapping[str, str] = keyed(Key("allocatable", resource_problems, canonical_resources, dict))
-    node_info: NodeInfo = keyed(Key("nodeInfo", node_info_problems, write=_plain), default=NodeInfo())
+    node_info: NodeInfo = keyed(Key("nodeInfo", node_info_problems, write=_plain_or_none), default=NodeInfo())
     declared_features: tuple[str, ...] | None = keyed(
         Key("declaredFeatures", feature_problems, features_from, lambda names: None if names is None else [*names]),
         default=None,
     )
-    topology: Topology | None = keyed(Key("topology", topology_problems, topology_from, _plain), default=None)
-    devices: Devices | None = keyed(Key("resourceSlices", devices_problems, devices_from, _plain), default=None)
+    topology: Topology | None = keyed(Key("topology", topology_problems, topology_from, _plain_or_none), default=None)
+    devices: Devices | None = keyed(Key("resourceSlices", devices_problems, devices_from, _plain_or_none), default=None)
     shards: int = keyed(
         Key("shards", partial(whole_problems, least=1, most=MOST_SHARDS), int, lambda n: n if n > 1 else None),
         default=1,
@@ -216,7 +216,7 @@ class Pool:
     nodes: tuple[NamedNode, ...] = keyed(
         Key(
             "nodes",
-            partial(named_nodes_problems, ours_too=True),
+            partial(named_nodes_problems, own_too=True),
             named_nodes_from,
             lambda nodes: [node.to_plain() for node in nodes] or None,
         ),
@@ -279,7 +279,7 @@ class Pool:
 
 
 def names_of(nodes: NodeSet, pools: Mapping[str, Pool]) -> set[str]:
-    """The names of a set of nodes; those of a pool that is not among the pools by name have it with their ordinals."""
+    """The names of a set of nodes, with their pools by name; those of another pool are its name with their ordinals."""
     return {
         pools[pool].node_name(ordinal) if pool in pools else node_name(pool, ordinal)
         for pool, members in nodes.items()

@@ -77,7 +77,9 @@ def quota_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem]:
 def is_counted(name: str) -> bool:
     """Whether a quota name limits whole pieces: objects, devices or extended resources."""
     extended = name.startswith("requests.") and "/" in name
-    return extended or name in OBJECTS or name.startswith("count/") or name.endswith(("/devices", "claims"))
+    # Of a class: its devices, and its persistentvolumeclaims.
+    of_class = name.endswith(("/devices", "claims"))
+    return extended or of_class or name in OBJECTS or name.startswith("count/")
 
 
 def _remedy(name: str) -> str:
@@ -95,7 +97,7 @@ def _remedy(name: str) -> str:
         if not extended.startswith("count/"):
             return f"write requests.{extended}: quotas of extended resources are quotas of requests"
     near = suggest(name, STANDARD)
-    return f"write {near}" if near else f"write such as pods, requests.cpu, {_GPUS} or count/jobs.batch"
+    return f"write {near}" if near else f"write a name such as pods, requests.cpu, {_GPUS} or count/jobs.batch"
 
 
 def _example(name: str) -> str:

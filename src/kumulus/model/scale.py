@@ -1,7 +1,7 @@
 """What a fleet of a given size costs its control plane: a model based on a few measured figures; and its shards.
 
-The figures were measured on two CPUs; tests/unit/model/test_scale.py compares the two, and docs/scale.md shows them
-with the curves.
+The figures were measured on two CPUs; tests/unit/model/test_scale.py compares the model with them, and docs/scale.md
+shows both.
 
 A shard is what one of several kwok-controllers has of a fleet. A node's depends only on its name and the number of
 shards: a resize moves no node, and neither does adding or removing a pool.
@@ -17,11 +17,12 @@ LEASE_S = 40
 """The duration of a kubelet's lease, which kubelets and KWOK renew after a quarter of that time."""
 
 HEARTBEAT_FACTORS = ((1_000, 5), (5_000, 20), (math.inf, 40))
-"""Default factors of the lease duration, for fleets of up to that many nodes; 5 is kwokctl's."""
+"""Numbers of nodes, and for fleets of up to so many the default factor of the lease duration; 5 is kwokctl's."""
 
 SMALL_FLEET = 500
-"""Clusters made for up to so many nodes collect garbage more often."""
+"""The components of clusters made for up to so many nodes collect garbage more often, and so take less memory."""
 
+# inotify instances by component.
 _INOTIFY = {"kube-apiserver": 4, "kube-controller-manager": 2, "kube-scheduler": 1}
 # Counted in /proc/*/fd on 2026-11-26, Kubernetes v1.35.4 and Kueue 0.19.2.
 _INOTIFY_OF_KUEUE = 2
@@ -49,16 +50,16 @@ MEMORY_MB = {
     "kube-controller-manager": Line(142.0, 0.025),
     "kube-scheduler": Line(71.0, 0.0105),
 }
-"""Resident memory by component, once the fleet is Ready, of a fleet that is not small.
+"""Resident memory by component, in the first minutes after a fleet that is not small is Ready.
 
-These lines are for the first minutes, when it is greatest; later, 50,000 nodes take a quarter less.
+It is greatest then; later, 50,000 nodes take a quarter less.
 """
 
 API_SERVER_SHARE = 0.2
-"""The share of the machine's memory that the API server keeps to, unless what it has to keep is more."""
+"""The share of the machine's memory that the API server takes at most, unless what it has to keep is more."""
 
 _API_SERVER = "kube-apiserver"
-# What it keeps of nodes, leases and their latest events in its watch caches; the rest is garbage not yet collected.
+# What it has to keep: nodes, leases and their latest events, in watch caches. The rest is garbage not yet collected.
 _KEPT_BY_API_SERVER_MB = Line(250.0, 0.04)
 
 _BASE_OF_SMALL_MB = {
@@ -69,7 +70,7 @@ _BASE_OF_SMALL_MB = {
     "kube-scheduler": 64.0,
 }
 MEMORY_OF_SMALL_MB = {name: Line(_BASE_OF_SMALL_MB[name], line.per_node) for name, line in MEMORY_MB.items()}
-"""The same of a fleet of up to :data:`SMALL_FLEET` nodes: each of them adds as much, to less."""
+"""The same of a fleet of up to :data:`SMALL_FLEET` nodes: the base is smaller, and each node adds as much."""
 
 ETCD_MB = Line(12.0, 0.0049)
 """etcd's database file."""
@@ -88,11 +89,11 @@ RESTING_CORES = 0.06
 
 # KWOK processes objects in one goroutine per kind (reference: kwok-controller's preprocess loop): beyond half a core of
 # renewals, one controller would be late with pods.
-_CONTROLLER_CORES = 0.5
+_MOST_CONTROLLER_CORES = 0.5
 # kwok-controller is sent all leases again whenever a hundred change while it is sent them, so leases times renewals a
 # second is what counts (docs/decisions/kwok-watches.md). With 6.2 million (50,000 nodes) all were renewed in time; with
 # 10 million (100,000 with longer leases), fewer than half were.
-_LEASE_TRAFFIC = 6_500_000
+_MOST_LEASE_TRAFFIC = 6_500_000
 # An idle fleet should leave half of the machine to the actual work.
 _STANDING_SHARE = 0.5
 _MEMORY_SHARE = 0.8
@@ -170,7 +171,7 @@ def cost(nodes: int, machine: MachineSize, heartbeat_factor: int | None = None) 
         creation_s=CREATION_CPU_S.at(nodes) / machine.cores,
         leases_per_s=renewals,
         standing_cores=RESTING_CORES + renewals * CPU_S_PER_RENEWAL,
-        controllers=max(1, math.ceil(renewals * CONTROLLER_CPU_S_PER_RENEWAL / _CONTROLLER_CORES)),
+        controllers=max(1, math.ceil(renewals * CONTROLLER_CPU_S_PER_RENEWAL / _MOST_CONTROLLER_CORES)),
         lease_traffic=nodes * renewals,
     )
 
@@ -191,41 +192,41 @@ def together(costs: Sequence[FleetFootprint]) -> FleetFootprint:
     )
 
 
-def limits(found: FleetFootprint, machine: MachineSize) -> list[str]:
+def limits(fleet: FleetFootprint, machine: MachineSize) -> list[str]:
     """In what ways a machine is too small, each in one sentence with a remedy; empty when the fleet fits."""
     lines = []
-    if found.total_memory_mb > machine.memory_mb * _MEMORY_SHARE:
+    if fleet.total_memory_mb > machine.memory_mb * _MEMORY_SHARE:
         lines.append(
-            f"memory: {found.total_memory_mb / 1000:,.1f} GB of {machine.memory_mb / 1000:,.1f} GB; "
+            f"memory: {fleet.total_memory_mb / 1000:,.1f} GB of {machine.memory_mb / 1000:,.1f} GB; "
             "a larger machine, or a cluster of its own with runtime existing"
         )
-    if found.standing_cores > machine.cores * _STANDING_SHARE:
-        lines.append(_too_busy(found, machine))
-    if found.lease_traffic > _LEASE_TRAFFIC:
-        slower = math.ceil(found.heartbeat_factor * found.lease_traffic / _LEASE_TRAFFIC)
+    if fleet.standing_cores > machine.cores * _STANDING_SHARE:
+        lines.append(_too_busy(fleet, machine))
+    if fleet.lease_traffic > _MOST_LEASE_TRAFFIC:
+        slower = math.ceil(fleet.heartbeat_factor * fleet.lease_traffic / _MOST_LEASE_TRAFFIC)
         lines.append(
             "leases: kwok-controller does not keep up with the renewals of so many; several clusters, "
             f"or rarer renewals by kwok.heartbeatFactor: {slower}"
         )
-    if found.etcd_mb > QUOTA_MB / 2:
+    if fleet.etcd_mb > QUOTA_MB / 2:
         lines.append(
-            f"etcd: {found.etcd_mb:,.0f} MB of a quota of {QUOTA_MB:,.0f} MB, history not counted; raise kwok.etcdQuota"
+            f"etcd: {fleet.etcd_mb:,.0f} MB of a quota of {QUOTA_MB:,.0f} MB, history not counted; raise kwok.etcdQuota"
         )
-    if found.controllers > 1:
-        lines.append(f"kwok-controller: {found.controllers} of them, each with its share of the nodes by label")
+    if fleet.controllers > 1:
+        lines.append(f"kwok-controller: {fleet.controllers} of them, each with its share of the nodes by label")
     return lines
 
 
-def _too_busy(found: FleetFootprint, machine: MachineSize) -> str:
-    allowed = machine.cores * _STANDING_SHARE - found.resting_cores
+def _too_busy(fleet: FleetFootprint, machine: MachineSize) -> str:
+    allowed = machine.cores * _STANDING_SHARE - fleet.resting_cores
     if allowed <= 0:
         return (
-            f"CPU: {found.clusters} control planes alone take {found.resting_cores:.1f} of {machine.cores} cores, "
+            f"CPU: {fleet.clusters} control planes alone take {fleet.resting_cores:.1f} of {machine.cores} cores, "
             "without nodes; fewer clusters, or a larger machine"
         )
-    slower = math.ceil(found.heartbeat_factor * (found.standing_cores - found.resting_cores) / allowed)
+    slower = math.ceil(fleet.heartbeat_factor * (fleet.standing_cores - fleet.resting_cores) / allowed)
     return (
-        f"CPU: renewing leases alone takes {found.standing_cores:.1f} of {machine.cores} cores; "
+        f"CPU: renewing leases alone takes {fleet.standing_cores:.1f} of {machine.cores} cores; "
         f"kwok.heartbeatFactor: {slower} makes them rarer"
     )
 
@@ -244,9 +245,10 @@ def most_nodes(machine: MachineSize, heartbeat_factor: int | None = None) -> int
 
 SHARD_LABEL = "kumulus.io/shard"
 MOST_SHARDS = 64
-_NODES_EACH = 10_000
-_SMALL_FLEET = 2_500
-_LEASE, _LONG_LEASE = 40, 100
+_NODES_PER_SHARD = 10_000
+# Fleets of more nodes have long leases.
+_MOST_WITH_SHORT_LEASES = 2_500
+_LONG_LEASE_S = 100
 
 
 def shard_of(pool: str, ordinal: int, shards: int) -> int:
@@ -273,15 +275,16 @@ def shards_for(nodes: int, asked: int | None) -> int:
 
     KWOK matches nodes and pods with stages in one goroutine per kind, so that more nodes need more controllers.
     """
-    return asked or max(1, -(-nodes // _NODES_EACH))
+    return asked or max(1, math.ceil(nodes / _NODES_PER_SHARD))
 
 
 def lease_seconds(nodes: int, asked: int | None) -> int:
-    """The duration of leases in seconds; each is renewed after a quarter of it.
+    """The duration of leases in seconds, each of which is renewed after a quarter of it: `asked`, or the default.
 
-    A real cluster's controller manager considers a node lost after 40 s without a renewal, so 25 s are early enough.
+    A real cluster's controller manager considers a node lost after 40 s without a renewal: long leases are renewed
+    early enough, after 25 s.
     """
-    return asked or (_LEASE if nodes <= _SMALL_FLEET else _LONG_LEASE)
+    return asked or (LEASE_S if nodes <= _MOST_WITH_SHORT_LEASES else _LONG_LEASE_S)
 
 
 def pod_range(network: str, shard: int, shards: int) -> str:

@@ -9,6 +9,7 @@ one pool per node, named after it, the slice owned by the Node), and what NVIDIA
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,6 +30,7 @@ from kumulus.model.devices import (
 )
 from kumulus.model.fault_effects import TAINT, XID_ANNOTATION, lost
 from kumulus.model.identity import STACK_ID
+from kumulus.model.names import uuid_of
 from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Pool
 from kumulus.model.quantity import NANO, canonical, parse
 
@@ -37,7 +39,6 @@ if TYPE_CHECKING:
 
 RESOURCE_API = "resource.k8s.io/v1"
 DEVICE_CLASSES = f"/apis/{RESOURCE_API}/deviceclasses"
-
 
 # The most devices that consume counters, and the most counter sets, of a slice (k8s.io/api/resource/v1).
 # Checked against Kubernetes 1.35 to 1.37.
@@ -57,8 +58,8 @@ class SlicePart(NamedTuple):
 
 def slice_count(devices: Devices) -> int:
     """The number of slices that a node publishes: one, or more if its GPUs can be divided."""
-    of_counters = -(-devices.count // _MOST_COUNTER_SETS) if devices.mig_profiles else 0
-    return _device_slices(devices) + of_counters
+    counter_slices = math.ceil(devices.count / _MOST_COUNTER_SETS) if devices.mig_profiles else 0
+    return _device_slices(devices) + counter_slices
 
 
 def devices_of(pool: Pool) -> Devices:
@@ -80,13 +81,14 @@ def slice_name(pool: Pool, part: SlicePart) -> str:
 
 
 def _device_slices(devices: Devices) -> int:
-    return -(-devices.count // _GPUS_OF_A_SLICE) if devices.mig_profiles else 1
+    """How many of a node's slices have devices; others have counters."""
+    return math.ceil(devices.count / _GPUS_OF_A_SLICE) if devices.mig_profiles else 1
 
 
 def device_uuid(cluster: str, node: str, index: int) -> str:
     """A GPU's UUID in NVIDIA's form: deterministic for a cluster, a node and the GPU's index there."""
     digits = hashlib.blake2b(f"{cluster}/{node}/gpu-{index}".encode(), digest_size=16).hexdigest()
-    return f"GPU-{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+    return f"GPU-{uuid_of(digits)}"
 
 
 def device_class_expression(driver: str, name: str) -> str:
@@ -117,7 +119,11 @@ def slice_labels(pool: Pool) -> dict[str, str]:
 def slice_spec(pool: Pool, part: SlicePart) -> dict[str, Any]:
     """The `spec` of one slice of a node with its active faults, exactly as the API server returns it."""
     node, devices = pool.node_name(part.ordinal), devices_of(pool)
-    content = _devices_of(pool, devices, part) if part.number < _device_slices(devices) else _counters_of(devices, part)
+    # The slices with devices come first, those with counters after them.
+    if part.number < _device_slices(devices):
+        content = _content_of_devices(pool, devices, part)
+    else:
+        content = _content_of_counters(devices, part)
     return {
         "driver": devices.driver,
         "nodeName": node,
@@ -128,7 +134,7 @@ def slice_spec(pool: Pool, part: SlicePart) -> dict[str, Any]:
     }
 
 
-def _devices_of(pool: Pool, devices: Devices, part: SlicePart) -> dict[str, Any]:
+def _content_of_devices(pool: Pool, devices: Devices, part: SlicePart) -> dict[str, Any]:
     node = pool.node_name(part.ordinal)
     left, well, taint = published(pool, part.ordinal)
     tainted = {"taints": [taint]} if taint else {}
@@ -139,12 +145,12 @@ def _devices_of(pool: Pool, devices: Devices, part: SlicePart) -> dict[str, Any]
     if not devices.mig_profiles:
         return {"devices": [gpu(index) for index in range(left)]}
     first = part.number * _GPUS_OF_A_SLICE
-    memory = parse(devices.capacity["memory"]).nanos // NANO >> 20
+    memory_mib = parse(devices.capacity["memory"]).nanos // NANO // 1024**2
     whole = (gpu(index) for index in range(first, min(left, first + _GPUS_OF_A_SLICE)))
-    return {"devices": [each for one in whole for each in partitioned(one, devices.mig_profiles, memory)]}
+    return {"devices": [each for one in whole for each in partitioned(one, devices.mig_profiles, memory_mib)]}
 
 
-def _counters_of(devices: Devices, part: SlicePart) -> dict[str, Any]:
+def _content_of_counters(devices: Devices, part: SlicePart) -> dict[str, Any]:
     """A counter slice has no devices. Counters of a GPU lost to a fault stay, since nothing consumes them."""
     first = (part.number - _device_slices(devices)) * _MOST_COUNTER_SETS
     found = range(first, min(devices.count, first + _MOST_COUNTER_SETS))
@@ -152,15 +158,18 @@ def _counters_of(devices: Devices, part: SlicePart) -> dict[str, Any]:
 
 
 class PublishedDevices(NamedTuple):
-    """How many devices a node publishes, how many of them are well, the first ones, and the taint of the others."""
+    """What a node publishes: its first devices."""
 
     left: int
+    """How many."""
     well: int
+    """How many of them, again the first, have no taint."""
     taint: dict[str, str]
+    """The taint of the others; empty without one."""
 
 
 def published(pool: Pool, ordinal: int) -> PublishedDevices:
-    """What a node publishes: the devices with the highest indices are removed, or tainted, first by faults.
+    """What a node publishes while its faults are active: these remove or taint the devices with the highest indices.
 
     A fault names its loss by the extended resource, `nvidia.com/gpu: "-1"`, which stands for the same devices.
     """
@@ -206,11 +215,11 @@ def slice_manifest(pool: Pool, part: SlicePart, node_uid: str) -> dict[str, Any]
 def _device(devices: Devices, cluster: str, node: str, index: int) -> dict[str, Any]:
     roots = devices.pcie_roots or devices.count
     root = index * roots // devices.count
-    first = -(-root * devices.count // roots)
+    first_of_root = math.ceil(root * devices.count / roots)
     own: dict[str, Attribute] = {
         "uuid": {"string": device_uuid(cluster, node, index)},
         # Each root has its own PCI domain, so that addresses are always distinct.
-        PCI_BUS_ID: {"string": f"{root:04x}:{index - first + 1:02x}:00.0"},
+        PCI_BUS_ID: {"string": f"{root:04x}:{index - first_of_root + 1:02x}:00.0"},
         PCIE_ROOT: {"string": f"pci{root:04x}:00"},
     }
     if devices.numa_nodes:

@@ -10,14 +10,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from kumulus.model.checks import of_mapping, text_problems, unknown_key_problems, whole_problems
+from kumulus.model.checks import MOST_REPLICAS, of_mapping, text_problems, unknown_key_problems, whole_problems
 from kumulus.model.errors import Problem, Where
 from kumulus.model.names import label_key_mistake
 
 LEVELS = ("nvlinkDomain", "rack", "leaf", "block", "spine")
 """The levels that a topology can have, from the usually smallest to the largest."""
 
-MOST_NODES = 100_000
 _SHORT = {"nvlinkDomain": "nvl", "rack": "r", "leaf": "leaf", "block": "b", "spine": "spine"}
 _LEVEL_KEYS = ("label", "nodes")
 
@@ -100,7 +99,7 @@ def topology_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem]:
 def _level_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem]:
     return [
         *unknown_key_problems(where, raw, _LEVEL_KEYS),
-        *whole_problems((*where, "nodes"), raw.get("nodes"), 1, MOST_NODES, "a number of nodes"),
+        *whole_problems((*where, "nodes"), raw.get("nodes"), 1, MOST_REPLICAS, "a number of nodes"),
         *text_problems((*where, "label"), raw.get("label"), label_key_mistake, "write the key of a label"),
     ]
 

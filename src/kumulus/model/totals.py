@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from kumulus.model.pools import Pool
-from kumulus.model.quantity import ZERO, Quantity, parse
+from kumulus.model.quantity import NANO, ZERO, Quantity, parse
 
 NO_ZONE = "(none)"
 """The zone under which nodes without a zone label are counted."""
 
-_FIRST = {"cpu": 0, "memory": 1, "ephemeral-storage": 2, "pods": 3}
+_ORDER = {"cpu": 0, "memory": 1, "ephemeral-storage": 2, "pods": 3}
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,8 @@ class Tally:
     @property
     def gpus(self) -> int:
         """The sum of all resources whose name ends in `/gpu` (nvidia.com/gpu, amd.com/gpu), and of GPUs to claim."""
-        return sum(amount.nanos for name, amount in self.resources.items() if is_gpu(name)) // 10**9 + self.claimed_gpus
+        requestable = sum(amount.nanos for name, amount in self.resources.items() if is_gpu(name)) // NANO
+        return requestable + self.claimed_gpus
 
     def to_plain(self) -> dict[str, object]:
         """JSON-able: numbers for nodes, gpus, cpu and pods, memory as a quantity, and every resource as a quantity."""
@@ -73,11 +74,11 @@ def pool_resources(pool: Pool) -> dict[str, Quantity]:
 
 
 def _claimed_gpus(pool: Pool) -> int:
-    """The GPUs of a pool that its nodes publish only as devices, not as an extended resource too."""
+    """The GPUs of a pool that its nodes publish as devices, unless they also have them as an extended resource."""
     devices = pool.devices
-    if devices is None or devices.attributes.get("type") != {"string": "gpu"} or any(map(is_gpu, pool.capacity)):
+    if devices is None or any(map(is_gpu, pool.capacity)):
         return 0
-    return devices.count * pool.replicas
+    return devices.count * pool.count if devices.attributes.get("type") == {"string": "gpu"} else 0
 
 
 def totals(pools: Iterable[Pool]) -> PoolTotals:
@@ -101,14 +102,14 @@ def totals(pools: Iterable[Pool]) -> PoolTotals:
 
 def resource_order(name: str) -> tuple[int, str]:
     """A sort key: cpu, memory, ephemeral-storage, pods, then the others by name."""
-    return _FIRST.get(name, len(_FIRST)), name
+    return _ORDER.get(name, len(_ORDER)), name
 
 
 def _tally(pools: Iterable[Pool]) -> Tally:
     nodes = claimed = 0
     sums: dict[str, Quantity] = {}
     for pool in pools:
-        nodes += pool.replicas
+        nodes += pool.count
         claimed += _claimed_gpus(pool)
         for name, amount in pool_resources(pool).items():
             sums[name] = sums.get(name, ZERO) + amount

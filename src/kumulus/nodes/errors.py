@@ -24,7 +24,13 @@ class InvalidInputs(Exception):
 
 
 class PartialFailure(Exception):
-    """The operation got part of the way: the stack's state records what exists, and the next ``up`` continues."""
+    """The operation got part of the way: the stack's state records what exists, and the next ``up`` continues.
+
+    Args:
+        message: what is left to do, and why.
+        resource_id, outputs: the resource as the state records it.
+        reasons: further messages.
+    """
 
     def __init__(
         self, message: str, resource_id: str, outputs: dict[str, Any], reasons: list[str] | None = None

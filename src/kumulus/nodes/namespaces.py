@@ -21,7 +21,7 @@ from kumulus.nodes.ownership import NotOurs, is_ours, owner_text
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
-_LOOK_EVERY = 0.25
+_LOOK_EVERY_S = 0.25
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,7 @@ class WantedNamespace:
     name: str
     owner: Owner
     labels: Mapping[str, str]
-    """Those that it should have."""
     annotations: Mapping[str, str]
-    """Likewise."""
 
     @property
     def path(self) -> str:
@@ -58,9 +56,10 @@ async def look(client: Client, wanted: WantedNamespace, recorded: str = "") -> d
         return None
     metadata: dict[str, Any] = found["metadata"]
     by_name = (metadata.get("annotations") or {}).get(STACK_ANNOTATION)
-    # Without an identity, only the name can tell.
-    known_as = recorded or ("" if wanted.owner.identity else wanted.owner.stack)
-    if not is_ours(metadata, wanted.owner, proven=bool(known_as) and by_name == known_as):
+    # Where no identity can tell, a namespace is the stack's own if it names the stack: as the state has it, or, for a
+    # stack without an identity, as it is called now.
+    our_name = recorded or ("" if wanted.owner.identity else wanted.owner.stack)
+    if not is_ours(metadata, wanted.owner, proven=bool(our_name) and by_name == our_name):
         raise NotOurs(f"the namespace {metadata['name']} is there already and {await owner_text(client, metadata)}")
     return metadata
 
@@ -69,7 +68,8 @@ async def make(client: Client, wanted: WantedNamespace, before: Mapping[str, Map
     """Create a namespace, or change the stack's own one to what is wanted.
 
     Args:
-        before: the ``labels`` and ``annotations`` it was given; those that are no longer wanted are removed.
+        before: the ``labels`` and ``annotations`` that were wanted before; those no longer wanted are removed.
+        recorded: as for :func:`look`.
 
     Raises:
         NotOurs: another owner's namespace has the name, or the stack's last one is still being deleted.
@@ -97,6 +97,11 @@ async def make(client: Client, wanted: WantedNamespace, before: Mapping[str, Map
 async def remove(client: Client, wanted: WantedNamespace, recorded: str, stop: asyncio.Event, seconds: float) -> str:
     """Delete a stack's namespace and wait until it is gone with everything in it.
 
+    Args:
+        recorded: as for :func:`look`.
+        stop: when set, the wait ends.
+        seconds: the longest wait.
+
     Returns:
         What is left of it, in the cluster's own words, when it was not gone in time; else "".
     """
@@ -119,7 +124,7 @@ async def remove(client: Client, wanted: WantedNamespace, recorded: str, stop: a
     while (left := await objects.find(client, wanted.path)) is not None:
         if stop.is_set() or asyncio.get_running_loop().time() > give_up:
             return _remaining(left) or "it is not gone yet"
-        await asyncio.sleep(_LOOK_EVERY)
+        await asyncio.sleep(_LOOK_EVERY_S)
     return ""
 
 
@@ -131,8 +136,8 @@ def differences(metadata: Mapping[str, Any], wanted: WantedNamespace) -> dict[st
         have = metadata.get(key) or {}
         for name, value in want.items():
             if have.get(name) != value:
-                there = f'"{have[name]}"' if name in have else "missing"
-                found[f'{key}["{name}"]'] = f'{there} instead of "{value}"'
+                has = f'"{have[name]}"' if name in have else "missing"
+                found[f'{key}["{name}"]'] = f'{has} instead of "{value}"'
     return found
 
 

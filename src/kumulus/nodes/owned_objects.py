@@ -1,7 +1,7 @@
 """Find, make, correct and delete an object of a stack's own, but never another owner's.
 
 It is written by server-side apply, under a field manager of the stack's: what the manifest has is the stack's, all else
-of the object is left to others. What drift is says the server, by a dry run: only it knows its defaults, and how it
+of the object is left to others. The server says what has drifted, by a dry run: only it knows its defaults, and how it
 writes a quantity.
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Object = dict[str, Any]
 FIXED = ("roleRef", "type")
 """What the server refuses to change: a binding's role, a Secret's type."""
-# What the server counts, and what is not applied.
+# Metadata that the server changes by itself.
 _NOT_CONTENT = ("resourceVersion", "generation", "managedFields")
 
 
@@ -42,7 +42,7 @@ class Address:
 
     @classmethod
     def of(cls, manifest: Mapping[str, Any]) -> Address:
-        """That of a manifest, parts of which may be unknown."""
+        """The address of the object that a manifest describes; parts of the manifest may be unknown."""
         metadata = manifest.get("metadata")
         metadata = metadata if isinstance(metadata, Mapping) else {}
         group = str(manifest.get("apiVersion")).rpartition("/")[0]
@@ -79,14 +79,14 @@ class Owned:
 
 async def path_of(client: Client, wanted: Owned) -> str | None:
     """The object's path in the API; None if the cluster does not have its kind."""
-    api_version, it = str(wanted.manifest["apiVersion"]), wanted.address
-    found = await discovery.served(client, api_version, it.kind)
+    api_version, address = str(wanted.manifest["apiVersion"]), wanted.address
+    found = await discovery.served(client, api_version, address.kind)
     if found is None:
         return None
     plural, namespaced = found
-    if namespaced and not it.namespace:
-        raise ProviderError(f"{it} is of a kind that is in namespaces; write manifest.metadata.namespace")
-    return f"{root(api_version)}{inside(it.namespace if namespaced else None)}/{plural}/{it.name}"
+    if namespaced and not address.namespace:
+        raise ProviderError(f"{address} has to be in a namespace; write manifest.metadata.namespace")
+    return f"{root(api_version)}{inside(address.namespace if namespaced else None)}/{plural}/{address.name}"
 
 
 async def look(client: Client, wanted: Owned, path: str | None) -> Object | None:
@@ -100,19 +100,23 @@ async def look(client: Client, wanted: Owned, path: str | None) -> Object | None
 async def make(client: Client, wanted: Owned, stop: asyncio.Event, seconds: float) -> str:
     """Create an object, or change the stack's own one to what is wanted; returns its path.
 
-    Where that cannot be changed, it is deleted and made again.
+    An object with a fixed part that is not as wanted is deleted and made again.
+
+    Args:
+        stop: when set, the wait for such a deletion ends.
+        seconds: the longest wait for it.
 
     Raises:
         NotOurs: another owner's object has the name.
     """
     path = await path_of(client, wanted)
     if path is None:
-        it = wanted.address
-        raise ProviderError(f"{it}: the cluster has no kind {it.kind} of {wanted.manifest['apiVersion']}")
+        address = wanted.address
+        raise ProviderError(f"{address}: the cluster has no kind {address.kind} of {wanted.manifest['apiVersion']}")
 
     async def attempt() -> bool:
         there = await look(client, wanted, path)
-        if there is not None and (there["metadata"].get("deletionTimestamp") or _fixed(there, wanted)):
+        if there is not None and (there["metadata"].get("deletionTimestamp") or _fixed_differences(there, wanted)):
             await _removed(client, path, there, stop, seconds)
             there = None
         await _applied(client, path, wanted, there)
@@ -123,7 +127,7 @@ async def make(client: Client, wanted: Owned, stop: asyncio.Event, seconds: floa
 
 
 async def remove(client: Client, wanted: Owned, stop: asyncio.Event, seconds: float) -> None:
-    """Delete an object and wait until it is gone, or nobody waits any more; NotOurs if it is somebody else's."""
+    """Delete an object and wait until it is gone; arguments and errors as for :func:`make`."""
     path = await path_of(client, wanted)
     there = await look(client, wanted, path)
     if path is not None and there is not None:
@@ -132,19 +136,20 @@ async def remove(client: Client, wanted: Owned, stop: asyncio.Event, seconds: fl
 
 async def differences(client: Client, wanted: Owned, path: str, there: Object) -> dict[str, str]:
     """How an object is not as wanted: the path of each part that differs, and what is there."""
-    if fixed := _fixed(there, wanted):
+    if fixed := _fixed_differences(there, wanted):
         return fixed
-    return _differences("", _content(there), _content(await _applied(client, path, wanted, there, dryRun="All")))
+    applied = await _applied(client, path, wanted, there, dry_run=True)
+    return _differences("", _content(there), _content(applied))
 
 
-async def _applied(client: Client, path: str, wanted: Owned, there: Object | None, **params: str) -> Object:
+async def _applied(client: Client, path: str, wanted: Owned, there: Object | None, *, dry_run: bool = False) -> Object:
     """The object with what is wanted, applied to the one that is there; no later one of its name is changed."""
     body = wanted.body()
+    params = {"fieldManager": f"kumulus-{wanted.owner.identity}", **({"dryRun": "All"} if dry_run else {})}
     # A new one is not forced: if another stack has made one of that name just now, its marks are a conflict.
     if there is not None:
         body["metadata"]["uid"] = there["metadata"]["uid"]
         params["force"] = "true"
-    params["fieldManager"] = f"kumulus-{wanted.owner.identity}"
     found: Object = await client.request("PATCH", path, params=params, body=body, content_type=APPLY_PATCH)
     return found
 
@@ -164,8 +169,8 @@ async def _removed(client: Client, path: str, there: Object, stop: asyncio.Event
         raise ProviderError(f"{Address.of(there)} is being deleted (finalizers: {waits}); the next run goes on")
 
 
-def _fixed(there: Object, wanted: Owned) -> dict[str, str]:
-    """How what cannot be changed is not as wanted."""
+def _fixed_differences(there: Object, wanted: Owned) -> dict[str, str]:
+    """How the parts that cannot be changed are not as wanted."""
     found: dict[str, str] = {}
     for key in FIXED:
         want, has = wanted.manifest.get(key), there.get(key)
@@ -189,5 +194,7 @@ def _differences(path: str, there: Any, wanted: Any) -> dict[str, str]:
             step = f".{key}" if key.isidentifier() else f'["{key}"]'
             found |= _differences(f"{path}{step}".removeprefix("."), there.get(key), wanted.get(key))
         return found
+    if there == wanted:
+        return {}
     has, wants = ("missing" if each is None else json.dumps(each) for each in (there, wanted))
-    return {} if there == wanted else {path: f"{has} instead of {wants}"}
+    return {path: f"{has} instead of {wants}"}

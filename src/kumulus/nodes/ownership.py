@@ -1,8 +1,8 @@
 """Decide who owns an object in a cluster: all code asks here before it changes, takes over or removes anything.
 
 What a stack makes carries its identity (:class:`kumulus.model.identity.Owner`). What carries another identity is
-another stack's, whatever its name. What carries none was made by hand, by another tool, or by a
-program that passes no identity: it is a stack's own only if that stack's state has it, and its name then decides.
+another stack's, whatever its name. What carries none was made by hand, by another tool, or by a program that passes no
+identity: it is a stack's own only if that stack's state has an object of its name.
 
 See docs/decisions/identity.md.
 """
@@ -20,7 +20,7 @@ from kumulus.nodes.errors import ProviderError
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
-# Objects on which a stack leaves its name besides its identity.
+# Objects on which a stack leaves its name in addition to its identity.
 _NAMED = ("/api/v1/namespaces/kube-system/configmaps", "/api/v1/namespaces")
 
 
@@ -29,20 +29,32 @@ class NotOurs(Exception):
 
 
 def already_there(what: str, named: str, instead: str) -> ProviderError:
-    """The error where somebody else has made what a component needs; `instead` is what to do if that stays."""
+    """The error where somebody else has made what a component makes.
+
+    Args:
+        what: what the component is or serves, such as a metrics API.
+        named: the object in the way.
+        instead: what to do if that object stays.
+    """
     return ProviderError(
         f"the cluster has a {what} already: {named} was made by somebody else; remove that one, or {instead}"
     )
 
 
 def is_ours(metadata: Mapping[str, Any], mine: Owner, *, proven: bool = False) -> bool:
-    """Whether an object is a stack's own; `proven` is the answer for one without an identity: if the state has it."""
+    """Whether an object is a stack's own.
+
+    Args:
+        proven: the answer for an object without an identity: usually whether the stack's state has it.
+    """
     owner = Owner.of(metadata)
     return proven if owner is None else mine.is_known_by(owner.identity)
 
 
 async def make(client: Client, manifest: Mapping[str, Any], mark: Mapping[str, str], what: str, instead: str) -> None:
-    """Create an object of a component of a cluster of the stack's, or replace it; of some kinds the content stays.
+    """Create an object of a component of the stack's cluster, or replace the component's own.
+
+    A Secret or Namespace that is there stays as it is.
 
     Args:
         mark: the labels by which the component's objects are known.

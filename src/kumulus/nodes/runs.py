@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class RunError(Exception):
-    """What a run has left cannot be put back, or not now; says what to do."""
+    """What a run has left cannot be put back, or not now; the message says what to do."""
 
 
 class Runs(Protocol):
@@ -21,7 +21,7 @@ class Runs(Protocol):
         """Which run is or may be under way on a cluster, with the remedy; empty if none is."""
 
     def left(self, identity: str) -> str:
-        """What ended runs have left that `put_back` puts back; empty if nothing."""
+        """Which ended runs have left what `put_back` undoes, as ``as experiment run 3 has left it``; empty for none."""
 
     async def put_back(self, client: Client, identity: str | None = None) -> list[str]:
         """Undo what ended runs have left, and say each change.

@@ -10,7 +10,7 @@ from pydantic import Field
 from kumulus.model.checks import is_counted_whole, of_mapping, problem, quantity_problems, resource_name_problems
 from kumulus.model.durations import duration_problems, of
 from kumulus.model.errors import Problem, Where, shown
-from kumulus.model.fault_effects import NOTICE, Interruption, OfferEffects
+from kumulus.model.fault_effects import DEFAULT_NOTICE_S, Interruption, OfferEffects
 from kumulus.model.fields import (
     FORM,
     Annotations,
@@ -248,7 +248,7 @@ def offer_effects(fault: FaultSpec) -> OfferEffects | None:
         return found
     target = fault.target
     how = Interruption(
-        notice=NOTICE if fault.notice is None else fault.notice,
+        notice=DEFAULT_NOTICE_S if fault.notice is None else fault.notice,
         labels=target.labels,
         count=target.count or 0,
         percent=100.0 if target.percent is None else target.percent,

@@ -7,7 +7,12 @@ import re
 from collections.abc import Mapping
 
 from kumulus.model.checks import problem
-from kumulus.model.device_checks import binding_problems, capacity_key_problems, milli_problems, partly_problem
+from kumulus.model.device_checks import (
+    binding_problems,
+    capacity_key_problems,
+    divided_and_shared_problem,
+    milli_problems,
+)
 from kumulus.model.devices import GATES, NODE_ALLOCATABLE, NVIDIA_DRIVER, extended_resource
 from kumulus.model.errors import Problem, Where, path_text, shown
 from kumulus.model.gfd import GPU_PRODUCT_LABEL
@@ -211,7 +216,7 @@ def _mig_problems(where: Where, group: Mapping[str, object], slices: Mapping[str
         yield problem((*where, "partitionable"), f"is of MIG devices, which {driver} does not have", "leave it out")
         return
     if slices.get("allowMultipleAllocations") is True:
-        yield partly_problem((*where, "allowMultipleAllocations"))
+        yield divided_and_shared_problem((*where, "allowMultipleAllocations"))
     labels = _mapping(group, "nodeTemplate", "metadata", "labels")
     named = group.get("instanceType")
     of_type = instance_types()[named].product if isinstance(named, str) and named in instance_types() else None

@@ -9,13 +9,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 
-from kumulus.model.checks import of_mapping, problem, unknown_key_problems
+from kumulus.model.checks import MOST_REPLICAS, of_mapping, problem, unknown_key_problems
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.fields import FORM, Section, checked, malformed, whole
 from kumulus.model.names import LABEL_LENGTH, is_own, label_key_mistake
 from kumulus.model.nodes import HOSTNAME_LABEL
 from kumulus.model.pools import ARCH_LABEL, INSTANCE_TYPE_LABEL, OS_LABEL, REGION_LABEL, ZONE_LABEL
-from kumulus.model.topology import LEVELS, MOST_NODES, Level, Topology, place_name
+from kumulus.model.topology import LEVELS, Level, Topology, place_name
 
 Preset = Literal["kumulus", "kueue", "kai", "volcano"]
 VOLCANO: Preset = "volcano"
@@ -72,7 +72,7 @@ _SIZED_BY = {
     "spine": ("leavesPerSpine", "spine switches"),
 }
 
-Count = Annotated[int, whole(1, MOST_NODES)]
+Count = Annotated[int, whole(1, MOST_REPLICAS)]
 
 
 @of_mapping

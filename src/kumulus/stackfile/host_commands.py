@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from kumulus.model.checks import no_text, problem
+from kumulus.model.checks import no_text_problem, problem
 from kumulus.model.errors import Problem, Where, path_text, shown, shown_path
 from kumulus.model.fields import Section, checked, short_label, text
 from kumulus.model.names import ValueMistake
@@ -39,7 +39,7 @@ def _environment_problems(where: Where, raw: object) -> list[Problem]:
         if not _VARIABLE.fullmatch(str(key)):
             found.append(problem(here, "is not the name of a variable", "write letters, digits and _"))
         elif not isinstance(value, str):
-            found.append(no_text(here, value))
+            found.append(no_text_problem(here, value))
     return found
 
 

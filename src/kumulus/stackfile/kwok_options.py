@@ -29,7 +29,7 @@ def cluster_options(spec: ClusterSpec) -> dict[str, Any]:
     if shared := [index for index, each in enumerate(usages) if each.shared]:
         # A pod has the first usage that selects it: those behind the last load take no pods from any.
         up_to_last = usages[: shared[-1] + 1]
-        options["podLoads"] = [{**each.selection.plain(), "shared": each.shared} for each in up_to_last]
+        options["podLoads"] = [{**each.selection.to_plain(), "shared": each.shared} for each in up_to_last]
     return options
 
 

@@ -9,6 +9,7 @@ import pytest
 from kumulus.kwok.claim_stages import claim_stages
 from kumulus.model.active_faults import ActiveFault, faults_of
 from kumulus.model.consequences import consequences
+from kumulus.model.device_checks import node_resource_problems
 from kumulus.model.devices import Devices, gpu_of
 from kumulus.model.errors import SpecError
 from kumulus.model.fault_effects import NodeEffects
@@ -293,6 +294,13 @@ def test_a_mistake_is_told_with_its_path_and_remedy(slices: dict[str, object], p
     assert told in problems(slices)[path]
 
 
+def test_the_problems_of_what_a_device_takes_of_its_node_come_in_the_same_order_every_time() -> None:
+    # As JSON objects, mappings have no order that says anything: the order is that of the API's fields.
+    amounts = {"perContainer": "-1", "perPod": "-1"}
+    found = [each.path for each in node_resource_problems((), {"cpu": {"overhead": amounts}})]
+    assert found == ["cpu.overhead.perPod", "cpu.overhead.perContainer"]
+
+
 def test_nvidias_driver_has_to_know_its_product() -> None:
     told = problems({}, None)
     assert told["nodeGroups[0].gpuProduct"].startswith("is missing, so that resourceSlices cannot say what is there")
@@ -505,10 +513,10 @@ def test_gpus_that_cannot_be_divided_are_told_of(
     [
         (
             {"attributes": {f"a{n}": {"int": n} for n in range(30)}},
-            "31 attributes and capacities, a device has at most 28 given",
+            "31 attributes and capacities, which is more than 28",
         ),
         ({"bindingConditions": ["Ready"]}, "bindingFailureConditions"),
-        (PART, "cpu.mapping.capacityKey: is of what claims have parts of, and devices are not shared"),
+        (PART, "cpu.mapping.capacityKey: is for claims of a part of a device, and devices are not shared"),
         ({"nodeAllocatableResources": ["cpu"]}, "nodeAllocatableResources: "),
         ({"migProfiles": "1g.10gb"}, "write names of MIG profiles"),
         ({"migProfiles": ["1g.10gb", "huge"]}, "write names of MIG profiles"),

@@ -7,8 +7,15 @@ import pytest
 
 from kumulus.model.active_faults import ActiveFault
 from kumulus.model.fault_consequences import described_fault, reclaimed
-from kumulus.model.fault_effects import Interruption, NodeEffects, OfferEffects, node_effects_from, offer_effects_from
-from kumulus.model.node_changes import delta
+from kumulus.model.fault_effects import (
+    Interruption,
+    NodeEffects,
+    OfferEffects,
+    PodEffects,
+    node_effects_from,
+    offer_effects_from,
+)
+from kumulus.model.node_changes import node_patch
 from kumulus.model.nodes import HOSTNAME_LABEL, boot_id
 from kumulus.model.pools import Pool
 from kumulus.nodes.faults.changes import NodePatches, steps_of
@@ -62,7 +69,7 @@ def test_each_node_has_the_change_that_is_its_own(case: str) -> None:
         change, alone = changes.of(each), NodePatches(NOW).of(each)
         assert (change.status, change.taints) == (alone.status, alone.taints)
         assert change.status is not None
-        assert change.status == delta(*each.owned(), boot_id(each.name, "dev"), NOW).status
+        assert change.status == node_patch(*each.owned(), boot_id(each.name, "dev"), NOW).status
         said.append(change.status)
     assert len(set(said)) == different
 
@@ -133,6 +140,12 @@ def test_what_moves_is_said_and_not_what_stays() -> None:
     partly = "xid moves from 1 node (a-0) to 2 nodes (a-[2-3]), on 2 → 3 nodes (a-[1-3])"
     assert said(range(2), range(1, 4)) == partly
     assert said(range(2), range(4)) == "xid on 2 → 4 nodes (a-[0-3])"
+
+
+def test_a_fault_of_pods_that_names_no_nodes_any_more_is_on_every_node() -> None:
+    pods = PodEffects("evict")
+    said = described_fault("evicted", NodeEffects(), pods, {"a": frozenset({1})}, {}, {}, 1)
+    assert said == "evicted on every node: evicted; 1 of the pods selected runs"
 
 
 def test_a_quota_is_said_and_comes_back() -> None:

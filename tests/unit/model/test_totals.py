@@ -1,7 +1,9 @@
 """What pools come to."""
 
 import json
+from dataclasses import replace
 
+from kumulus.model.devices import Devices
 from kumulus.model.pools import Pool
 from kumulus.model.totals import totals
 
@@ -44,6 +46,13 @@ def test_nodes_and_every_resource_are_summed_by_group_and_zone_in_the_order_of_t
     assert [(name, tally.nodes) for name, tally in sums.by_zone.items()] == [("use2", 2), ("use1", 4), ("(none)", 2)]
     assert plain["byGroup"] == {name: tally.to_plain() for name, tally in sums.by_group.items()}
     assert list(plain["byZone"]) == ["use2", "use1", "(none)"]  # type: ignore[call-overload]
+
+
+def test_nodes_that_an_autoscaler_leaves_out_count_for_nothing() -> None:
+    devices = Devices("gpu.nvidia.com", 8, {"type": {"string": "gpu"}})
+    left = replace(pool("a", "z", 5, cpu="2"), absent=frozenset({1, 3}), devices=devices)
+    sums = totals([left])
+    assert (sums.nodes, sums.gpus, str(sums.resources["cpu"])) == (3, 24, "6")
 
 
 def test_nothing_comes_to_nothing() -> None:

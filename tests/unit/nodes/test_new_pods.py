@@ -108,7 +108,7 @@ async def test_where_no_pod_waits_a_pod_that_comes_next_finds_the_nodes_taken(cl
 async def test_where_nothing_says_that_there_is_a_kwok_the_wait_ends_soon_and_in_silence(
     cluster: Kwok, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(new_pods, "_MAYBE_S", 0.3)
+    monkeypatch.setattr(new_pods, "_STANDSTILL_WITHOUT_KWOK_S", 0.3)
     assert await new_pods.wait_until_managed(client, [*NODES, "n-9"]) == ""
     assert cluster.leases == NODES
 
@@ -116,7 +116,7 @@ async def test_where_nothing_says_that_there_is_a_kwok_the_wait_ends_soon_and_in
 async def test_nodes_that_kwok_does_not_take_are_said(
     cluster: Kwok, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(new_pods, "_STANDSTILL", 0.3)
+    monkeypatch.setattr(new_pods, "_STANDSTILL_S", 0.3)
     cluster.add("waits", "n-9", passed_over=0)
     said = await new_pods.wait_until_managed(client, [*NODES, "n-9"])
     assert said == "KWOK does not manage 1 of the nodes yet, n-9 among them"

@@ -11,7 +11,7 @@ from kumulus.kube.messages import message_classes
 from kumulus.model.consequences import consequences
 from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Bounds, Pool
 from kumulus.nodes.pools.observe import PoolObservation, observe
-from kumulus.nodes.pools.scaled import free, ordinal_of, with_ordinals, within
+from kumulus.nodes.pools.scaled import free, ordinal_of, with_ordinals, within_bounds
 from tests.support.apiserver import serving
 
 EMPTY = b"k8s\x00" + message_classes()["Unknown"](raw=b"").SerializeToString()
@@ -89,7 +89,7 @@ async def test_a_small_pools_names_are_sought_on_one_page_or_where_there_are_mor
     ],
 )
 def test_what_there_is_stays_and_the_bounds_are_kept(there: list[int], wanted: list[int]) -> None:
-    assert within(POOL, there) == wanted
+    assert within_bounds(POOL, there) == wanted
 
 
 def test_a_pool_of_some_numbers_has_just_those() -> None:

@@ -92,7 +92,7 @@ def test_what_is_no_manifest_is_refused_with_the_place(manifest: Any, paths: lis
 async def test_what_the_cluster_refuses_or_does_not_know_is_said_with_the_objects_name(rig: Rig) -> None:
     with pytest.raises(ProviderError, match=r"^Nothing team: the cluster has no kind Nothing of example.com/v1$"):
         await rig.made({"apiVersion": "example.com/v1", "kind": "Nothing", "metadata": {"name": "team"}})
-    with pytest.raises(ProviderError, match=r"^RoleBinding team is of a kind that is in namespaces; write manifest"):
+    with pytest.raises(ProviderError, match=r"^RoleBinding team has to be in a namespace; write manifest"):
         await rig.made({**binding(), "metadata": {"name": "team"}})
     rig.store.refuse = lambda verb, path, body: 422 if verb == "PATCH" else None
     with pytest.raises(ProviderError, match=r"^RoleBinding team in team: PATCH .*: 422"):

@@ -11,7 +11,7 @@ from benchmarks import pages
 from kumulus.model.active_faults import FAULTS_ANNOTATION, ActiveFault, faults_of
 from kumulus.model.devices import Devices
 from kumulus.model.errors import SpecError
-from kumulus.model.fault_consequences import described_fault, ended, loss
+from kumulus.model.fault_consequences import described_end, described_fault, loss
 from kumulus.model.fault_effects import (
     XID_ANNOTATION,
     Interruption,
@@ -23,7 +23,7 @@ from kumulus.model.fault_effects import (
     offer_effects_from,
     reduced,
 )
-from kumulus.model.node_changes import delta
+from kumulus.model.node_changes import node_patch
 from kumulus.model.node_sets import clashes, from_plain, ordinals, ranges, size, to_plain
 from kumulus.model.nodes import owned_fields
 from kumulus.model.plain import made_from
@@ -321,7 +321,7 @@ def test_a_fault_is_laid_over_what_the_pool_wants_and_taking_it_away_is_the_way_
     assert sick.allocatable[GPU] == "7"
     assert sick.annotations[FAULTS_ANNOTATION] == "x"
     assert owned_fields(faulted, 4) == owned_fields(pool, 4)
-    there, back = delta([healthy], sick, "b", "now"), delta([sick], healthy, "b", "now")
+    there, back = node_patch([healthy], sick, "b", "now"), node_patch([sick], healthy, "b", "now")
     assert there.taints
     assert back.taints
     assert back.status is not None
@@ -330,7 +330,7 @@ def test_a_fault_is_laid_over_what_the_pool_wants_and_taking_it_away_is_the_way_
         "allocatable": {GPU: "8"},
         "conditions": [{"type": "SysLogsGPUFallenOff", "$patch": "delete"}],
     }
-    assert delta([sick], sick, "b", "now").status is None
+    assert node_patch([sick], sick, "b", "now").status is None
 
 
 def test_effects_survive_their_way_to_the_plugin() -> None:
@@ -347,15 +347,15 @@ def test_the_end_of_a_fault_is_told_with_what_comes_back_and_what_is_over() -> N
     pool = Pool("a-z", "a", "z", "", 10, {}, capacity=capacity, allocatable=capacity)
     lost_gpu = fault_kinds()["gpu-fell-off-bus"]
     nodes = {"a-z": frozenset({0, 1, 2})}
-    assert ended("gpu-fell-off-bus", lost_gpu.node, None, nodes, [pool], 1) == (
+    assert described_end("gpu-fell-off-bus", lost_gpu.node, None, nodes, [pool], 1) == (
         "gpu-fell-off-bus ends on 3 nodes (a-z-[0-2]): +3 nvidia.com/gpu; over: SysLogsGPUFallenOff=True, "
         "taint nvidia.com/gpu-error:NoSchedule, XID 79; 1 running pod on them"
     )
     stuck = fault_kinds()["stuck-terminating"]
-    assert ended("stuck-terminating", stuck.node, stuck.pods, {}, [pool], None) == (
+    assert described_end("stuck-terminating", stuck.node, stuck.pods, {}, [pool], None) == (
         "stuck-terminating ends on every node: over: a deleted pod does not go"
     )
-    gone = ended("", NodeEffects(kubelet="gone"), None, {"a-z": frozenset({3})}, [pool], 0)
+    gone = described_end("", NodeEffects(kubelet="gone"), None, {"a-z": frozenset({3})}, [pool], 0)
     assert gone == "fault ends on 1 node (a-z-3): +8 nvidia.com/gpu, +8 cpu; over: goes; 0 running pods on them"
 
 

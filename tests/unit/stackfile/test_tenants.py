@@ -82,7 +82,7 @@ def test_what_a_quota_does_not_know_would_limit_nothing_and_is_refused(name: str
     [(path, text)] = told({"name": "a", "quota": {name: 1}}).items()
     assert path.startswith("[0].quota")
     assert "is nothing that a ResourceQuota limits" in text
-    assert f"write {meant}" in text or f"write such as {meant}" in text
+    assert f"write {meant}" in text or f"write a name such as {meant}" in text
 
 
 def test_every_mistake_is_told_at_once() -> None:

@@ -12,7 +12,7 @@ from kumulus.kube import ApiError, objects
 from kumulus.kube.codecs import MERGE_PATCH
 from kumulus.kube.errors import tolerating
 from kumulus.kube.objects import NODES
-from kumulus.model.fault_effects import ANNOTATION
+from kumulus.model.fault_effects import OFFERINGS_ANNOTATION
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.faults import offerings
 from kumulus.nodes.ownership import already_there
@@ -102,11 +102,11 @@ async def _with_offerings(client: Client, path: str, manifest: dict[str, Any]) -
     if not path.startswith(offerings.CLASSES):
         return manifest
     there = await objects.find(client, path)
-    written = (there or {}).get("metadata", {}).get("annotations", {}).get(ANNOTATION)
+    written = (there or {}).get("metadata", {}).get("annotations", {}).get(OFFERINGS_ANNOTATION)
     if written is None:
         return manifest
     metadata = manifest["metadata"]
-    annotations = {**metadata.get("annotations", {}), ANNOTATION: written}
+    annotations = {**metadata.get("annotations", {}), OFFERINGS_ANNOTATION: written}
     return {**manifest, "metadata": {**metadata, "annotations": annotations}}
 
 

@@ -8,7 +8,7 @@ import json
 import re
 from typing import Any
 
-from kumulus.model.lifecycles import EMULATED, EXIT_CODE_ASSUMED
+from kumulus.model.lifecycles import EMULATED_CONDITION, EXIT_CODE_ASSUMED
 
 
 def filled(template: str, **parts: str) -> str:
@@ -67,7 +67,7 @@ NO_SANDBOX = condition("PodReadyToStartContainers", "False", "PodSandboxNotReady
 
 
 def _emulated(reason: str, message: str) -> str:
-    return condition(EMULATED, "True", reason, f"no container has run; {message}")
+    return condition(EMULATED_CONDITION, "True", reason, f"no container has run; {message}")
 
 
 ASSUMED = _emulated(EXIT_CODE_ASSUMED, "nobody has declared that it exits with 0")

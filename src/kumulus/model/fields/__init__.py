@@ -12,21 +12,13 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, GetJsonSchemaHandle
 from pydantic_core import CoreSchema, PydanticCustomError
 
 from kumulus.model import checks
-from kumulus.model.checks import problem
 from kumulus.model.device_checks import driver_problems
 from kumulus.model.distributions import Distribution, distribution_of, distribution_problems
-from kumulus.model.errors import Problem, Where, shown
-from kumulus.model.names import (
-    LABEL_LENGTH,
-    ValueMistake,
-    dns_label_mistake,
-    dns_subdomain_mistake,
-    label_value_mistake,
-)
+from kumulus.model.errors import Problem, Where
+from kumulus.model.names import LABEL_LENGTH, dns_label_mistake, dns_subdomain_mistake, label_value_mistake
 from kumulus.model.pools import Taint, features_from, taints_from
 from kumulus.model.quantity import canonical_resources
 
-Check = Callable[[Where, object], list[Problem]]
 Form = str | Mapping[str, object]
 FORM = "$form"
 """The key that stands for a named form of `schema.forms` until the schema is built."""
@@ -41,7 +33,7 @@ class Section(BaseModel):
     """
 
     INSTEAD: ClassVar[Mapping[str, str]] = {}
-    """What to write instead of keys that it does not have, where another field is not what they resemble."""
+    """What to write instead of certain keys that it does not have; for others, the most similar field is suggested."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -55,9 +47,9 @@ class Section(BaseModel):
         return {key: value for key, value in data.items() if value is not None or key not in optional}
 
 
-def definition_of(written: type) -> ast.ClassDef:
-    """A class as its source has it."""
-    body = ast.parse(dedent(inspect.getsource(written))).body[0]
+def definition_of(cls: type) -> ast.ClassDef:
+    """The definition of a class in its source."""
+    body = ast.parse(dedent(inspect.getsource(cls))).body[0]
     assert isinstance(body, ast.ClassDef)
     return body
 
@@ -89,13 +81,15 @@ class CheckedField(BeforeValidator):
         return {FORM: self.form} if isinstance(self.form, str) else dict(self.form)
 
 
-def checked(check: Check, convert: Callable[[Any], object] = lambda value: value, *, form: Form) -> CheckedField:
+def checked(
+    check: checks.Check[[]], convert: Callable[[Any], object] = lambda value: value, *, form: Form
+) -> CheckedField:
     """A validator from one of the shared checks.
 
     Args:
         check: takes a place and a value, returns every problem.
         convert: turns a value without problems into the one that is kept.
-        form: the values that pass, as a JSON schema; see `CheckedField`.
+        form: of the values that pass, as in `CheckedField`.
     """
 
     def validate(value: object) -> object:
@@ -106,13 +100,17 @@ def checked(check: Check, convert: Callable[[Any], object] = lambda value: value
     return CheckedField(validate, form=form)
 
 
-def text(fault: Callable[[str], ValueMistake | None], *, form: Form) -> CheckedField:
-    """A validator for a string, from a function that returns what is wrong; form: as in `CheckedField`."""
+def text(mistake_of: checks.MistakeOf, *, form: Form) -> CheckedField:
+    """A validator for a string.
+
+    Args:
+        mistake_of: returns what is wrong with it, or None.
+        form: of the values that pass, as in `CheckedField`.
+    """
 
     def check(where: Where, value: object) -> list[Problem]:
         # Anything but a string is left to pydantic, whose strict str rejects it.
-        wrong = fault(value) if isinstance(value, str) else None
-        return [problem(where, f"{shown(value)} {wrong.message}", wrong.remedy)] if wrong else []
+        return checks.text_problems(where, value, mistake_of) if isinstance(value, str) else []
 
     return checked(check, form=form)
 
@@ -135,7 +133,7 @@ def capacity_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem]:
     wrong += checks.resource_name_problems(where, raw)
     if "pods" not in raw:
         message = "is missing, so that pods would be 0 and nothing would schedule"
-        wrong.append(problem((*where, "pods"), message, 'write pods: "110"'))
+        wrong.append(checks.problem((*where, "pods"), message, 'write pods: "110"'))
     return wrong
 
 

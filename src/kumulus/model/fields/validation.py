@@ -7,7 +7,7 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, ModelWrapValidatorHandler, ValidationError
 from pydantic.fields import FieldInfo
 
-from kumulus.model.checks import no_text, unknown_key_remedy
+from kumulus.model.checks import no_text_problem, unknown_key_remedy
 from kumulus.model.errors import Problem, SpecError, path_text, shown, under
 from kumulus.model.fields import malformed
 from kumulus.model.names import instead, suggest
@@ -37,7 +37,7 @@ def validated(model: type[Model], raw: object, source: str) -> Model:
 
 
 def problems_of(error: ValidationError, model: type[BaseModel]) -> list[Problem]:
-    """Every problem in the validation error of a model, but of a misspelt key not also that it is missing."""
+    """Every problem in the validation error of a model; a key that is misspelt is not reported missing as well."""
     found: list[Problem] = []
     for detail in error.errors(include_url=False):
         found += _problems(detail["type"], detail["loc"], detail["input"], detail.get("ctx", {}), model)
@@ -47,11 +47,12 @@ def problems_of(error: ValidationError, model: type[BaseModel]) -> list[Problem]
 
 
 def with_rules(model: type[Model], data: Any, handler: ModelWrapValidatorHandler[Model], rules: list[Problem]) -> Model:
-    """A model, unless there are problems: its fields' and those of the rules that span several of them, all at once.
+    """A model; if there are problems, of its fields or by rules that span several fields, all are raised at once.
 
     Args:
         data: the mapping that it is made from.
         handler: makes it; from a `model_validator` of mode "wrap".
+        rules: the problems by such rules.
     """
     try:
         made = handler(data)
@@ -74,7 +75,7 @@ def _natural(path: str) -> list[tuple[int, str]]:
 def _problems(
     kind: str, where: tuple[int | str, ...], value: object, context: Mapping[str, Any], model: type[BaseModel]
 ) -> list[Problem]:
-    # Pydantic's own last part of the place of a key that is wrong.
+    # Pydantic adds this part to the place of a wrong key.
     where = where[:-1] if where[-1:] == ("[key]",) else where
     path = path_text(where)
     if kind == "problems":
@@ -90,9 +91,9 @@ def _problems(
         return [Problem(path, "has a key that is no text", "write the key in quotes")]
     if kind == "literal_error":
         return [Problem(path, f"is {shown(value)}", _choice(value, field) or example)]
-    expected = _EXPECTED.get(kind)
     if kind == "string_type" and isinstance(value, bool | int | float):
-        return [no_text(where, value)]
+        return [no_text_problem(where, value)]
+    expected = _EXPECTED.get(kind)
     message = f"is {shown(value)}, not {expected}" if expected else f"is {shown(value)}, which is not allowed here"
     return [Problem(path, message, example or (f"write {expected}" if expected else ""))]
 
@@ -100,7 +101,10 @@ def _problems(
 def _declared(
     where: tuple[int | str, ...], model: type[BaseModel]
 ) -> tuple[FieldInfo | None, type[BaseModel], dict[str, type[BaseModel]]]:
-    """The field at a place, if there is one, the model that contains it, and those around it by the section in them."""
+    """The field at a place, if there is one; the model that contains it, or would; and the models around that.
+
+    These are by the name of their field that leads to the place, outermost first.
+    """
     field: FieldInfo | None = None
     above: dict[str, type[BaseModel]] = {}
     name = ""
@@ -123,8 +127,9 @@ def _declared(
 def _instead_of(key: str, model: type[BaseModel], above: Mapping[str, type[BaseModel]]) -> str:
     """What to write instead of an unknown key: one almost the same, the one section that has it, or the nearest."""
     fields = _fields(model)
-    if key in (known := getattr(model, "INSTEAD", {})):
-        return f"write {known[key]}"
+    declared = getattr(model, "INSTEAD", {})
+    if key in declared:
+        return f"write {declared[key]}"
     if not suggest(key, fields, likeness=0.8):
         sections = [name for name, field in fields.items() if key in _fields(_model_in(field.annotation) or BaseModel)]
         if len(sections) == 1:

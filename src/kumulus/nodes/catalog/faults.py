@@ -51,7 +51,7 @@ def fault_kinds() -> Mapping[str, FaultKind]:
     found = {}
     for name, raw in document["nodes"].items():
         also = tuple(raw.get("also", ()))
-        found[name] = FaultKind(name, raw["summary"], _cited(raw, cited), _node(raw), None, also=also)
+        found[name] = FaultKind(name, raw["summary"], _cited(raw, cited), _node_effects(raw), None, also=also)
     for name, raw in document["pods"].items():
         pods = made_from(PodEffects, raw)
         found[name] = FaultKind(name, raw["summary"], _cited(raw, cited), NodeEffects(), pods)
@@ -72,6 +72,6 @@ def _cited(raw: Mapping[str, Any], cited: Mapping[str, str]) -> dict[str, str]:
     return {name: cited[name] for name in raw["sources"]}
 
 
-def _node(raw: Mapping[str, Any]) -> NodeEffects:
+def _node_effects(raw: Mapping[str, Any]) -> NodeEffects:
     conditions = {kind: {"status": "True", **each} for kind, each in (raw.get("conditions") or {}).items()}
     return node_effects_from({**raw, "conditions": conditions, "down": seconds(raw.get("down", "0s"))})

@@ -21,7 +21,7 @@ PODS = "110"
 
 @dataclass(frozen=True)
 class Cloud:
-    """What the catalog says of a cloud besides its machines."""
+    """What the catalog says of a cloud, apart from its machines."""
 
     zone: str
     """A zone of it, in a region that the catalog has prices for."""
@@ -89,10 +89,10 @@ def instance_types() -> Mapping[str, InstanceType]:
 
 
 def types_with_gpu(name: str) -> list[InstanceType]:
-    """The instance types whose GPU is called so, or in part, such as ``h100``; those with the most of them first."""
+    """The instance types with a GPU of which the name is a part, such as ``h100``; those with the most GPUs first."""
     every = [each for each in instance_types().values() if each.product]
     found = [each for each in every if name.upper() in each.product.upper().replace("_", "-").split("-")]
-    return sorted(found, key=lambda each: -int(each.capacity["nvidia.com/gpu"]))
+    return sorted(found, key=lambda each: -int(each.capacity[GPU_RESOURCE]))
 
 
 @cache

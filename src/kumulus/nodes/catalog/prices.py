@@ -27,7 +27,7 @@ CURRENCY = "USD"
 _KEYS = ("currency", "regions")
 _REGION_KEYS = ("source", "date", "onDemand", "spot")
 # More than any machine costs per hour: a larger figure is a price per year, or in another currency.
-_MOST = 1_000_000.0
+_HIGHEST_PRICE = 1_000_000.0
 _KARPENTER = ("karpenter.sh/capacity-type", "spot")
 
 
@@ -51,9 +51,9 @@ class Prices:
     name: str = ""
     """The user's own file, for messages; empty for the catalog alone."""
 
-    def of(self, kind: str, region: str, *, spot: bool = False) -> Price | None:
+    def of(self, instance_type: str, region: str, *, spot: bool = False) -> Price | None:
         """The price of an instance type in a region; None when no list has it."""
-        return self.table.get((region, kind, spot)) or self.table.get((ANYWHERE, kind, spot))
+        return self.table.get((region, instance_type, spot)) or self.table.get((ANYWHERE, instance_type, spot))
 
     def of_node(self, labels: Mapping[str, str]) -> Price | None:
         """The price of a node, by its labels for type, region and spot; None when none is known for them."""
@@ -65,7 +65,7 @@ class Prices:
 
     def types(self, region: str, *, spot: bool = False) -> list[str]:
         """The instance types that have a price in a region."""
-        return sorted({kind for at, kind, how in self.table if at in (region, ANYWHERE) and how == spot})
+        return sorted({kind for at, kind, is_spot in self.table if at in (region, ANYWHERE) and is_spot == spot})
 
 
 def is_spot(labels: Mapping[str, str]) -> bool:
@@ -106,8 +106,7 @@ def with_own(path: Path) -> Prices:
         mark = getattr(error, "problem_mark", None)
         place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
         remedy = "write regions: with onDemand: and spot: prices by machine (docs/prices.md)"
-        problem = Problem("", f"is no YAML: {place}{str(error).splitlines()[0]}", remedy)
-        raise SpecError([problem], str(path)) from None
+        raise SpecError([Problem("", f"is no YAML: {place}{str(error).splitlines()[0]}", remedy)], str(path)) from None
     if problems := _problems(raw):
         raise SpecError(problems, str(path))
     return replace(catalog(), table={**catalog().table, **_table(raw, path.name)}, name=str(path))
@@ -116,10 +115,10 @@ def with_own(path: Path) -> Prices:
 def _table(raw: Mapping[str, Any], name: str) -> dict[tuple[str, str, bool], Price]:
     found = {}
     for region, entry in raw["regions"].items():
-        source, made = entry.get("source") or name, str(entry.get("date") or "")
+        source, dated = entry.get("source") or name, str(entry.get("date") or "")
         for key, spot in (("onDemand", False), ("spot", True)):
             for kind, hourly in (entry.get(key) or {}).items():
-                found[(region, kind, spot)] = Price(float(hourly), source, made)
+                found[(region, kind, spot)] = Price(float(hourly), source, dated)
     return found
 
 
@@ -141,15 +140,15 @@ def _region_problems(where: Where, entry: object) -> list[Problem]:
     if not isinstance(entry, Mapping):
         return [problem(where, f"is {shown(entry)}", "write onDemand: {TYPE: PRICE} below it")]
     found = unknown_key_problems(where, entry, _REGION_KEYS)
-    made = entry.get("date")
-    if made is not None and not isinstance(made, date):
-        found.append(problem((*where, "date"), f"is {shown(made)}", "write it as 2026-11-22"))
+    dated = entry.get("date")
+    if dated is not None and not isinstance(dated, date):
+        found.append(problem((*where, "date"), f"is {shown(dated)}", "write it as 2026-11-22"))
     for key in ("onDemand", "spot"):
         prices = entry.get(key)
         if prices is None:
             continue
-        found += (wrong := mapping_problems((*where, key), prices))
-        if wrong:
+        if wrong := mapping_problems((*where, key), prices):
+            found += wrong
             continue
         for kind, hourly in prices.items():
             found += _price_problems((*where, key, kind), hourly)
@@ -162,7 +161,9 @@ def _price_problems(where: Where, hourly: object) -> list[Problem]:
         return [problem(where, f"is {shown(hourly)}, which is no price", remedy)]
     if hourly < 0:
         return [problem(where, f"is {shown(hourly)}, a negative price", remedy)]
-    return [problem(where, f"is {shown(hourly)}", remedy)] if hourly > _MOST else []
+    if hourly > _HIGHEST_PRICE:
+        return [problem(where, f"is {shown(hourly)}, more than any machine costs", remedy)]
+    return []
 
 
 HOURS_A_MONTH = 730
@@ -180,7 +181,7 @@ class Cost:
     hourly: float = 0.0
     """US dollars an hour of the others."""
     spot: float = 0.0
-    """What of `hourly` is of spot machines."""
+    """The part of `hourly` that spot machines cost."""
     all_on_demand: float | None = 0.0
     """US dollars an hour if each of the others was on demand; None if one has no such price."""
     all_spot: float | None = 0.0
@@ -209,7 +210,8 @@ class Cost:
         rounded = {name: round(each, 4) if known and each is not None else None for name, each in amounts.items()}
         return {"nodes": self.nodes, "nodesWithoutPrice": self.unpriced, **rounded}
 
-    def _add(self, labels: Mapping[str, str], count: int, prices: Prices) -> None:
+    def add(self, labels: Mapping[str, str], count: int, prices: Prices) -> None:
+        """Add nodes with these labels."""
         kind, region = labels.get(INSTANCE_TYPE_LABEL, ""), labels.get(REGION_LABEL, "")
         self.nodes += count
         price = prices.of_node(labels)
@@ -217,7 +219,8 @@ class Cost:
             self.unpriced += count
             return
         self.hourly += count * price.hourly
-        self.spot += count * price.hourly if is_spot(labels) else 0.0
+        if is_spot(labels):
+            self.spot += count * price.hourly
         self.all_on_demand = _plus(self.all_on_demand, count, prices.of(kind, region))
         self.all_spot = _plus(self.all_spot, count, prices.of(kind, region, spot=True))
 
@@ -228,7 +231,7 @@ class FleetCost:
 
     Args:
         by_group, by_zone: the nodes of each, in the order of the stack file.
-        without: the nodes whose price is not known, by their type and region; an empty text for a label they lack.
+        without: how many nodes have no known price, by type and region; an empty text for a label that they lack.
     """
 
     total: Cost = field(default_factory=Cost)
@@ -248,11 +251,11 @@ def fleet_cost(pools: Iterable[Pool], prices: Prices) -> FleetCost:
     """What the nodes of pools cost, by group and zone in their order; of an autoscaler's pools, the current nodes."""
     found = FleetCost()
     for pool in pools:
+        group = found.by_group.setdefault(pool.group, Cost())
+        zone = found.by_zone.setdefault(pool.zone or NO_ZONE, Cost())
         for labels, count in _alike(pool):
-            zone = pool.zone or NO_ZONE
-            into = (found.by_group.setdefault(pool.group, Cost()), found.by_zone.setdefault(zone, Cost()), found.total)
-            for each in into:
-                each._add(labels, count, prices)
+            for each in (group, zone, found.total):
+                each.add(labels, count, prices)
             if prices.of_node(labels) is None:
                 found.without[labels.get(INSTANCE_TYPE_LABEL, ""), labels.get(REGION_LABEL, "")] += count
     return found
@@ -262,8 +265,10 @@ def _alike(pool: Pool) -> Iterable[tuple[Mapping[str, str], int]]:
     """The labels of a pool's nodes, and how many have them; named nodes may have labels of their own."""
     own = [node.labels for node in pool.nodes[: pool.replicas] if node.labels]
     yield from (({**pool.labels, **labels}, 1) for labels in own)
-    yield pool.labels, pool.count - len(own)
+    # Nodes that do not exist have no price that could be unknown.
+    if others := pool.count - len(own):
+        yield pool.labels, others
 
 
-def _plus(total: float | None, count: int, price: Any) -> float | None:
+def _plus(total: float | None, count: int, price: Price | None) -> float | None:
     return None if total is None or price is None else total + count * price.hourly

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from kumulus.model.active_faults import ActiveFault, faults_of, kubelet_under
 from kumulus.model.fault_effects import Condition
-from kumulus.model.node_changes import NodePatch, delta
+from kumulus.model.node_changes import NodePatch, node_patch
 from kumulus.model.node_sets import NodeSet
 from kumulus.model.nodes import CONDITIONS, OwnedFields, boot_id, owned_fields
 from kumulus.model.pools import Pool
@@ -20,9 +20,9 @@ class NodeStep:
     bare: Pool
     """Its pool without faults."""
     befores: tuple[Pool, ...]
-    """Its pool with the faults that the node may show before."""
+    """Its pool with the faults that the node may show before: one pool for each possibility."""
     after: Pool
-    """Its pool with those after."""
+    """Its pool with the faults after."""
     ordinal: int
 
     @property
@@ -35,8 +35,8 @@ class NodeStep:
         """The state of its kubelet afterwards, one of :data:`kumulus.model.fault_effects.KUBELETS`."""
         return self._kubelet(self.after)
 
-    def may_be(self, kubelet: str) -> bool:
-        """Whether its kubelet may be in a state before."""
+    def may_have_been(self, kubelet: str) -> bool:
+        """Whether its kubelet may be in this state before."""
         return any(self._kubelet(pool) == kubelet for pool in self.befores)
 
     def _kubelet(self, pool: Pool) -> str:
@@ -44,9 +44,9 @@ class NodeStep:
 
     def owned(self) -> tuple[list[OwnedFields], OwnedFields]:
         """What we own on it: as it may be before, and after."""
-        return [self._shown(pool) for pool in self.befores], owned_fields(self.after, self.ordinal)
+        return [self._owned_before(pool) for pool in self.befores], owned_fields(self.after, self.ordinal)
 
-    def _shown(self, pool: Pool) -> OwnedFields:
+    def _owned_before(self, pool: Pool) -> OwnedFields:
         found = owned_fields(pool, self.ordinal)
         if self._kubelet(pool) == "silent":
             # The node lifecycle controller has taken over its conditions, and waits for the kubelet to report again.
@@ -62,13 +62,13 @@ class NodeStep:
         ours = owned_fields(self.bare, self.ordinal)
         # All nodes of a pool have the same field names. Their values differ, which matters only where a fault overrides
         # one: when it ends, the node's own value is restored.
-        places = {key for fault in faults for key in (*fault.effects.labels, *fault.effects.annotations)}
+        overridden = {key for fault in faults for key in (*fault.effects.labels, *fault.effects.annotations)}
         return (
             self.bare.name,
             tuple(tuple(fault.name for fault in state) for state in states),
             tuple(ours.labels),
             tuple(ours.annotations),
-            tuple((ours.labels.get(key), ours.annotations.get(key)) for key in sorted(places)),
+            tuple((ours.labels.get(key), ours.annotations.get(key)) for key in sorted(overridden)),
         )
 
 
@@ -79,12 +79,13 @@ class NodePatches:
         self._now = now
         self._known: dict[Hashable, NodePatch] = {}
 
-    def of(self, each: NodeStep) -> NodePatch:
+    def of(self, step: NodeStep) -> NodePatch:
         """The change of a node."""
-        key = each.alike()
+        key = step.alike()
         if key in self._known:
             return self._known[key]
-        found = delta(*each.owned(), boot_id(each.name, each.bare.cluster), self._now)
+        befores, after = step.owned()
+        found = node_patch(befores, after, boot_id(step.name, step.bare.cluster), self._now)
         if key is not None:
             self._known[key] = found
         return found
@@ -93,11 +94,11 @@ class NodePatches:
 def steps_of(
     pools: Mapping[str, Pool], nodes: NodeSet, befores: Sequence[list[ActiveFault]], after: list[ActiveFault]
 ) -> list[NodeStep]:
-    """The nodes that turn from some faults to others.
+    """The nodes that change from some faults to others.
 
     Args:
         pools: as recorded, by name; nodes of other pools and ordinals that a pool does not have are skipped.
-        befores: the faults that they show; several lists if a node may show those of any of them.
+        befores: the faults that they may show: a list for each possibility.
         after: the faults that they should show.
     """
     found = []

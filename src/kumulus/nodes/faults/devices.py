@@ -2,8 +2,8 @@
 
 Source: UpdateAllocatedResourcesStatus in manager.go, and healthinfo.go, of pkg/kubelet/cm/dra of k8s.io/kubernetes.
 
-A device that a fault takes is not published while it is active, or tainted. A pool publishes the same slices
-(model/slices.py), so that neither takes the other's slice for drift.
+While the fault is active, a device that it takes is not published, or tainted. A pool publishes the same slices
+(model/slices.py), so that none of them is drift.
 """
 
 from __future__ import annotations
@@ -29,10 +29,12 @@ if TYPE_CHECKING:
 _CLAIMS = f"/apis/{RESOURCE_API}/resourceclaims"
 Health = Mapping[tuple[str, str, str], str]
 """Healthy, Unhealthy or Unknown, by driver, node and GPU."""
+_Claims = Mapping[tuple[str, str], list[dict[str, str]]]
+"""The devices of claims, as :func:`_of_claim` returns them, by namespace and name."""
 
 
 async def report(client: Client, steps: Sequence[NodeStep]) -> None:
-    """Write into pods the health of the devices that their claims have, of nodes whose devices a fault changes."""
+    """Write into pods the health of the devices that their claims have, where a fault changes it."""
     health = {device: each for step in steps for device, each in _changed(step)}
     if not health:
         return
@@ -49,24 +51,30 @@ async def report(client: Client, steps: Sequence[NodeStep]) -> None:
                 await client.write("PATCH", f"{path_of(pod)}/status", patch, content_type=STRATEGIC_MERGE_PATCH)
 
     # By their own spec: a claim of a PodGroup is not reserved for its pods, but for the group.
-    having = await pods.on(client, {node for _, node, _ in health}) if claims else []
-    await for_all(having, write, workers=client.connections)
+    affected = await pods.on(client, {node for _, node, _ in health}) if claims else []
+    await for_all(affected, write, workers=client.connections)
 
 
 def _changed(step: NodeStep) -> Iterator[tuple[tuple[str, str, str], str]]:
+    """The health of a node's devices, as in :data:`Health`; nothing if a step does not change them."""
     devices = step.after.devices
     if devices is None:
         return
-    now, *befores = (published(pool, step.ordinal) for pool in (step.after, *step.befores))
-    if any(was != now for was in befores):
-        for index in range(devices.count):
-            # Of a device that its driver does not see any more, a kubelet hears nothing.
-            health = "Healthy" if index < now.well else "Unhealthy" if index < now.left else "Unknown"
-            yield (devices.driver, step.name, f"gpu-{index}"), health
+    now = published(step.after, step.ordinal)
+    if all(published(pool, step.ordinal) == now for pool in step.befores):
+        return
+    for index in range(devices.count):
+        # A kubelet hears nothing of a device that its driver does not see any more.
+        health = "Unknown"
+        if index < now.well:
+            health = "Healthy"
+        elif index < now.left:
+            health = "Unhealthy"
+        yield (devices.driver, step.name, f"gpu-{index}"), health
 
 
 def _of_claim(claim: Mapping[str, Any], health: Health) -> list[dict[str, str]]:
-    """The devices of a claim whose health has changed, as a pod's status has them; with the request of each."""
+    """The devices of a claim whose health has changed: the request, the ID in a pod's status and the health of each."""
     results = ((claim.get("status") or {}).get("allocation") or {}).get("devices", {}).get("results") or ()
     return [
         {
@@ -79,12 +87,13 @@ def _of_claim(claim: Mapping[str, Any], health: Health) -> list[dict[str, str]]:
     ]
 
 
-def _statuses(pod: Mapping[str, Any], claims: Mapping[tuple[str, str], list[dict[str, str]]]) -> list[dict[str, Any]]:
+def _statuses(pod: Mapping[str, Any], claims: _Claims) -> list[dict[str, Any]]:
     """The change of a pod's container statuses: by container, what it has of each claim that it names."""
     namespace = pod["metadata"]["namespace"]
-    made = {each["name"]: each.get("resourceClaimName") for each in pod["status"].get("resourceClaimStatuses") or ()}
-    named = {each["name"]: each.get("resourceClaimName") for each in pod["spec"].get("resourceClaims") or ()} | made
-    there = {each["name"] for each in pod["status"].get("containerStatuses") or ()}
+    # The status has the claims that were made of a template.
+    entries = [*(pod["spec"].get("resourceClaims") or ()), *(pod["status"].get("resourceClaimStatuses") or ())]
+    claim_names = {each["name"]: each.get("resourceClaimName") for each in entries}
+    with_status = {each["name"] for each in pod["status"].get("containerStatuses") or ()}
     found = []
     for container in pod["spec"]["containers"]:
         resources = []
@@ -92,13 +101,13 @@ def _statuses(pod: Mapping[str, Any], claims: Mapping[tuple[str, str], list[dict
             request = used.get("request", "")
             devices = [
                 {"resourceID": each["resourceID"], "health": each["health"]}
-                for each in claims.get((namespace, named.get(used["name"]) or ""), ())
+                for each in claims.get((namespace, claim_names.get(used["name"]) or ""), ())
                 if request in ("", each["request"].partition("/")[0])
             ]
             if devices:
                 name = f"claim:{used['name']}" + (f"/{request}" if request else "")
                 resources.append({"name": name, "resources": devices})
-        if resources and container["name"] in there:
+        if resources and container["name"] in with_status:
             found.append({"name": container["name"], "allocatedResourcesStatus": resources})
     return found
 
@@ -111,6 +120,9 @@ _NO_TAINTS = (
 
 async def change(client: Client, before: Pool, after: Pool, ordinal: int) -> None:
     """Publish the devices of a node as its faults leave them; if it has no slice yet, its pool will create it.
+
+    Args:
+        before, after: its pool with the faults before and after the change.
 
     Raises:
         NotServed: the API server drops the taints of devices.

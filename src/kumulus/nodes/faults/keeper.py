@@ -10,7 +10,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-_LOOK_EVERY = 2.0
+_LOOK_EVERY_S = 2.0
 
 
 def main(kubeconfig: Path, name: str, until: str) -> int:
@@ -18,7 +18,7 @@ def main(kubeconfig: Path, name: str, until: str) -> int:
     while (left := (datetime.fromisoformat(until) - datetime.now(UTC)).total_seconds()) > 0:
         if not kubeconfig.exists():
             return 0
-        time.sleep(min(left, _LOOK_EVERY))
+        time.sleep(min(left, _LOOK_EVERY_S))
     if not kubeconfig.exists():
         return 0
     import asyncio

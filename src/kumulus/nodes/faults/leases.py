@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 HOLDER = "kumulus-fault"
-# The longest duration that the API server allows: 68 years, in seconds.
-_FOR_EVER = 2**31 - 1
-# Seconds, as kubelets write it.
-_USUAL = 40
+# The longest duration that the API server allows: 68 years.
+_FOR_EVER_S = 2**31 - 1
+# As kubelets write it.
+_USUAL_S = 40
+# The annotation of a silenced node's lease that has the fields of its former holder.
 _KEPT_BY = "kumulus.io/kept-by"
 
 
@@ -38,7 +39,7 @@ class Lease:
     holder: str
     """Its holder; empty if there is none."""
     former_holder: dict[str, Any] | None
-    """Its previous holder, as :func:`take` recorded it; None if unknown."""
+    """The fields of a lease as its previous holder wrote them, which :func:`take` recorded; None if unknown."""
     version: str
     """Its resourceVersion."""
 
@@ -50,18 +51,18 @@ class LeaseSnapshot:
     leases: dict[str, Lease] = field(default_factory=dict)
     """By node."""
     controllers: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """The kwok-controllers that renew leases, and what they write into them, by their identity."""
+    """The kwok-controllers that renew leases: the fields that each writes, by its identity."""
 
     def holder_to_record(self, node: str) -> dict[str, Any] | None:
-        """The former holder to record for a node's lease: its holder, or else the only possible one."""
+        """The former holder to record for a node's lease: its holder, or else the only kwok-controller."""
         lease = self.leases.get(node)
         return self._known(lease.holder if lease else "")
 
     def next_holder(self, node: str) -> dict[str, Any] | None:
         """The holder that gets a node's lease back: the former one, if it still runs; None if none is known.
 
-        With several kwok-controllers, only one of them manages a given node. Another one's lease would have to run
-        out first, and a real kubelet's, that of another node, for ever.
+        With several kwok-controllers, only one of them manages a certain node. A lease in another one's name would have
+        to run out first.
         """
         former_holder = self.leases[node].former_holder if node in self.leases else None
         known = self._known(str((former_holder or {}).get("holderIdentity") or ""))
@@ -85,16 +86,19 @@ async def look(client: Client) -> LeaseSnapshot:
             note = (lease["metadata"].get("annotations") or {}).get(_KEPT_BY)
             found[name] = Lease(holder, _noted(note), str(lease["metadata"]["resourceVersion"]))
             # A real kubelet's identity is the name of its node.
-            if holder in ("", HOLDER, name) or not (renewed := _time(spec.get("renewTime"))):
+            of_a_controller = holder not in ("", HOLDER, name)
+            renewed = _time(spec.get("renewTime"))
+            if not of_a_controller or renewed is None:
                 continue
             if holder not in renewals or renewed > renewals[holder][0]:
                 written = {key: spec[key] for key in ("holderIdentity", "leaseDurationSeconds") if key in spec}
                 renewals[holder] = (renewed, written)
     newest = max((renewed for renewed, _ in renewals.values()), default=None)
+    # One that has renewed nothing for the duration of a lease has ended.
     controllers = {
         holder: written
         for holder, (renewed, written) in renewals.items()
-        if newest and (newest - renewed).total_seconds() <= float(written.get("leaseDurationSeconds") or _USUAL)
+        if newest and (newest - renewed).total_seconds() <= float(written.get("leaseDurationSeconds") or _USUAL_S)
     }
     return LeaseSnapshot(found, controllers)
 
@@ -115,11 +119,11 @@ def _time(written: object) -> datetime | None:
 
 
 async def take(client: Client, node: str, seen: LeaseSnapshot) -> None:
-    """Silence a node; the holder that loses the lease, as seen by :func:`look`, is noted on it."""
+    """Silence a node; the lease notes the holder that loses it, as it was `seen` by :func:`look`."""
     former = seen.holder_to_record(node)
     # Renewed for the last time. Since Kubernetes 1.37, a lease that has changed without being renewed is never found to
     # have expired (kubernetes/pkg/controller/nodelifecycle, NodeControllerLeaseCircuitBreaker).
-    spec = {"holderIdentity": HOLDER, "leaseDurationSeconds": _FOR_EVER, "renewTime": micro_timestamp()}
+    spec = {"holderIdentity": HOLDER, "leaseDurationSeconds": _FOR_EVER_S, "renewTime": micro_timestamp()}
     metadata: dict[str, Any] = {"annotations": {_KEPT_BY: json.dumps(former)}} if former else {}
     body = {"metadata": metadata, "spec": spec}
     try:
@@ -137,26 +141,27 @@ async def take(client: Client, node: str, seen: LeaseSnapshot) -> None:
 
 
 async def give_back(client: Client, node: str, seen: LeaseSnapshot) -> None:
-    """End a node's silence; a lease that no fault holds is left to its holder.
+    """End a node's silence; a lease that no fault holds is left to its holder. `seen` is from :func:`look`.
 
     KWOK renews a lease in its own name at once, and takes a free one only after a quarter of its duration.
     """
     path = f"{LEASES}/{node}"
     lease = seen.leases.get(node)
-    spec = seen.next_holder(node) or {"holderIdentity": None, "leaseDurationSeconds": _USUAL}
+    spec = seen.next_holder(node) or {"holderIdentity": None, "leaseDurationSeconds": _USUAL_S}
 
     async def attempt() -> bool:
         nonlocal lease
         if lease is None or lease.holder != HOLDER:
             return True
         metadata = {"annotations": {_KEPT_BY: None}, "resourceVersion": lease.version}
-        lease_then = {"metadata": metadata, "spec": {**spec, "renewTime": micro_timestamp()}}
+        patch = {"metadata": metadata, "spec": {**spec, "renewTime": micro_timestamp()}}
         try:
-            await client.write("PATCH", path, lease_then, content_type=MERGE_PATCH)
+            await client.write("PATCH", path, patch, content_type=MERGE_PATCH)
         except ApiError as error:
             if error.status == 404:
                 return True
             if error.status == 409:
+                # Read it again, for the next attempt.
                 found = await objects.find(client, path)
                 holder = str((found or {}).get("spec", {}).get("holderIdentity") or "")
                 lease = Lease(holder, None, str(found["metadata"]["resourceVersion"])) if found else None
@@ -167,7 +172,7 @@ async def give_back(client: Client, node: str, seen: LeaseSnapshot) -> None:
 
 
 async def holders(client: Client) -> dict[str, str]:
-    """The holder of each node's lease: KWOK, which then acts for the node, or :data:`HOLDER`; empty without one."""
+    """The holder of each node's lease, by node: KWOK, which then acts for it, or :data:`HOLDER`; empty without one."""
     return {
         lease["metadata"]["name"]: lease["spec"].get("holderIdentity") or ""
         async for page in client.pages(LEASES)

@@ -1,4 +1,4 @@
-"""Make sure that KWOK runs the pods on new nodes, and those that an earlier kwok-controller had.
+"""Make sure that KWOK runs the pods on new nodes, and those on nodes that an earlier kwok-controller managed.
 
 KWOK v0.8.0 skips a pod that is bound to a node whose lease it does not hold yet. Once it has taken the lease, it looks
 at the node's pods again, but may skip them again, because its own view of the lease is some milliseconds behind
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 BEHIND_S = 0.3
-"""Seconds by which KWOK's view of a lease may be behind."""
-# Seconds to wait for KWOK to take one more of the created nodes. If a node has the name of one that was just deleted,
-# KWOK may know the old lease yet, and tries again only after a quarter of the 200 s that a lease lasts.
-_STANDSTILL = 60.0
+"""How far KWOK's view of a lease may be behind."""
+# The longest wait for KWOK to take one more of the created nodes. If a node has the name of one that was just deleted,
+# KWOK may still know the old lease, and tries again only after a quarter of the 200 s that a lease lasts.
+_STANDSTILL_S = 60.0
 # Likewise, where there may be no KWOK, or none for some of the nodes.
-_MAYBE_S = 5.0
-# The pauses between looks at the pods, as multiples of BEHIND_S. A KWOK that acts on none of them is behind, as on a
-# busy machine, and is given the longer ones.
-_LOOKS, _MORE = (1, 1, 1), (3, 7)
+_STANDSTILL_WITHOUT_KWOK_S = 5.0
+# The pauses between looks at the pods, as multiples of BEHIND_S. The longer ones are for a KWOK that has not acted on
+# any pod yet, because it is behind, as on a busy machine.
+_PAUSES, _LONGER_PAUSES = (1, 1, 1), (3, 7)
 # Up to this many leases are read one by one, as a cluster may have tens of thousands.
 _ASK_SINGLY = 40
 
@@ -56,12 +56,13 @@ async def wait_until_managed(client: Client, nodes: Collection[str], stop: async
     wanted, stop = set(nodes), stop or asyncio.Event()
     if not wanted:
         return ""
-    expected = await _anybody_waits(client) or await _reads_objects(client)
-    if not expected and len(wanted) > _ASK_SINGLY:
+    kwok_expected = await _pods_are_pending(client) or await _has_stages(client)
+    if not kwok_expected and len(wanted) > _ASK_SINGLY:
         return ""
-    missing = await _untaken(client, wanted, stop, _STANDSTILL if expected else _MAYBE_S)
-    await _show(client, wanted - missing, stop)
-    if missing and expected:
+    standstill = _STANDSTILL_S if kwok_expected else _STANDSTILL_WITHOUT_KWOK_S
+    missing = await _untaken(client, wanted, stop, standstill)
+    await _start_pods(client, wanted - missing, stop)
+    if missing and kwok_expected:
         return f"KWOK does not manage {len(missing):,} of the nodes yet, {min(missing)} among them"
     return ""
 
@@ -72,16 +73,16 @@ async def wait_until_all_are_managed(client: Client, stop: asyncio.Event) -> int
     If nothing takes the leases, as for nodes without a KWOK, the wait ends soon.
     """
     free = set(await objects.names(client, NODES)).difference(await objects.names(client, LEASES))
-    return len(free) - len(await _untaken(client, free, stop, _MAYBE_S))
+    return len(free) - len(await _untaken(client, free, stop, _STANDSTILL_WITHOUT_KWOK_S))
 
 
-async def _anybody_waits(client: Client) -> bool:
+async def _pods_are_pending(client: Client) -> bool:
     found = await client.get(PODS, {"fieldSelector": "status.phase=Pending", "limit": "1"})
     return bool(found.get("items"))
 
 
 async def _untaken(client: Client, nodes: Collection[str], stop: asyncio.Event, standstill: float) -> set[str]:
-    """The nodes that KWOK has not taken by the time that it has taken none for some seconds, or at a stop."""
+    """The nodes that KWOK has not taken when it has taken none for `standstill` seconds, or at a stop."""
     missing, pause, give_up = set(nodes), 0.05, time.monotonic() + standstill
     while missing and not stop.is_set() and time.monotonic() < give_up:
         if taken := await _leased(client, missing):
@@ -100,25 +101,26 @@ async def _leased(client: Client, nodes: Collection[str]) -> set[str]:
     return {node for node in nodes if await objects.find(client, f"{LEASES}/{node}")}
 
 
-async def _show(client: Client, nodes: Collection[str], stop: asyncio.Event) -> None:
+async def _start_pods(client: Client, nodes: Collection[str], stop: asyncio.Event) -> None:
     """Have KWOK look at the pods that are bound to nodes and have not begun to run, until they have."""
     if not nodes:
         return
-    shown: set[str] = set()
-    pauses, behind = [*_LOOKS, *_MORE], True
+    touched: set[str] = set()
+    pauses, behind = [*_PAUSES, *_LONGER_PAUSES], True
     while pauses:
         await asyncio.sleep(pauses.pop(0) * BEHIND_S)
         waiting = await _waiting(client, nodes)
-        again = [pod for pod in waiting if pod["metadata"]["uid"] in shown]
-        if behind and len(again) < len(shown):
-            pauses, behind = [*_LOOKS], False
+        still_waiting = [pod for pod in waiting if pod["metadata"]["uid"] in touched]
+        if behind and len(still_waiting) < len(touched):
+            # KWOK has acted on some of them: it has caught up.
+            pauses, behind = [*_PAUSES], False
         if not behind:
-            # Pods that are bound now find their node taken.
-            waiting = again
+            # Pods that were bound since then find their node taken.
+            waiting = still_waiting
         if not waiting or stop.is_set():
             return
         await pods.resume(client, waiting)
-        shown = {pod["metadata"]["uid"] for pod in waiting}
+        touched = {pod["metadata"]["uid"] for pod in waiting}
 
 
 async def _waiting(client: Client, nodes: Collection[str]) -> list[dict[str, Any]]:
@@ -132,14 +134,16 @@ async def _waiting(client: Client, nodes: Collection[str]) -> list[dict[str, Any
     ]
 
 
-async def _reads_objects(client: Client) -> bool:
+async def _has_stages(client: Client) -> bool:
     """Whether the cluster has Stage objects."""
     with tolerating(404):
         return bool((await client.get(STAGES, {"limit": "1"})).get("items"))
     return False
 
 
-_PATIENCE = 20.0
+# The longest wait for a new controller to hold all leases.
+_PATIENCE_S = 20.0
+# A field selector.
 _FINISHED = "status.phase!=Pending,status.phase!=Running"
 
 
@@ -168,15 +172,18 @@ async def resume_pods(client: Client, *, everything: bool = False) -> None:
     Args:
         everything: any pod may wait, as the stack declares stages of its own.
     """
-    give_up = time.monotonic() + _PATIENCE
+    give_up = time.monotonic() + _PATIENCE_S
     pause = 0.05
     # Each look lists every lease and node: a large fleet is not asked as often as a small one.
-    while not await _held(client) and time.monotonic() < give_up:
+    while not await _all_leases_held(client) and time.monotonic() < give_up:
         await asyncio.sleep(pause)
         pause = min(1.0, pause * 2)
     await asyncio.sleep(BEHIND_S)
     waiting = [
-        pod async for page in client.pages(PODS, {"fieldSelector": BOUND}) for pod in page if everything or _waits(pod)
+        pod
+        async for page in client.pages(PODS, {"fieldSelector": BOUND})
+        for pod in page
+        if everything or _may_wait(pod)
     ]
     # A deleted pod may have ended, and not be removed yet.
     waiting += [
@@ -188,14 +195,14 @@ async def resume_pods(client: Client, *, everything: bool = False) -> None:
     await pods.resume(client, waiting)
 
 
-async def _held(client: Client) -> bool:
+async def _all_leases_held(client: Client) -> bool:
     """Whether every node's lease is held."""
     held = {node for node, holder in (await leases.holders(client)).items() if holder}
     return held.issuperset(await objects.names(client, NODES))
 
 
-def _waits(pod: Mapping[str, Any]) -> bool:
-    """Whether one of the stages applies to a pod that is bound and has not ended."""
+def _may_wait(pod: Mapping[str, Any]) -> bool:
+    """Whether one of Kumulus' own stages may apply to a pod that is bound and has not ended."""
     meta = pod["metadata"]
     of_a_job = any(owner.get("kind") == "Job" for owner in meta.get("ownerReferences") or ())
     return of_a_job or "deletionTimestamp" in meta or pod["status"].get("phase") == "Pending"

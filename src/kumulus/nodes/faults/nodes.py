@@ -19,6 +19,7 @@ from kumulus.model.identity import STACK_ID
 from kumulus.model.node_changes import NodePatch, taints_after
 from kumulus.model.node_sets import NodeSet
 from kumulus.model.pools import POOL_LABEL, Pool
+from kumulus.model.words import counted
 from kumulus.nodes.faults import devices, leases, pods
 from kumulus.nodes.faults.changes import NodePatches, NodeStep, steps_of
 from kumulus.nodes.faults.new_pods import wait_until_managed
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 
-# Seconds after which kwok-controller has seen a change.
-_SEEN_AFTER = 1.0
+# Until kwok-controller has seen a change.
+_SEEN_AFTER_S = 1.0
 
 
 class Foreign(Exception):
@@ -39,17 +40,17 @@ class Foreign(Exception):
 
 
 async def foreign(client: Client, steps: Sequence[NodeStep]) -> dict[str, str]:
-    """The nodes under the names of steps that are not their pools', each with a sentence.
+    """The nodes that have the name of a step's node but are not its pool's, by name, each with a sentence.
 
     Only names are listed, and only of nodes without the stack's mark: of 10,000 nodes that are the stack's, none.
     """
-    by_name = {each.name: each for each in steps}
-    pools = {each.bare.name: each.bare for each in steps}
-    strange: set[str] = set()
-    for selector in sorted({selector for pool in pools.values() for selector in _unmarked(pool)}):
-        strange.update(await objects.names(client, NODES, {"labelSelector": selector}))
+    by_name = {step.name: step for step in steps}
+    pools = {step.bare.name: step.bare for step in steps}
+    unmarked: set[str] = set()
+    for selector in sorted({selector for pool in pools.values() for selector in _selectors_of_unmarked(pool)}):
+        unmarked.update(await objects.names(client, NODES, {"labelSelector": selector}))
     found: dict[str, str] = {}
-    for name in sorted(strange.intersection(by_name)):
+    for name in sorted(unmarked.intersection(by_name)):
         try:
             await own_node(client, by_name[name])
         except Foreign as error:
@@ -57,22 +58,22 @@ async def foreign(client: Client, steps: Sequence[NodeStep]) -> dict[str, str]:
     return found
 
 
-async def own_node(client: Client, each: NodeStep) -> LiveNode | None:
-    """A node of a pool; None if it does not exist. Raises Foreign if it is not the pool's."""
-    node = await get_node(client, each.name)
+async def own_node(client: Client, step: NodeStep) -> LiveNode | None:
+    """The live node of a step; None if it does not exist. Raises Foreign if it is not its pool's."""
+    node = await get_node(client, step.name)
     if node is None:
         return None
     if node.real:
         raise Foreign(f"a real node carries the name {node.name}; nothing was done to it")
-    if is_anothers(each.bare, node):
+    if is_anothers(step.bare, node):
         raise Foreign(f"node {node.name} is not this stack's; nothing was done to it")
     return node
 
 
-def _unmarked(pool: Pool) -> list[str]:
-    """Selectors of the nodes that may not be a pool's: they do not carry its stack's identity.
+def _selectors_of_unmarked(pool: Pool) -> list[str]:
+    """Selectors of the nodes that are perhaps not a pool's: they do not carry its stack's identity.
 
-    A stack without an identity has only the pool's label to tell real nodes by.
+    A stack without an identity can tell its nodes from real ones only by the pool's label.
     """
     identity = pool.labels.get(STACK_ID)
     return [f"{STACK_ID}!={identity}"] if identity else [STACK_ID, f"!{POOL_LABEL}"]
@@ -103,7 +104,7 @@ class FaultsApplied:
         if not self.problems and not self.undone:
             return ""
         reason = self.problems[0] if self.problems else "stopped on request"
-        return f"{self.undone:,} nodes left to do: {reason}" if self.undone else f"not all is done: {reason}"
+        return f"{counted(self.undone, 'node')} left to do: {reason}" if self.undone else f"not all is done: {reason}"
 
     def add(self, outcome: BulkOutcome[Any]) -> None:
         """Add what a bulk operation failed at and what it left undone."""
@@ -131,108 +132,109 @@ async def apply_steps(
         progress: called with the number of nodes done and of all nodes.
     """
     steps = steps_of(pools, nodes, befores, after)
-    others = await foreign(client, steps)
-    steps = [each for each in steps if each.name not in others]
-    result, changes = FaultsApplied(), NodePatches(now)
-    woken = [each.name for each in steps if _wakes(each)]
-    silenced = [each.name for each in steps if each.becomes == "silent"]
+    left_alone = await foreign(client, steps)
+    steps = [step for step in steps if step.name not in left_alone]
+    result, patches = FaultsApplied(), NodePatches(now)
+    woken = [step.name for step in steps if _wakes(step)]
+    silenced = [step.name for step in steps if step.becomes == "silent"]
     seen = await leases.look(client) if woken or silenced else leases.LeaseSnapshot()
     if silenced:
         take = partial(leases.take, client, seen=seen)
         result.add(await for_each(silenced, take, workers=client.connections, stop=stop))
         # KWOK will lose the nodes by their label. If it lost one while it renews its lease, and got it back soon, it
         # could stop renewing all leases (docs/decisions/kwok-leases.md).
-        await asyncio.sleep(_SEEN_AFTER)
+        await asyncio.sleep(_SEEN_AFTER_S)
 
-    async def one(each: NodeStep) -> None:
+    async def apply(step: NodeStep) -> None:
         try:
-            await _apply_step(client, each, seen, result, changes, now)
+            await _apply_step(client, step, seen, result, patches, now)
         except Foreign as error:
-            others[each.name] = str(error)
+            left_alone[step.name] = str(error)
 
     show = (lambda done: progress(done, len(steps))) if progress else None
-    outcome = await for_each(steps, one, workers=client.connections, stop=stop, progress=show)
+    outcome = await for_each(steps, apply, workers=client.connections, stop=stop, progress=show)
     result.add(outcome)
-    result.foreign = sorted(others.values())
-    done = [each for each in outcome.done if each.name not in others]
+    result.foreign = sorted(left_alone.values())
+    done = [step for step in outcome.done if step.name not in left_alone]
     await devices.report(client, done)
-    gone = {each.name for each in done if each.becomes == "gone"}
+    gone = {step.name for step in done if step.becomes == "gone"}
     if gone:
         result.pods, left = await pods.remove_orphans(client, gone, stop)
         if left:
             result.problems.append(f"stopped on request, and {left:,} pods of nodes that are gone are left")
     if silenced:
-        # KWOK has the nodes no more, and so drops what it had in store for pods that now change.
-        await asyncio.sleep(_SEEN_AFTER)
+        # Until KWOK no longer manages the nodes: it then drops the stages that it had planned for pods that change.
+        await asyncio.sleep(_SEEN_AFTER_S)
     if silenced or woken:
         await pods.resume(client, await pods.on(client, [*silenced, *woken]))
     if result.created:
-        await wait_until_managed(client, [each.name for each in done if each.may_be("gone")], stop)
+        await wait_until_managed(client, [step.name for step in done if step.may_have_been("gone")], stop)
     return result
 
 
-def _wakes(each: NodeStep) -> bool:
-    return each.may_be("silent") and each.becomes != "silent"
+def _wakes(step: NodeStep) -> bool:
+    """Whether a silent kubelet may report again."""
+    return step.may_have_been("silent") and step.becomes != "silent"
 
 
 async def _apply_step(
-    client: Client, each: NodeStep, seen: leases.LeaseSnapshot, result: FaultsApplied, changes: NodePatches, now: str
+    client: Client, step: NodeStep, seen: leases.LeaseSnapshot, result: FaultsApplied, patches: NodePatches, now: str
 ) -> None:
-    if each.becomes == "gone":
-        await _remove(client, each)
+    if step.becomes == "gone":
+        await _remove(client, step)
         result.removed += 1
         return
-    if _wakes(each):
-        await leases.give_back(client, each.name, seen)
-    if each.may_be("gone") and await _bring_back(client, each, now):
+    if _wakes(step):
+        await leases.give_back(client, step.name, seen)
+    if step.may_have_been("gone") and await _bring_back(client, step, now):
         result.created += 1
         return
     # If it is not there, its pool creates it, with the faults that are active then.
     with tolerating(404):
-        await _apply(client, each.name, changes.of(each))
+        await _apply(client, step.name, patches.of(step))
         result.changed += 1
-    for before in each.befores:
-        await devices.change(client, before, each.after, each.ordinal)
+    for before in step.befores:
+        await devices.change(client, before, step.after, step.ordinal)
 
 
-async def _remove(client: Client, each: NodeStep) -> None:
+async def _remove(client: Client, step: NodeStep) -> None:
     async def attempt() -> bool:
-        node = await own_node(client, each)
+        node = await own_node(client, step)
         if node is not None:
             # One that has been created under this name since then is not deleted.
-            await objects.remove(client, f"{NODES}/{each.name}", {"preconditions": {"uid": node.uid}})
+            await objects.remove(client, f"{NODES}/{step.name}", {"preconditions": {"uid": node.uid}})
         return True
 
-    await objects.persist(attempt, f"{NODES}/{each.name}", f"node {each.name}")
+    await objects.persist(attempt, f"{NODES}/{step.name}", f"node {step.name}")
 
 
-async def _bring_back(client: Client, each: NodeStep, now: str) -> bool:
-    """Post a node that was gone; False if there is one, by somebody else or by a post whose answer was lost."""
-    after = each.after
-    body = posted_node(after, each.ordinal, now, record_of(after, each.ordinal))
+async def _bring_back(client: Client, step: NodeStep, now: str) -> bool:
+    """Post a node that was gone; False if there is one of its name, as after a post whose answer was lost."""
+    after, ordinal = step.after, step.ordinal
+    body = posted_node(after, ordinal, now, record_of(after, ordinal))
     try:
         made = await client.create(NODES, body)
     except ApiError as error:
         if error.status != 409:
             raise
-        if (node := await own_node(client, each)) is not None:
-            await devices.publish(client, after, each.ordinal, node.uid)
+        if (node := await own_node(client, step)) is not None:
+            await devices.publish(client, after, ordinal, node.uid)
         return False
-    await devices.publish(client, after, each.ordinal, str(made["metadata"]["uid"]))
+    await devices.publish(client, after, ordinal, str(made["metadata"]["uid"]))
     return True
 
 
-async def _apply(client: Client, name: str, change: NodePatch) -> None:
+async def _apply(client: Client, name: str, patch: NodePatch) -> None:
     path = f"{NODES}/{name}"
-    if change.status is not None:
-        await client.write("PATCH", f"{path}/status", change.status, content_type=STRATEGIC_MERGE_PATCH)
-    if not change.taints:
+    if patch.status is not None:
+        await client.write("PATCH", f"{path}/status", patch.status, content_type=STRATEGIC_MERGE_PATCH)
+    if not patch.taints:
         return
 
     async def taint() -> bool:
         node = await client.get(path)
-        had = {taint.place for before in change.befores for taint in before.taints}
-        taints = taints_after(node["spec"].get("taints") or [], had, change.after.taints)
+        had = {taint.place for before in patch.befores for taint in before.taints}
+        taints = taints_after(node["spec"].get("taints") or [], had, patch.after.taints)
         body = {"metadata": {"resourceVersion": node["metadata"]["resourceVersion"]}, "spec": {"taints": taints}}
         await client.write("PATCH", path, body, content_type=STRATEGIC_MERGE_PATCH)
         return True

@@ -20,7 +20,7 @@ from kumulus.kube.codecs import MERGE_PATCH, METADATA_ONLY
 from kumulus.kube.errors import tolerating
 from kumulus.kube.objects import NODES
 from kumulus.model.durations import timestamp
-from kumulus.model.fault_effects import ANNOTATION, RECLAIM_ANNOTATION, OfferEffects
+from kumulus.model.fault_effects import OFFERINGS_ANNOTATION, RECLAIM_ANNOTATION, OfferEffects
 from kumulus.model.pools import INSTANCE_TYPE_LABEL, ZONE_LABEL
 from kumulus.nodes.catalog.prices import is_spot
 from kumulus.nodes.faults import records
@@ -31,10 +31,11 @@ if TYPE_CHECKING:
 
 CLASSES = "/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses"
 _CLAIMS = "/apis/karpenter.sh/v1/nodeclaims"
+# The label of the nodes that Karpenter has made.
 _MADE = "karpenter.sh/nodepool"
 
 
-async def there(client: Client) -> bool:
+async def has_autoscaler(client: Client) -> bool:
     """Whether the cluster has an autoscaler whose offerings faults can change."""
     return bool(await _classes(client))
 
@@ -50,7 +51,7 @@ async def put(client: Client, record: Record) -> None:
     active = [each.to_plain() for each in offers if each.interruption is None]
     text = json.dumps(active, sort_keys=True) if active else None
     for name in await _classes(client):
-        body = {"metadata": {"annotations": {ANNOTATION: text}}}
+        body = {"metadata": {"annotations": {OFFERINGS_ANNOTATION: text}}}
         await client.write("PATCH", f"{CLASSES}/{name}", body, content_type=MERGE_PATCH)
 
 
@@ -64,7 +65,8 @@ async def reclaimable(client: Client, effects: OfferEffects) -> list[str]:
     """The node names of the machines that a fault with an interruption can reclaim now, oldest first."""
     how = effects.interruption
     assert how is not None
-    query = {"labelSelector": ",".join([_MADE, *(f"{key}={value}" for key, value in sorted(how.labels.items()))])}
+    labels = [f"{key}={value}" for key, value in sorted(how.labels.items())]
+    query = {"labelSelector": ",".join([_MADE, *labels])}
     found = [
         node["metadata"]
         async for page in client.pages(NODES, query, accept=METADATA_ONLY)
@@ -89,7 +91,7 @@ def _is_selected(metadata: dict[str, Any], effects: OfferEffects) -> bool:
 
 
 async def drawn(client: Client, record: Record, before: Record | None) -> Record:
-    """The fault with the machines that it reclaims; one that has not changed since `before` keeps those it has."""
+    """The fault with the machines that it reclaims: those of `before`, if that is the same fault, or else new ones."""
     if record.offers is None or (how := record.offers.interruption) is None:
         return record
     if before is not None and before.offers == record.offers and not before.ending:

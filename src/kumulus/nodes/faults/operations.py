@@ -17,7 +17,7 @@ from kumulus.model.active_faults import ActiveFault
 from kumulus.model.durations import timestamp
 from kumulus.model.fault_effects import NodeEffects
 from kumulus.model.identity import NOBODY, Owner
-from kumulus.model.node_sets import NodeSet, clashes, union
+from kumulus.model.node_sets import clashes, union
 from kumulus.nodes import ownership
 from kumulus.nodes.faults import offerings, records, stages
 from kumulus.nodes.faults.nodes import FaultsApplied, apply_steps
@@ -54,11 +54,12 @@ async def begin(
         record: the fault; its start time is filled in.
         recorded: the identity under which the stack has the fault in its state, empty when it had none; None if the
             fault is not in the state.
-        declared: the faults that its stack declares now, by name; None if that is not known. What the stack declares
-            no more, or on other nodes, ends later in the same update, and is no contradiction.
+        declared: the faults that its stack declares now, by name; None if that is not known. A fault that the stack
+            declares no more, or on other nodes, ends later in the same update: it is no contradiction.
 
     Returns:
-        The fault as it is recorded now, and what was done; what the server refused from then on is among its problems.
+        The fault as it is recorded now, and what was done. What the server refused after the record was written is
+        among the problems.
 
     Raises:
         FaultRefused: the message says why, and what to do.
@@ -76,8 +77,8 @@ async def begin(
         refuse_clashes(record, others if declared is None else _as_declared(others, record.owner, declared))
         await _refuse_without_targets(client, record, known.pools)
         record = await _beginning(client, record, before, now)
-        if before is not None and _sort(before) != _sort(record):
-            # Its stages would stay, or what an autoscaler is offered because of it.
+        if before is not None and _targets(before) != _targets(record):
+            # Otherwise its stages would stay, or its changes of offerings.
             _, applied = await _end(client, known, record.name, stop, None)
             if applied.left():
                 return replace(before, ending=True), applied
@@ -88,9 +89,9 @@ async def begin(
 
 async def _refuse_without_targets(client: Client, record: Record, pools: Collection[str]) -> None:
     """Refuse a fault of an autoscaler that the cluster does not have, or of nodes of pools that it does not have."""
-    if record.offers is not None and not await offerings.there(client):
+    if record.offers is not None and not await offerings.has_autoscaler(client):
         raise FaultRefused(
-            "the cluster has no autoscaler, whose offerings it would change; docs/autoscalers.md has how"
+            "the cluster has no autoscaler, whose offerings it would change; docs/autoscalers.md says how to have one"
         )
     if unknown := sorted(set(record.nodes).difference(pools)):
         raise FaultRefused(
@@ -133,7 +134,7 @@ async def _write(
         # Nothing is left to do on nodes that are not the pool's, but the fault is not on them.
         applied.problems += applied.foreign
     except (ApiError, Unreachable) as error:
-        # Of a server error or no answer it is not known whether the record was written.
+        # After a server error, or without an answer, it is not known whether the record was written.
         if not recorded and isinstance(error, ApiError) and error.status < 500:
             raise
         applied.problems.append(str(error))
@@ -209,10 +210,11 @@ def _as_declared(faults: list[Record], mine: Owner, declared: Mapping[str, Recor
     """Faults, without those that a stack declares no more, and the others of the stack as it declares them now."""
     found = []
     for each in faults:
-        if not (each.declared and mine.identity and each.owner.identity == mine.identity):
+        by_the_stack = each.declared and mine.identity and each.owner.identity == mine.identity
+        if not by_the_stack:
             found.append(each)
-        elif now := declared.get(each.name):
-            found.append(replace(each, nodes=now.nodes, node=now.node))
+        elif current := declared.get(each.name):
+            found.append(replace(each, nodes=current.nodes, node=current.node))
     return found
 
 
@@ -243,20 +245,20 @@ async def _end(
     await stages.remove(client, record)
     await offerings.put(client, record)
     await offerings.call_off(client, record)
-    shown = _shown(record, now := timestamp())
-    applied = await _apply(client, known, shown, None, now, stop, progress)
+    now = timestamp()
+    applied = await _apply(client, known, _shown(record, now), None, now, stop, progress)
     if not applied.left():
         await records.forget_fault(client, name)
     return record, applied
 
 
-def _sort(record: Record) -> tuple[bool, bool]:
-    """Whether it is a fault of pods, and whether one of an autoscaler's offerings; else it is one of nodes."""
+def _targets(record: Record) -> tuple[bool, bool]:
+    """Whether it is a fault of pods, and whether one of an autoscaler's offerings; otherwise it is one of nodes."""
     return record.pods is not None, record.offers is not None
 
 
 def _shown(record: Record, now: str) -> tuple[ActiveFault, ...]:
-    """The forms of a fault that nodes may show, as it is recorded."""
+    """The forms of a recorded fault that nodes may show."""
     found = [record.active(), *record.former]
     if record.over(now):
         # Its end may have been cut off.
@@ -265,6 +267,7 @@ def _shown(record: Record, now: str) -> tuple[ActiveFault, ...]:
 
 
 def _absent(name: str) -> ActiveFault:
+    """The form of a fault that does not exist: without nodes."""
     return ActiveFault(name, NodeEffects(), {})
 
 
@@ -280,12 +283,15 @@ async def _apply(
     """Change the nodes of a fault from the forms that they may show to its new one; the other faults stay active.
 
     If another process has changed the other faults in the meantime, the nodes are changed again.
+
+    Args:
+        befores: the forms that nodes may show.
+        after: the new form; None for a fault that ends.
     """
     name = befores[0].name
     others = [fault for fault in known.active(now) if fault.name != name]
     last = [after] if after else []
-    sets: list[NodeSet] = [each.nodes for each in (*befores, *last)]
-    nodes = union(*sets)
+    nodes = union(*[each.nodes for each in (*befores, *last)])
     shown, target = [[*others, each] for each in befores], [*others, *last]
     applied = await apply_steps(client, known.pools, nodes, shown, target, now=now, stop=stop, progress=progress)
     fresh = await records.read(client)

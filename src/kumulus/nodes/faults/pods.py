@@ -1,4 +1,4 @@
-"""The pods on faulted nodes: how many run, what happens to those whose node is gone, and a nudge for KWOK."""
+"""The pods that faults affect: how many run, what happens to those whose node is gone, and how KWOK looks at them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
+from kumulus.kube import objects
 from kumulus.kube.bulk import Interrupted, for_all, for_each
 from kumulus.kube.codecs import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from kumulus.kube.errors import tolerating
-from kumulus.kube.objects import remove
 from kumulus.kube.pods import BOUND, PODS, each_bound, path_of
 from kumulus.model.durations import micro_timestamp, timestamp
 from kumulus.model.fault_effects import PodEffects
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 RESUMED = "kumulus.io/resumed"
+"""The annotation by which a pod or a stage is touched, so that KWOK looks at it."""
 
 
 async def on(client: Client, nodes: Collection[str]) -> list[dict[str, Any]]:
@@ -37,18 +38,19 @@ async def selected(client: Client, effects: PodEffects) -> list[dict[str, Any]]:
     query = {"fieldSelector": BOUND}
     if effects.labels:
         query["labelSelector"] = ",".join(f"{key}={value}" for key, value in sorted(effects.labels.items()))
-    return [
-        pod
-        async for page in client.pages(PODS, query)
-        for pod in page
-        if (not effects.namespaces or pod["metadata"]["namespace"] in effects.namespaces)
-        and (not effects.owner_kinds or any(is_of(pod, kind) for kind in effects.owner_kinds))
-        and (not effects.images or any(re.search(effects.image_pattern, image) for image in _images(pod, effects)))
-    ]
+    return [pod async for page in client.pages(PODS, query) for pod in page if _is_selected(pod, effects)]
 
 
-def _images(pod: Mapping[str, Any], effects: PodEffects) -> list[str]:
-    return [each["image"] for each in pod["spec"].get(effects.containers, ())]
+def _is_selected(pod: Mapping[str, Any], effects: PodEffects) -> bool:
+    """Whether a fault selects a pod that has the labels of those that it selects."""
+    if effects.namespaces and pod["metadata"]["namespace"] not in effects.namespaces:
+        return False
+    if effects.owner_kinds and not any(is_of(pod, kind) for kind in effects.owner_kinds):
+        return False
+    if not effects.images:
+        return True
+    images = [each["image"] for each in pod["spec"].get(effects.containers_key, ())]
+    return any(re.search(effects.image_pattern, image) for image in images)
 
 
 async def count_affected(client: Client, nodes: NodeSet, effects: PodEffects | None, pools: Mapping[str, Pool]) -> int:
@@ -82,7 +84,7 @@ async def remove_orphans(client: Client, nodes: Collection[str], stop: asyncio.E
     async def fail(pod: dict[str, Any]) -> None:
         with tolerating(404):
             await client.write("PATCH", f"{path_of(pod)}/status", failed, content_type=STRATEGIC_MERGE_PATCH)
-            await remove(client, path_of(pod), {"gracePeriodSeconds": 0})
+            await objects.remove(client, path_of(pod), {"gracePeriodSeconds": 0})
 
     outcome = await for_each(await on(client, nodes), fail, workers=client.connections, stop=stop)
     if failures := [failure for _, failure in outcome.failed if not isinstance(failure, Interrupted)]:
@@ -91,7 +93,7 @@ async def remove_orphans(client: Client, nodes: Collection[str], stop: asyncio.E
 
 
 async def resume(client: Client, pods: Collection[dict[str, Any]]) -> None:
-    """Touch pods, as KWOK looks only at what changes: they have not changed, but what it is to do to them has."""
+    """Touch pods, so that KWOK looks at them: it looks only at what changes, and only its own task has changed."""
     change = {"metadata": {"annotations": {RESUMED: micro_timestamp()}}}
 
     async def touch(pod: dict[str, Any]) -> None:

@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 _MAPS = "/api/v1/namespaces/kube-system/configmaps"
 RECORD_LABEL = "kumulus.io/record"
 _FAULT, _POOL = "fault", "pool"
-_POOL_MAP = "kumulus-pool-"
+_FAULT_MAP, _POOL_MAP = "kumulus-fault-", "kumulus-pool-"
 _KEY = "record"
-# A longer record, in bytes, is compressed: a ConfigMap takes 1 MiB, which that of 7,000 nodes by name would exceed.
-_LONG = 100_000
+# A longer record is compressed: a ConfigMap takes 1 MiB, which the record of 7,000 nodes by name would exceed.
+_LONG_BYTES = 100_000
 
 
 @dataclass(frozen=True)
@@ -69,12 +69,14 @@ class Record:
     owner: Owner = NOBODY
     """Its owner; with an empty identity if that is not known."""
     offers: OfferEffects | None = None
-    """What it does to what an autoscaler is offered; None for nothing."""
+    """What it does to an autoscaler's offerings; None for nothing."""
     machines: tuple[str, ...] = ()
     """The autoscaler's nodes that it reclaims."""
     former: tuple[ActiveFault, ...] = ()
-    """Its earlier forms that nodes may still show, because its beginning is not complete: nodes that it was on before,
-    or one without nodes for a fault that was not there. Empty when every node shows it."""
+    """Its earlier forms, which nodes may still show while it has not begun on all of them; empty when it has.
+
+    A form without nodes stands for the time before there was such a fault.
+    """
 
     @property
     def count(self) -> int:
@@ -176,16 +178,21 @@ class ClusterRecords:
 
 
 def damage(name: str) -> str:
-    """That a record cannot be read, by the name of its ConfigMap, and how to go on."""
+    """The message that a record cannot be read, and how to go on; `name`: its ConfigMap's."""
     remedy = "`pulumi up --refresh` writes it again"
-    if name.startswith(map_of("")):
+    if name.startswith(_FAULT_MAP):
         delete = f"kubectl delete configmap -n kube-system {name}"
         remedy += f" if a stack declares the fault; if not, remove it: {delete}"
     return f"the record {name} is damaged and ignored\n  {remedy}"
 
 
 async def read(client: Client, patience: float | None = None, only_pool: str | None = None) -> ClusterRecords:
-    """Read what is recorded; `only_pool`: the only pool to read; None for all, empty for none."""
+    """Read what is recorded: all faults, and pools.
+
+    Args:
+        patience: how long to try, in seconds; None for the client's own time.
+        only_pool: the only pool to read; None for all, empty for none.
+    """
     faults: dict[str, Record] = {}
     pools: dict[str, Pool] = {}
     damaged: list[str] = []
@@ -209,7 +216,12 @@ async def read(client: Client, patience: float | None = None, only_pool: str | N
 
 def map_of(fault: str) -> str:
     """The name of the ConfigMap with a fault's record."""
-    return f"kumulus-fault-{fault}"
+    return f"{_FAULT_MAP}{fault}"
+
+
+def path_of_pool(pool: str) -> str:
+    """The path in the API of the ConfigMap with a pool's record."""
+    return f"{_MAPS}/{_POOL_MAP}{pool}"
 
 
 async def write_fault(client: Client, record: Record) -> None:
@@ -222,9 +234,11 @@ async def begun(client: Client, record: Record) -> Record:
     """Record that every node shows a fault, unless another process has changed or ended it; returns it as it is now."""
     path = f"{_MAPS}/{map_of(record.name)}"
     there = await objects.find(client, path)
-    recorded = _stored(record.to_plain())
-    if there is None or any((there.get(place) or {}).get(_KEY) != each[_KEY] for place, each in recorded.items()):
+    if there is None:
         return record
+    for place, content in _stored(record.to_plain()).items():
+        if (there.get(place) or {}).get(_KEY) != content[_KEY]:
+            return record
     complete = replace(record, former=())
     body = {"metadata": {"resourceVersion": there["metadata"]["resourceVersion"]}, **_stored(complete.to_plain())}
     with tolerating(404, 409):
@@ -245,7 +259,7 @@ async def forget_fault(client: Client, name: str) -> None:
 
 async def forget_pool(client: Client, name: str, owner: Owner = NOBODY) -> None:
     """Remove the record of a stack's pool; another stack's stays."""
-    path = f"{_MAPS}/{_POOL_MAP}{name}"
+    path = path_of_pool(name)
     there = await objects.find(client, path)
     if there is not None and is_ours(there["metadata"], owner, proven=True):
         await objects.remove(client, path)
@@ -263,9 +277,9 @@ async def _write(
 
 
 def _stored(plain: Mapping[str, object]) -> dict[str, dict[str, str | None]]:
-    """A record as its ConfigMap has it, as a merge patch: None for what is not there."""
+    """A record as a merge patch of its ConfigMap: under `data`, or if it is long under `binaryData`; None elsewhere."""
     text = json.dumps(plain, separators=(",", ":"), sort_keys=True)
-    packed = base64.b64encode(zlib.compress(text.encode())).decode() if len(text) > _LONG else None
+    packed = base64.b64encode(zlib.compress(text.encode())).decode() if len(text) > _LONG_BYTES else None
     return {"data": {_KEY: None if packed else text}, "binaryData": {_KEY: packed}}
 
 

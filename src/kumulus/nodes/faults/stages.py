@@ -20,8 +20,8 @@ from kumulus.nodes.faults.records import Record
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
-# Seconds until KWOK has the objects that its watch has seen, on a machine with much to do.
-_MOMENT = 0.25
+# Until KWOK has the objects that its watch has seen, on a machine with much to do.
+_MOMENT_S = 0.25
 
 
 class NoStages(Exception):
@@ -30,8 +30,8 @@ class NoStages(Exception):
     def __init__(self) -> None:
         super().__init__(
             "this cluster takes no faults of pods, as its kwok-controller reads no stages from it: write kwok: "
-            "{stageObjects: true} in the stack file (a program: stage_objects=True of its KwokCluster), and `up`; in a "
-            "cluster that the stack did not make, have KWOK read stages, or write kwokCharts.install: true"
+            "{stageObjects: true} in the stack file (in a program, stage_objects=True for its KwokCluster), and run "
+            "`up`; in a cluster that the stack did not make, have KWOK read stages, or write kwokCharts.install: true"
         )
 
 
@@ -85,7 +85,7 @@ async def reread(client: Client) -> None:
     watch has seen, which is there a moment before the objects themselves are. If it reads in between, for any pod, it
     goes by the former stages until another stage changes. So one is touched when that moment is over.
     """
-    await asyncio.sleep(_MOMENT)
+    await asyncio.sleep(_MOMENT_S)
     change = {"metadata": {"annotations": {pods.RESUMED: micro_timestamp()}}}
     with tolerating(404):
         for stage in (await client.get(STAGES, {"limit": "1"}))["items"]:
@@ -93,9 +93,9 @@ async def reread(client: Client) -> None:
 
 
 async def _wake(client: Client, record: Record) -> None:
-    """Touch existing pods: they do not change by themselves, and KWOK looks only at what changes."""
+    """Have KWOK apply new stages to existing pods: these do not change by themselves, and it looks only at changes."""
     assert record.pods is not None
     await reread(client)
     # A pod may be shown to KWOK sooner than the stage.
-    await asyncio.sleep(_MOMENT)
+    await asyncio.sleep(_MOMENT_S)
     await pods.resume(client, await pods.selected(client, record.pods))

@@ -52,17 +52,21 @@ def patches(pool: Pool, ordinal: int, node: LiveNode) -> tuple[dict[str, Any] | 
         annotations[APPLIED] = encode_applied(record)
     metadata: dict[str, Any] = {"labels": mapping_patch(found, "labels"), "annotations": annotations}
     metadata = {field: patch for field, patch in metadata.items() if patch}
+    of_metadata: dict[str, Any] = {"metadata": metadata} if metadata else {}
     status = status_patch(found, ours, timestamp())
-    last: dict[str, Any] = {"status": status} if status else {}
-    if not any(each.section == "taints" for each in found):
-        whole = {**({"metadata": metadata} if metadata else {}), **last}
-        return (None, whole) if status else (whole or None, None)
+    of_status: dict[str, Any] = {"status": status} if status else {}
+    taints_change = any(each.section == "taints" for each in found)
+    if not taints_change and status:
+        return None, {**of_metadata, **of_status}
+    if not taints_change:
+        return of_metadata or None, None
     if status and record != before:
         annotations[APPLIED] = encode_applied(before.joined(record))
         metadata["annotations"] = annotations
-        last["metadata"] = {"annotations": {APPLIED: encode_applied(record)}}
+        of_status["metadata"] = {"annotations": {APPLIED: encode_applied(record)}}
     taints = taints_after(node.taints, before.taints, ours.taints)
-    return {"metadata": {**metadata, "resourceVersion": node.version}, "spec": {"taints": taints}}, last or None
+    of_node = {"metadata": {**metadata, "resourceVersion": node.version}, "spec": {"taints": taints}}
+    return of_node, of_status or None
 
 
 # The API server refuses any change of these: such a slice is deleted and published again.
@@ -78,35 +82,41 @@ class LiveSlice:
     surplus: tuple[str, ...] = ()
     """Keys of its spec that have to go."""
     replace: bool = False
-    """Whether it cannot be changed in place: it has another owner, with which the garbage collector may delete it at
-    any moment, or an immutable field differs."""
+    """Whether it cannot be changed in place: an immutable field differs, or it has another owner. With that owner, the
+    garbage collector may delete it at any moment."""
 
 
 def slice_differences(
     pool: Pool, part: SlicePart, node_uid: str, live: Mapping[str, Any]
 ) -> tuple[LiveSlice, list[FieldChange]]:
-    """Return a slice, and every field of it that is not as its pool wants it, devices by their names."""
+    """Return what has to be known of a slice, and every field of it that is not as its pool wants it.
+
+    Args:
+        node_uid: the UID of its node.
+        live: the slice as the API server returns it.
+    """
     want, have, meta = slice_spec(pool, part), live.get("spec") or {}, live["metadata"]
     found: list[FieldChange] = []
     labels = meta.get("labels") or {}
     for key, value in slice_labels(pool).items():
-        found += _leaf(f'labels["{key}"]', labels.get(key), value)
-    owned = [owner.get("uid") for owner in meta.get("ownerReferences") or ()] == [node_uid]
-    if not owned:
+        found += _differences(f'labels["{key}"]', labels.get(key), value)
+    is_of_node = [owner.get("uid") for owner in meta.get("ownerReferences") or ()] == [node_uid]
+    if not is_of_node:
         found.append(FieldChange("owner", "", ", ".join(_owners(meta)) or None, f"this node, {node_uid}"))
     if want != have:
         for key in sorted({*want, *have} - {"devices"}):
-            found += _leaf(key, have.get(key), want.get(key))
+            found += _differences(key, have.get(key), want.get(key))
         found += _device_differences(have.get("devices") or [], want.get("devices") or [])
         if not found:
             found.append(FieldChange("devices", "", "another order", "gpu-0, gpu-1, …"))
-    fixed = any(have.get(key) != want[key] for key in _IMMUTABLE)
-    fixed = fixed or (have.get("pool") or {}).get("name") != want["pool"]["name"]
-    return LiveSlice(meta["uid"], tuple(key for key in have if key not in want), fixed or not owned), found
+    other_pool = (have.get("pool") or {}).get("name") != want["pool"]["name"]
+    immutable_differs = other_pool or any(have.get(key) != want[key] for key in _IMMUTABLE)
+    surplus = tuple(key for key in have if key not in want)
+    return LiveSlice(meta["uid"], surplus, immutable_differs or not is_of_node), found
 
 
 def _device_differences(have: list[dict[str, Any]], want: list[dict[str, Any]]) -> list[FieldChange]:
-    """The differences between two lists of devices; one that many devices share is reported once."""
+    """The differences between two lists of devices, by their names; one that many devices share is reported once."""
     there, wanted = ({str(device.get("name")): device for device in devices} for devices in (have, want))
     found: list[FieldChange] = []
     alike: dict[FieldChange, list[str]] = {}
@@ -116,7 +126,7 @@ def _device_differences(have: list[dict[str, Any]], want: list[dict[str, Any]]) 
         elif name not in wanted:
             found.append(FieldChange("devices", name, "published", None))
         else:
-            for difference in _leaf("", there[name], wanted[name]):
+            for difference in _differences("", there[name], wanted[name]):
                 alike.setdefault(difference, []).append(name)
     for difference, names in alike.items():
         where = f'"{names[0]}"' if len(names) == 1 else f"{len(names)} of {len(wanted)}"
@@ -124,13 +134,14 @@ def _device_differences(have: list[dict[str, Any]], want: list[dict[str, Any]]) 
     return found
 
 
-def _leaf(path: str, have: Any, want: Any) -> list[FieldChange]:
+def _differences(path: str, have: Any, want: Any) -> list[FieldChange]:
+    """Every difference between two values of JSON, each at its own path below this one."""
     if have == want:
         return []
     if isinstance(have, Mapping) and isinstance(want, Mapping):
         found: list[FieldChange] = []
         for key in sorted({*have, *want}):
-            found += _leaf(under(path, path_text((key,))), have.get(key), want.get(key))
+            found += _differences(under(path, path_text((key,))), have.get(key), want.get(key))
         return found
     return [FieldChange(path, "", _text(have), _text(want))]
 

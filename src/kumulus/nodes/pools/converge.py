@@ -22,7 +22,7 @@ from kumulus.nodes.pools.removal import remove_nodes
 from kumulus.nodes.pools.result import ConvergeResult, ProgressMeter
 from kumulus.nodes.pools.single import Bodies, NameTaken, change_node, create_node
 from kumulus.nodes.pools.slices import converge_slices, publish
-from kumulus.nodes.pools.through_storage import FEWEST, NotThroughStorage, Storage, Writer, writer
+from kumulus.nodes.pools.through_storage import FEWEST, NotThroughStorage, Storage, Writer, prepared_writer
 from kumulus.nodes.reporter import Reporter
 
 if TYPE_CHECKING:
@@ -40,8 +40,11 @@ async def converge(
     """Apply the difference between a pool and what was observed of it.
 
     Args:
+        seen: what exists of the pool.
+        stop: when set, nothing new is begun.
         report: receives transient status lines, and the reason why nodes are posted if they could have been written.
-        find_storage: finds where to write new nodes, as :data:`StorageOf`; they are posted without.
+        find_storage: returns the API server's storage, to write new nodes to, and raises what :data:`StorageOf` raises;
+            without one, nodes are posted.
     """
     work = _Work(client, pool, seen, stop, ProgressMeter(report), ConvergeResult(), report, find_storage)
     result = work.result
@@ -59,7 +62,8 @@ async def converge(
     result.undone += removed.undone
     await work.publish()
     # Only another look shows what became of slices.
-    result.certain &= removed.certain and pool.devices is None
+    slices_unknown = pool.devices is not None
+    result.certain = result.certain and removed.certain and not slices_unknown
     result.left = PoolObservation(
         missing=[ordinal for ordinal in seen.missing if ordinal not in created],
         altered={ordinal: found for ordinal, found in seen.altered.items() if ordinal not in changed},
@@ -87,12 +91,13 @@ class _Work:
 
     async def create(self) -> set[int]:
         """Create the missing nodes, each with its slice; returns the ordinals of the nodes that exist now."""
-        bodies, there, total = Bodies(self.pool), self.seen.present, self.pool.replicas
+        bodies = Bodies(self.pool)
         made: set[int] = set()
-        writes: Writer | None = None
+        # Until it is known what leases look like, nodes are posted.
+        writing: Writer | None = None
 
-        async def one(ordinal: int) -> None:
-            uid = await writes.create(ordinal) if writes else ""
+        async def create(ordinal: int) -> None:
+            uid = await writing.create(ordinal) if writing else ""
             if not uid:
                 uid = await create_node(self.client, self.pool, ordinal, bodies.of(ordinal))
             # Publishing its slice may take long, or fail: the node exists, and counts.
@@ -101,17 +106,17 @@ class _Work:
                 await publish(self.client, self.pool, part, uid)
 
         async def post(ordinal: int) -> str:
-            await one(ordinal)
+            await create(ordinal)
             return self.pool.node_name(ordinal)
 
-        if ready := await self._writer(bodies):
+        if writer := await self._writer(bodies):
             # What cannot be posted is tried again below, where errors are reported.
             with suppress(ApiError, Unreachable, NameTaken):
-                ready.leases = await ready.storage.leases(self.client, partial(post, ready.usual_ordinal))
-            writes = ready
+                writer.leases = await writer.storage.leases(self.client, partial(post, writer.usual_ordinal))
+            writing = writer
         left = [ordinal for ordinal in self.seen.missing if ordinal not in made]
-        there += len(made)
-        await self._each(left, one, lambda done: self.meter.show("nodes", done + there, total, done))
+        there, total = self.seen.present + len(made), self.pool.replicas
+        await self._each(left, create, lambda done: self.meter.show("nodes", done + there, total, done))
         self.result.created = len(made)
         return made
 
@@ -121,7 +126,7 @@ class _Work:
             return None
         try:
             if storage := await self.find_storage():
-                return await writer(self.client, storage, self.pool, self.seen.missing, bodies)
+                return await prepared_writer(self.client, storage, self.pool, self.seen.missing, bodies)
         except NotThroughStorage as reason:
             self.report.info(f"nodes are posted, not written to the API server's storage: {reason}")
         return None
@@ -130,10 +135,12 @@ class _Work:
         """Patch the nodes that differ; returns the ordinals done."""
         altered = self.seen.altered
 
-        async def one(ordinal: int) -> None:
+        async def change(ordinal: int) -> None:
             await change_node(self.client, self.pool, ordinal, altered[ordinal][0])
 
-        done = await self._each(altered, one, lambda done: self.meter.show("nodes changed", done, len(altered), done))
+        done = await self._each(
+            altered, change, lambda done: self.meter.show("nodes changed", done, len(altered), done)
+        )
         self.result.changed = len(done)
         return done
 
@@ -152,11 +159,12 @@ class _Work:
             self.result.add(outcome)
 
     async def _each(
-        self, ordinals: Iterable[int], one: Callable[[int], Awaitable[None]], progress: Callable[[int], None]
+        self, ordinals: Iterable[int], work: Callable[[int], Awaitable[None]], progress: Callable[[int], None]
     ) -> set[int]:
+        """Do something for each of some nodes; returns the ordinals for which it is done."""
         client = self.client
         outcome = await for_each(
-            ordinals, one, workers=client.connections, stop=self.stop, lanes=client.lanes, progress=progress
+            ordinals, work, workers=client.connections, stop=self.stop, lanes=client.lanes, progress=progress
         )
         self.result.add(outcome)
         return set(outcome.done)

@@ -74,7 +74,7 @@ def of_pool(name: str) -> str:
 
 
 def listed_node(message: Any) -> LiveNode:
-    """Reduce a Node of a list likewise; its message is one of ``kube.messages``, which a C library decodes."""
+    """Reduce a Node of a list, which is a message of ``kube.messages``: a C library has decoded it."""
     meta, status = message.metadata, message.status
     info = {field.name: value for field, value in status.nodeInfo.ListFields()}
     return LiveNode(

@@ -31,17 +31,16 @@ Asking = Callable[["Client"], Coroutine[Any, Any, T]]
 
 # Up to this many missing names are looked up one by one.
 _A_FEW = 4
-# Up to this many are as well if the cluster's names do not all fit on a first page of this length; otherwise a list of
-# names only is cheaper.
+# Up to this many are looked for on a first page of this length with the names of nodes; if not all names fit on it, the
+# missing ones are looked up one by one as well. For more, all names are listed.
 _ASK_SINGLY, _FIRST_PAGE = 50, 500
 # A stack's pools are observed at the same moment, and share one list. With a list each, the last ones would wait for a
 # busy server, and their lists would grow by the nodes that other pools have created in the meantime.
 _listings: WeakKeyDictionary[Client, asyncio.Task[list[str]]] = WeakKeyDictionary()
 _first_pages: WeakKeyDictionary[Client, asyncio.Task[list[str] | None]] = WeakKeyDictionary()
 
-
-# Seconds between two looks that must find the same.
-_STILL = 0.25
+# Between two looks that must find the same.
+_STILL_S = 0.25
 
 
 @dataclass(frozen=True)
@@ -51,11 +50,15 @@ class Patience:
     whole: float
     """For one complete read, long enough for a busy machine."""
     still: float
-    """After the first read, for nothing to change any more."""
+    """After the first read, until nothing changes any more."""
 
 
-# The user has pressed Ctrl-C and waits; the server did not answer an earlier request; neither.
-STOPPED, SILENT, CALM = Patience(5.0, 1.0), Patience(1.0, 1.0), Patience(45.0, 8.0)
+STOPPED = Patience(5.0, 1.0)
+"""When the user has pressed Ctrl-C and waits."""
+SILENT = Patience(1.0, 1.0)
+"""When the server did not answer an earlier request."""
+CALM = Patience(45.0, 8.0)
+"""Otherwise."""
 
 
 @dataclass
@@ -69,9 +72,9 @@ class PoolObservation:
     extra: list[str] = field(default_factory=list)
     """Nodes that carry the pool's label under a name the pool does not have."""
     foreign: list[str] = field(default_factory=list)
-    """Wanted names that real nodes carry; never touched."""
+    """Wanted names that real nodes carry, which are never touched."""
     others: list[str] = field(default_factory=list)
-    """Wanted names that emulated nodes carry which belong to another stack or to nobody; likewise."""
+    """Wanted names of emulated nodes that belong to another stack or to nobody, and are never touched either."""
     matching: int = 0
     """How many nodes are exactly as wanted."""
     uids: dict[int, str] = field(default_factory=dict)
@@ -106,7 +109,7 @@ async def observe(
     before: int = 0,
     recorded: str | None = None,
     *,
-    left: bool = False,
+    autoscaled: bool = False,
 ) -> PoolObservation:
     """List the pool's nodes, page by page, and compare each with what is wanted.
 
@@ -115,7 +118,8 @@ async def observe(
     Args:
         before: how many nodes the pool had; those beyond its replicas are found by their names too.
         recorded: the identity under which the stack had the pool so far, if that is a different one.
-        left: whether it is the pool as its autoscaler has left it, which may have made more nodes since.
+        autoscaled: whether the pool's nodes are those that its autoscaler had left when it was asked for, just before:
+            nodes that it has made since are not surplus.
 
     Raises:
         NotServed: the pool publishes devices, and the cluster has no such kind.
@@ -146,13 +150,15 @@ async def observe(
     async for node in selected(client, of_pool(pool.name), patience):
         if node.name in unseen:
             look(node)
-        elif not (node.name in gone or node.real or is_anothers(pool, node, recorded) or (left and _since(pool, node))):
+        elif node.name in gone or node.real or is_anothers(pool, node, recorded):
+            continue
+        elif not (autoscaled and _may_be_new(pool, node)):
             found.extra.append(node.name)
 
     for name in await _existing(client, list(unseen)):
-        node_or_none = await get_node(client, name)
-        if node_or_none is not None:
-            look(node_or_none)
+        unlabelled = await get_node(client, name)
+        if unlabelled is not None:
+            look(unlabelled)
     found.missing = sorted(unseen.values())
     found.extra += await _orphaned(client, pool, before, {*found.extra, *wanted})
     found.slices = await observe_slices(client, pool, found.uids, patience)
@@ -171,14 +177,16 @@ async def observe_until_still(
     with suppress(TimeoutError):
         async with asyncio.timeout(patience.still):
             while seen is not None:
-                await asyncio.sleep(_STILL)
-                before, seen = seen, await _within(client, pool, patience.whole, recorded) or seen
+                await asyncio.sleep(_STILL_S)
+                before = seen
+                seen = await _within(client, pool, patience.whole, recorded) or before
                 if seen.same_nodes(before):
                     break
     return seen
 
 
 async def _within(client: Client, pool: Pool, seconds: float, recorded: str | None) -> PoolObservation | None:
+    """What exists of a pool; None if that cannot be read in time."""
     with suppress(ApiError, Unreachable, NotServed, TimeoutError):
         async with asyncio.timeout(seconds):
             return await observe(client, pool, patience=seconds, recorded=recorded)
@@ -189,6 +197,10 @@ async def _orphaned(client: Client, pool: Pool, before: int, seen: set[str]) -> 
     """Surplus nodes of a pool that have lost its label; our record on them shows that Kumulus made them.
 
     A node with another pool's label belongs to that pool: nodes by name may change their group.
+
+    Args:
+        before: how many nodes the pool had.
+        seen: names that are not looked up again.
     """
     names = [pool.node_name(ordinal) for ordinal in range(pool.replicas, before)]
     nodes = [await get_node(client, name) for name in await _existing(client, [n for n in names if n not in seen])]
@@ -197,8 +209,8 @@ async def _orphaned(client: Client, pool: Pool, before: int, seen: set[str]) -> 
     return [node.name for node in ours if not is_anothers(pool, node)]
 
 
-def _since(pool: Pool, node: LiveNode) -> bool:
-    """Whether a node that is not among those an autoscaler had left has been made by it since."""
+def _may_be_new(pool: Pool, node: LiveNode) -> bool:
+    """Whether the autoscaler may have made a node that is not among those that it had left."""
     return pool.bounds is not None and pool.count < pool.bounds.most and ordinal_of(pool, node.name) is not None
 
 
@@ -208,13 +220,13 @@ def _gone(pool: Pool) -> set[str]:
 
 
 async def get_node(client: Client, name: str) -> LiveNode | None:
-    """Return one node, or None when it does not exist."""
+    """One node; None when it does not exist."""
     found = await objects.find(client, f"{NODES}/{name}")
     return live_node(found) if found is not None else None
 
 
 async def _existing(client: Client, names: list[str]) -> list[str]:
-    """Return those of the names that exist although they did not come with the pool's label."""
+    """Those of the names that nodes carry, which do not have the pool's label."""
     listed = None
     if len(names) > _ASK_SINGLY:
         listed = await _shared(_listings, client, lambda client: objects.names(client, NODES))

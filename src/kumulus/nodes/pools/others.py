@@ -10,13 +10,13 @@ from kumulus.model.identity import STACK_ID, Owner
 from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Pool
 from kumulus.model.words import listed
 from kumulus.nodes import ownership
+from kumulus.nodes.faults import records
 from kumulus.nodes.pools.live import LiveNode, of_pool, selected
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
 _RENAME = "rename the node group or its zone"
-_RECORDS = "/api/v1/namespaces/kube-system/configmaps/kumulus-pool-"
 
 
 class PoolTaken(Exception):
@@ -34,7 +34,7 @@ async def refuse_real(client: Client, pool: Pool, patience: float | None = None)
 
 
 async def refuse_taken(client: Client, pool: Pool, patience: float, recorded: str | None = None) -> None:
-    """Check, before anything is done to a pool, whether another stack has one of its name; takes two requests.
+    """Check, before anything is done to a pool, whether another stack has one of its name, by two requests.
 
     Args:
         pool: what is wanted; its labels name the stack and the name that the stack has for its cluster.
@@ -45,10 +45,10 @@ async def refuse_taken(client: Client, pool: Pool, patience: float, recorded: st
         PoolTaken: there are nodes of such a pool, or a record of one.
     """
     ours = _owner(pool)
-    async for node in selected(client, _others(pool, recorded), patience):
+    async for node in selected(client, _selector_of_others(pool, recorded), patience):
         if not node.real:
             raise PoolTaken(f"node {node.name} {await _owner_text(client, node)}; {_RENAME}")
-    record = await objects.find(client, f"{_RECORDS}{pool.name}") if ours.identity else None
+    record = await objects.find(client, records.path_of_pool(pool.name)) if ours.identity else None
     if record is None:
         return
     owner = Owner.of(record["metadata"])
@@ -71,10 +71,10 @@ def is_anothers(pool: Pool, node: LiveNode, recorded: str | None = None) -> bool
     return bool(ours) and node.labels.get(POOL_LABEL) != pool.name and APPLIED not in node.annotations
 
 
-async def taken(client: Client, pool: Pool, node: LiveNode) -> str:
+async def why_taken(client: Client, pool: Pool, node: LiveNode) -> str:
     """Why a node that has just appeared under one of the pool's names is not the pool's; empty if it is."""
-    other_name = node.labels.get(CLUSTER_LABEL, pool.cluster) != pool.cluster
-    if is_anothers(pool, node) or (other_name and node.labels.get(STACK_ID) is None):
+    other_cluster = node.labels.get(CLUSTER_LABEL, pool.cluster) != pool.cluster
+    if is_anothers(pool, node) or (other_cluster and STACK_ID not in node.labels):
         return f"node {node.name} {await _owner_text(client, node)}; {_RENAME}"
     return ""
 
@@ -87,14 +87,14 @@ async def _owner_text(client: Client, node: LiveNode) -> str:
     return "was made by somebody else"
 
 
-def _others(pool: Pool, recorded: str | None) -> str:
+def _selector_of_others(pool: Pool, recorded: str | None) -> str:
     """The selector of the nodes that carry the pool's name but are not its own."""
     ours = _owner(pool).identity
     if not ours and recorded is not None:
-        # In this case, another cluster's name on a node is drift.
+        # The state has the pool: then another cluster's name on one of its nodes is drift.
         return f"{of_pool(pool.name)},{STACK_ID}"
     if not ours:
-        # Only the stack's name for its cluster can tell them apart.
+        # Only the stack's name for its cluster tells its nodes from others.
         return f"{of_pool(pool.name)},{CLUSTER_LABEL},{CLUSTER_LABEL}!={pool.cluster}"
     if recorded is None:
         return f"{of_pool(pool.name)},{STACK_ID}!={ours}"

@@ -1,4 +1,4 @@
-"""Few pools of a fleet are read at a time, so that the first can be changed while the others are read."""
+"""How many pools of a fleet are read at a time, and whether a pool may lack nodes, by one answer for all pools."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _LONGEST_WAIT_S = 3.0
 
 
 class ReadLimit:
-    """Admits two at a time.
+    """Lets two pools of a fleet be read at a time, so that the first can be changed while others are read.
 
-    Reading thousands of nodes takes the plugin's CPU, changing them the API server's. If all pools read at once, none
-    would change anything during that time. After waiting for three seconds, a pool continues all the same, so that
-    all pools time out together, instead of one after the other, when the server does not answer.
+    Reading thousands of nodes takes the plugin's CPU, changing them the API server's. If all pools were read at once,
+    none would be changed during that time. After waiting for three seconds, a pool is read all the same, so that all
+    pools time out together, instead of one after the other, when the server does not answer.
     """
 
     def __init__(self) -> None:
@@ -49,18 +49,18 @@ class ReadLimit:
             self._free.release()
 
 
-# Pulumi asks for a stack's pools one after the other; in these seconds they share an answer.
-_LASTS = 5.0
+# Pulumi asks for a stack's pools one after the other; during this time they share an answer.
+_SHARED_FOR_S = 5.0
 _asked: WeakKeyDictionary[Client, tuple[float, asyncio.Task[tuple[ClusterRecords, int | None]]]] = WeakKeyDictionary()
 
 
 async def may_lack(client: Client, pool: str, patience: float) -> bool:
     """Whether a pool may lack nodes: it is not on record, or the cluster has fewer nodes than its pools together.
 
-    Nodes that are no pool's hide as many that are missing: a refresh looks at each node.
+    Nodes that belong to no pool are counted, too, and hide as many missing ones; a refresh looks at each node.
     """
     asked = _asked.get(client)
-    if asked is None or time.monotonic() - asked[0] > _LASTS:
+    if asked is None or time.monotonic() - asked[0] > _SHARED_FOR_S:
         asked = _asked[client] = time.monotonic(), asyncio.ensure_future(_look(client, patience))
     known, there = await asyncio.shield(asked[1])
     if pool not in known.pools:
@@ -68,7 +68,9 @@ async def may_lack(client: Client, pool: str, patience: float) -> bool:
     wanted, now = 0, timestamp()
     for each in known.pools.values():
         gone = len(gone_nodes(known.with_faults(each, now)))
-        wanted += max(0, (each.bounds.least if each.bounds else each.replicas) - gone)
+        # An autoscaler may leave as few as its bounds allow.
+        least = each.bounds.least if each.bounds else each.replicas
+        wanted += max(0, least - gone)
     return there is not None and there < wanted
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kumulus.model.identity import Owner
 
 Relieve = Callable[[str, Reporter], Awaitable[bool]]
-"""Makes room in the etcd of a kubeconfig's cluster; returns whether there is room now."""
+"""Makes room in the etcd of the cluster of a kubeconfig, the first argument; returns whether there is room now."""
 
 
 async def no_relief(kubeconfig: str, report: Reporter) -> bool:
@@ -71,12 +71,12 @@ async def making_room(
     stop: asyncio.Event,
     report: Reporter,
 ) -> Pool:
-    """:func:`write` a pool, making room for its record if there is none.
+    """:func:`write` a pool, after making room for its record if etcd is full: by `relieve`, or by removing extra nodes.
 
     Args:
-        record: records the pool, and returns it as it is recorded.
+        record: records the pool, and returns it with its faults.
         relieve: makes room in etcd; returns whether there is room now.
-        look: compares the pool, with the nodes that its autoscaler has left, with what there is.
+        look: returns the pool as its autoscaler has left it, and what exists of it.
     """
     try:
         return await record()

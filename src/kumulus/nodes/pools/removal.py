@@ -21,34 +21,37 @@ from kumulus.nodes.reporter import Reporter
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
-_PATIENCE = 60.0
+_PATIENCE_S = 60.0
 _JOB_TRACKING = "batch.kubernetes.io/job-tracking"
-# A Job's controller keeps its pods until it has noted how they ended. A pod that goes with its node would count as
-# failed. In the back-off that follows (10 s, doubled with every such pod, up to 10 minutes) the API server refuses the
-# Job's status, "cannot set more ready pods than active", while other pods of it run, so the pod would stay that long.
+# By its finalizer, a Job's controller keeps a pod until it has noted how the pod ended. A pod that goes with its node
+# would count as failed. In the back-off that follows (10 s, doubled with every such pod, up to 10 minutes) the API
+# server refuses the Job's status, "cannot set more ready pods than active", while other pods of it run, so the pod
+# would stay that long. So the finalizer is removed.
 _UNTRACK = {"metadata": {"$deleteFromPrimitiveList/finalizers": [_JOB_TRACKING]}}
 
 
-class Bound(NamedTuple):
-    """A pod that is bound to a node; ``tracked`` if it has not ended and a Job's controller waits for its end."""
+class BoundPod(NamedTuple):
+    """A pod that is bound to a node."""
 
     uid: str
     path: str
+    """In the API."""
     tracked: bool
+    """Whether it has not ended, and a Job's controller waits for its end."""
 
 
 class PodsRemain(Exception):
     """Pods of removed nodes were not gone in time."""
 
 
-async def bound_to(client: Client, nodes: set[str], *, running: bool = False) -> list[Bound]:
+async def bound_to(client: Client, nodes: set[str], *, running: bool = False) -> list[BoundPod]:
     """Return the pods bound to any of the nodes; `running`: only those that have not ended."""
-    found: list[Bound] = []
+    found: list[BoundPod] = []
 
     def look(pod: dict[str, Any]) -> None:
         meta, ended = pod["metadata"], pod["status"].get("phase") in ("Succeeded", "Failed")
         tracked = _JOB_TRACKING in meta.get("finalizers", ()) and not ended
-        found.append(Bound(meta["uid"], path_of(pod), tracked))
+        found.append(BoundPod(meta["uid"], path_of(pod), tracked))
 
     await each_bound(client, nodes, look, unfinished=running)
     return found
@@ -64,7 +67,7 @@ async def remove_pods(client: Client, nodes: set[str], stop: asyncio.Event, repo
         PodsRemain: some were still there after a minute.
     """
     removed: set[str] = set()
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + _PATIENCE_S
     pause = 0.05
     while nodes and not stop.is_set():
         left = await bound_to(client, nodes)
@@ -75,7 +78,7 @@ async def remove_pods(client: Client, nodes: set[str], stop: asyncio.Event, repo
         fresh = [pod for pod in left if pod.uid not in removed]
         report.status(f"removing {len(left):,} pods")
 
-        async def remove(pod: Bound) -> None:
+        async def remove(pod: BoundPod) -> None:
             with tolerating(404):
                 if pod.tracked:
                     await client.write("PATCH", pod.path, _UNTRACK, content_type=STRATEGIC_MERGE_PATCH)

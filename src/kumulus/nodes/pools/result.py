@@ -18,11 +18,13 @@ from kumulus.kube.bulk import BulkOutcome, Interrupted
 from kumulus.model.node_changes import FieldChange
 from kumulus.model.pools import Pool
 from kumulus.model.slices import slice_name
-from kumulus.model.words import NAMED, listed
+from kumulus.model.words import NAMED, counted, listed
 from kumulus.nodes.pools.observe import PoolObservation
 from kumulus.nodes.pools.slices import SliceObservation
 from kumulus.nodes.reporter import Reporter
 
+# The most differences of a node that are shown, and the most fields of all further nodes.
+_SHOWN_DIFFERENCES, _SHOWN_FIELDS = 4, 6
 # The plural of a kind in a path of the API.
 _PLURAL = re.compile(r"/apis?/(?:[^/]+/)?v[0-9][^/]*/(?:namespaces/[^/]+/)?([^/]+)")
 _KINDS = {
@@ -99,20 +101,20 @@ class ProgressMeter:
         self._report = report
         self._started = time.monotonic()
 
-    def show(self, what: str, done: int, total: int, counted: int) -> None:
-        """Report that `done` of a total exist; the rate follows from those `counted`, which this operation has done."""
+    def show(self, what: str, done: int, total: int, done_here: int) -> None:
+        """Report that `done` of a total are done, `done_here` of them by this operation, which determine the rate."""
         last = done == total
-        if counted % 20 and not last:
+        if done_here % 20 and not last:
             return
-        rate = counted / max(0.001, time.monotonic() - self._started)
+        rate = done_here / max(0.001, time.monotonic() - self._started)
         self._report.status(f"{what} {done:,}/{total:,} · {rate:,.0f}/s", last=last)
 
 
 def describe_drift(pool: Pool, seen: PoolObservation) -> dict[str, object]:
     """Return the drift as properties for the stack's state; empty when the pool is as wanted.
 
-    Names are written as ``2: a-use1-3, a-use1-4``; of what is altered, the first few are named, beyond those how many
-    differ in which fields.
+    Names are written as ``2: a-use1-3, a-use1-4``. Of altered nodes, the first few are named with their differences; of
+    the others it says how many differ in which fields.
     """
     altered = {pool.node_name(ordinal): seen.altered[ordinal][1] for ordinal in sorted(seen.altered)}
     drift = {
@@ -127,12 +129,13 @@ def describe_drift(pool: Pool, seen: PoolObservation) -> dict[str, object]:
 
 
 def _altered(found: Mapping[str, Sequence[FieldChange]], what: str) -> dict[str, str]:
-    """The first few by name with their differences, and beyond those how many differ in which fields."""
+    """The first few altered nodes or slices with their differences, and how many others differ in which fields."""
     altered: dict[str, str] = {}
     for name in list(found)[:NAMED]:
         differences = found[name]
-        more = f"; and {len(differences) - 4} more" if len(differences) > 4 else ""
-        altered[name] = "; ".join(map(str, differences[:4])) + more
+        altered[name] = "; ".join(map(str, differences[:_SHOWN_DIFFERENCES]))
+        if len(differences) > _SHOWN_DIFFERENCES:
+            altered[name] += f"; and {len(differences) - _SHOWN_DIFFERENCES} more"
     if len(found) > NAMED:
         altered[f"and {len(found) - NAMED:,} more {what}"] = _fields(found.values())
     return altered
@@ -151,8 +154,8 @@ def _slices(pool: Pool, seen: SliceObservation) -> dict[str, object]:
 
 def summary_of(drift: Mapping[str, object]) -> str:
     """One line of :func:`describe_drift`'s properties: ``missing 2: a-use1-3, a-use1-4; altered: a-use1-7 …``."""
-    listed_so = ("missing", "extra", "realNodes", "othersNodes", "record")
-    parts = [f"{key} {drift[key]}" for key in listed_so if key in drift]
+    texts = ("missing", "extra", "realNodes", "othersNodes", "record")
+    parts = [f"{key} {drift[key]}" for key in texts if key in drift]
     altered = drift.get("altered")
     if isinstance(altered, Mapping):
         parts.append("altered " + ", ".join(map(str, altered)))
@@ -169,9 +172,10 @@ def _names(names: Iterable[str]) -> str:
 
 def _fields(found: Iterable[Sequence[FieldChange]]) -> str:
     counts = Counter(difference.path for differences in found for difference in differences)
-    most = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
-    text = ", ".join(f"{path} on {count:,}" for path, count in most[:6])
-    return text + (f", and {len(most) - 6} more fields" if len(most) > 6 else "")
+    most_first = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
+    text = ", ".join(f"{path} on {count:,}" for path, count in most_first[:_SHOWN_FIELDS])
+    more = len(counts) - _SHOWN_FIELDS
+    return f"{text}, and {counted(more, 'more field')}" if more > 0 else text
 
 
 def explain(error: Exception) -> str:
@@ -190,5 +194,5 @@ def explain(error: Exception) -> str:
 
 
 def _unsure(error: Exception) -> bool:
-    """Whether it is not known if a request took effect; etcd, for one, carries out the write that crosses its quota."""
+    """Whether a failed request may have taken effect; etcd, for one, carries out the write that crosses its quota."""
     return isinstance(error, Interrupted | Unreachable) or (isinstance(error, ApiError) and error.status >= 500)

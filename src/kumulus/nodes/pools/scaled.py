@@ -27,12 +27,14 @@ async def as_left(
 
     Args:
         recorded: as for :func:`kumulus.nodes.pools.observe.observe`.
-        new: whether the pool begins with its own number of nodes if it has none.
+        new: whether the pool is new: if it has no nodes yet, it begins with as many as it declares.
     """
     if pool.bounds is None:
         return pool
     there = await numbered(client, pool, patience, recorded)
-    return pool if new and not there else with_ordinals(pool, within(pool, there.keys()))
+    if new and not there:
+        return pool
+    return with_ordinals(pool, within_bounds(pool, there.keys()))
 
 
 async def numbered(
@@ -49,9 +51,11 @@ async def numbered(
 
 def ordinal_of(pool: Pool, name: str) -> int | None:
     """The number in the name of one of a pool's nodes; None if it is not such a name."""
-    group, _, digits = name.rpartition("-")
-    exact = group == pool.name and digits.isascii() and digits.isdecimal() and str(int(digits)) == digits
-    return int(digits) if exact else None
+    prefix, _, digits = name.rpartition("-")
+    if prefix != pool.name or not (digits.isascii() and digits.isdecimal()):
+        return None
+    # 07 is no number of a node.
+    return int(digits) if str(int(digits)) == digits else None
 
 
 def free(taken: Collection[int], count: int) -> list[int]:
@@ -65,8 +69,8 @@ def free(taken: Collection[int], count: int) -> list[int]:
     return found
 
 
-def within(pool: Pool, there: Iterable[int]) -> list[int]:
-    """The numbers of the nodes that a pool with bounds should have, given those that exist."""
+def within_bounds(pool: Pool, there: Iterable[int]) -> list[int]:
+    """The numbers of the nodes that a pool with bounds should have; `there`: those of the nodes that exist."""
     found = sorted(there)
     assert pool.bounds is not None
     wanted = pool.bounds.nearest(len(found))

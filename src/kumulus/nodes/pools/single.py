@@ -16,18 +16,15 @@ from kumulus.model.pools import Pool
 from kumulus.nodes.pools.compare import patches
 from kumulus.nodes.pools.live import LiveNode
 from kumulus.nodes.pools.observe import get_node
-from kumulus.nodes.pools.others import taken
+from kumulus.nodes.pools.others import why_taken
 from kumulus.nodes.pools.slices import NotServed
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
 
-MEDIA_TYPE = PROTOBUF
-
-
 class Bodies:
-    """Encodes the nodes of a pool, Ready as of now, as :data:`MEDIA_TYPE`; what they share is computed once."""
+    """Encodes the nodes of a pool, Ready as of now, in Protocol Buffers; what they share is computed once."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
@@ -37,9 +34,9 @@ class Bodies:
 
     def manifest(self, ordinal: int) -> dict[str, Any]:
         """Return one node as it is posted, a plain v1 Node."""
-        # Nodes with labels of their own each have a different record.
-        own = ordinal in self._pool.faults or self._pool.nodes
-        record = record_of(self._pool, ordinal) if own else self._record
+        # Nodes with faults, or with labels of their own, have other records.
+        differs = ordinal in self._pool.faults or self._pool.nodes
+        record = record_of(self._pool, ordinal) if differs else self._record
         return posted_node(self._pool, ordinal, self._now, record)
 
     def of(self, ordinal: int) -> bytes:
@@ -52,7 +49,7 @@ class NameTaken(Exception):
 
 
 async def require_declared(client: Client, pool: Pool) -> None:
-    """Check, before a pool is recorded, that the API server keeps the features that nodes declare; else NotServed."""
+    """Check, before a pool is recorded, that the API server keeps the features that nodes declare; raises NotServed."""
     if not pool.declared_features:
         return
     features = list(pool.declared_features)
@@ -79,16 +76,16 @@ async def create_node(client: Client, pool: Pool, ordinal: int, body: bytes) -> 
         nonlocal uid
         with tolerating(409):
             if pool.devices is None:
-                await client.write("POST", NODES, body, content_type=MEDIA_TYPE)
+                await client.write("POST", NODES, body, content_type=PROTOBUF)
             else:
-                made = await client.request("POST", NODES, body=body, content_type=MEDIA_TYPE)
+                made = await client.request("POST", NODES, body=body, content_type=PROTOBUF)
                 uid = str(made["metadata"]["uid"])
             return True
         node = await get_node(client, name)
         if node is None:
             return False
-        if owner_text := await taken(client, pool, node):
-            raise NameTaken(owner_text)
+        if reason := await why_taken(client, pool, node):
+            raise NameTaken(reason)
         await change_node(client, pool, ordinal, node)
         uid = node.uid
         return True
@@ -100,12 +97,15 @@ async def create_node(client: Client, pool: Pool, ordinal: int, body: bytes) -> 
 async def change_node(client: Client, pool: Pool, ordinal: int, node: LiveNode) -> None:
     """Patch a node's owned fields; if its taints change concurrently, they are read again and kept."""
     path = f"{NODES}/{node.name}"
-    known: list[LiveNode] = [node]
+    # As it was read already: only the first attempt goes by that.
+    read_before: LiveNode | None = node
 
     async def attempt() -> bool:
-        current = known.pop() if known else await get_node(client, node.name)
+        nonlocal read_before
+        current = read_before or await get_node(client, node.name)
+        read_before = None
         if current is None:
-            await client.write("POST", NODES, Bodies(pool).of(ordinal), content_type=MEDIA_TYPE)
+            await client.write("POST", NODES, Bodies(pool).of(ordinal), content_type=PROTOBUF)
             return True
         if current.real:
             raise NameTaken(f"a real node already carries the name {node.name}")

@@ -29,10 +29,9 @@ SLICES = f"/apis/{RESOURCE_API}/resourceslices"
 _PAGE = 250
 # Up to this many slices that were not listed with the pool's label are looked up by name, as altered or missing.
 _ASK_SINGLY = 50
-# Seconds between attempts to publish what a cache of nodes has to know of (plugin/pkg/admission/nodedeclaredfeatures of
-# k8s.io/kubernetes).
-_LAGS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
-
+# The pauses between attempts to publish devices whose node the API server's cache may not have yet
+# (plugin/pkg/admission/nodedeclaredfeatures of k8s.io/kubernetes).
+_PAUSES_S = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 
 # What an API server keeps of a slice only while a feature gate is on: by attribute of Devices, the field of a device
 # in the slice, and the gate.
@@ -58,7 +57,7 @@ class SliceObservation:
     missing: list[SlicePart] = field(default_factory=list)
     """Slices that existing nodes lack."""
     altered: dict[SlicePart, tuple[LiveSlice, list[FieldChange]]] = field(default_factory=dict)
-    """Slices that differ, each with its differences."""
+    """Slices that differ, each with what exists and the differences."""
     extra: list[str] = field(default_factory=list)
     """Names of slices that carry the pool's label and belong to none of its nodes."""
 
@@ -103,15 +102,16 @@ async def observe_slices(
     except ApiError as error:
         raise _explained(error) from None
     strays = [name for name, part in unseen.items() if part.ordinal in nodes]
-    for name in strays if len(strays) <= _ASK_SINGLY else ():
-        if (stray := await objects.find(client, f"{SLICES}/{name}")) is not None:
-            look(stray)
+    if len(strays) <= _ASK_SINGLY:
+        for name in strays:
+            if (stray := await objects.find(client, f"{SLICES}/{name}")) is not None:
+                look(stray)
     found.missing = sorted(part for part in unseen.values() if part.ordinal in nodes)
     return found
 
 
 async def require_served(client: Client) -> None:
-    """Check that the cluster has ResourceSlices, before a pool that publishes some is recorded; else NotServed."""
+    """Check that the cluster has ResourceSlices, before a pool that publishes some is recorded; raises NotServed."""
     try:
         await client.get(SLICES, {"limit": "1"})
     except ApiError as error:
@@ -157,11 +157,12 @@ async def _mend(client: Client, pool: Pool, manifest: Mapping[str, Any], live: L
 
 async def _admitted(pool: Pool, write: Callable[[], Awaitable[None]]) -> None:
     """Write a slice; what its devices take of a node is refused until the API server's cache has the node as it is."""
-    for wait in _LAGS if devices_of(pool).node_allocatable_resources else ():
-        with tolerating(403):
-            await write()
-            return
-        await asyncio.sleep(wait)
+    if devices_of(pool).node_allocatable_resources:
+        for pause in _PAUSES_S:
+            with tolerating(403):
+                await write()
+                return
+            await asyncio.sleep(pause)
     await write()
 
 
@@ -173,7 +174,7 @@ async def converge_slices(
     stop: asyncio.Event,
     progress: Callable[[int], None],
 ) -> list[BulkOutcome[Any]]:
-    """Publish missing slices, correct those that differ, withdraw surplus ones."""
+    """Publish missing slices, correct those that differ, withdraw surplus ones; `nodes` are UIDs by ordinal."""
 
     async def put(part: SlicePart) -> None:
         known, uid = seen.altered.get(part), nodes[part.ordinal]

@@ -17,7 +17,7 @@ from kumulus.kube.codecs import PROTOBUF
 from kumulus.kube.objects import NODES
 from kumulus.kube.stored import NotAlike, StoredLeases, StoredNodes, alike, lease_key, node_key, same
 from kumulus.model.pools import Pool
-from kumulus.nodes.pools.single import MEDIA_TYPE, Bodies
+from kumulus.nodes.pools.single import Bodies
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -61,7 +61,7 @@ Post = Callable[[], Awaitable[str]]
 
 
 class NotThroughStorage(Exception):
-    """The nodes have to be posted; the message tells the user why."""
+    """The nodes have to be posted; the message says why."""
 
 
 StorageOf = Callable[[str, "Client"], Awaitable[Storage | None]]
@@ -74,7 +74,7 @@ Raises:
 
 @dataclass
 class Writer:
-    """Writes nodes of a pool; see :func:`writer`."""
+    """Writes nodes of a pool; see :func:`prepared_writer`."""
 
     storage: Storage
     """Where to write."""
@@ -111,7 +111,7 @@ class Writer:
             return ""
 
 
-async def writer(
+async def prepared_writer(
     client: Client, storage: Storage, pool: Pool, ordinals: Sequence[int], bodies: Bodies
 ) -> Writer | None:
     """A writer for the missing nodes of a pool, once the API server has shown how it would store them.
@@ -163,7 +163,7 @@ async def _dry_run(client: Client, bodies: Bodies, ordinal: int) -> bytes:
         NODES,
         params={"dryRun": "All"},
         body=bodies.of(ordinal),
-        content_type=MEDIA_TYPE,
+        content_type=PROTOBUF,
         accept=PROTOBUF,
         decode=bytes,
     )

@@ -48,7 +48,7 @@ def mark_failures(within: Where, inputs: Mapping[str, Any]) -> list[InputFailure
     for key, problems in (("labels", label_problems), ("annotations", annotation_problems)):
         marks = inputs.get(key)
         if marks is not None and not contains_unknown(marks):
-            wrong = problems((*within, key), marks, ours_too=True)
+            wrong = problems((*within, key), marks, own_too=True)
             found += [InputFailure(each.path, f"{each.message}; {each.remedy}") for each in wrong]
     return found
 

@@ -151,7 +151,7 @@ class NodePool(InClusterResource):
         if op is not None:
             self._damages.warn(op.report, inputs["clusterIdentity"], damaged)
         left = await scaled.as_left(client, faulted, LOOK_PATIENCE, recorded_as)
-        seen = await observe(client, left, patience=LOOK_PATIENCE, recorded=recorded_as, left=True)
+        seen = await observe(client, left, patience=LOOK_PATIENCE, recorded=recorded_as, autoscaled=True)
         # A pool that an autoscaler scales may have no nodes; its record says whether it exists.
         is_there = on_record if pool.bounds else pool.replicas == 0
         if not (is_there or seen.present or seen.extra):
@@ -194,7 +194,7 @@ class NodePool(InClusterResource):
             """The pool with the nodes that an autoscaler has left of it, and what exists of that."""
             left = await scaled.as_left(client, asked, WORK_PATIENCE, recorded_as, new=not old)
             before = replicas_before(op, old or {})
-            return left, await observe(client, left, before=before, recorded=recorded_as, left=True)
+            return left, await observe(client, left, before=before, recorded=recorded_as, autoscaled=True)
 
         try:
             async with limited(op) as stop:

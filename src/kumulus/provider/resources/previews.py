@@ -15,7 +15,7 @@ from kumulus.kube.namespaces import NAMESPACES
 from kumulus.kube.pods import PODS
 from kumulus.model.consequences import Hourly, consequences
 from kumulus.model.contents import FAULTS, POOLS, PREVIEW, removed, renamed
-from kumulus.model.fault_consequences import ended
+from kumulus.model.fault_consequences import described_end
 from kumulus.model.pools import Pool
 from kumulus.model.words import counted
 from kumulus.nodes.faults import records
@@ -106,7 +106,7 @@ async def _meanings(
         record = known.faults.get(name)
         if record is not None and record.declared and not record.ending:
             running = await count_affected(client, record.nodes, record.pods, known.pools)
-            found[f"kumulus:index:Fault::{name}"] = ended(
+            found[f"kumulus:index:Fault::{name}"] = described_end(
                 record.kind, record.node, record.pods, record.nodes, known.pools.values(), running, record.offers
             )
     for name in pools:
@@ -173,7 +173,7 @@ async def _as_left(ask: Callable[[], Awaitable[Client]], old: Pool | None, new: 
     with suppress(*UNASKED):
         there = (await scaled.numbered(await ask(), old, LOOK_PATIENCE)).keys()
         if new.bounds:
-            new = scaled.with_ordinals(new, scaled.within(new, there))
+            new = scaled.with_ordinals(new, scaled.within_bounds(new, there))
         return scaled.with_ordinals(old, there), new
     return old, new
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import combinations
 
 from kumulus.model import quotas
-from kumulus.model.checks import EFFECTS, NATIVE_RESOURCES
+from kumulus.model.checks import NATIVE_RESOURCES, TAINT_EFFECTS
 from kumulus.model.device_checks import DRIVER_LENGTH, MOST_CONDITIONS
 from kumulus.model.fault_effects import KUBELETS
 from kumulus.model.fields import FORM
@@ -108,7 +108,7 @@ def _mappings() -> dict[str, Schema]:
             {
                 "key": {**text(patterns.LABEL_KEY), "description": "A qualified name, such as example.com/dedicated."},
                 "value": {**value, "description": "The taint's value; by default none."},
-                "effect": {"enum": list(EFFECTS), "description": "What it does to pods that do not tolerate it."},
+                "effect": {"enum": list(TAINT_EFFECTS), "description": "What it does to pods that do not tolerate it."},
             },
             required=["key", "effect"],
         ),

@@ -112,7 +112,7 @@ SECTION = {"name": "cluster-autoscaler", "binary": "ca"}
         ({**SECTION, "zones": [ZONE]}, {}, "autoscaler.zones: has no effect with cluster-autoscaler"),
         ({**SECTION, "options": {"--v": 1}}, {}, 'autoscaler.options["--v"]: is no option\'s name'),
         ({**SECTION, "options": {"kubeconfig": "x"}}, {}, "autoscaler.options.kubeconfig: is what Kumulus sets itself"),
-        (SECTION, {"minReplicas": 3}, "nodeGroups[0].placement[0].replicas: are 2 replicas"),
+        (SECTION, {"minReplicas": 3}, "nodeGroups[0].placement[0].replicas: is 2, and the group's bounds are 3"),
         (SECTION, {"minReplicas": 7}, "nodeGroups[0].minReplicas: is 7, more than maxReplicas, 6"),
         (SECTION, {"topology": {"nodesPerRack": 2}}, "nodeGroups[0].topology: is not supported with maxReplicas"),
         (

@@ -1,6 +1,7 @@
 """What a fleet costs, and what it says of nodes whose price nobody knows."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,14 @@ def test_a_named_node_has_the_price_of_its_own_labels() -> None:
     nodes = (NamedNode("n0", SPOT), NamedNode("n1"))
     found = fleet_cost([Pool(**{**vars(named), "nodes": nodes})], PRICES)
     assert (found.total.nodes, found.total.hourly, found.total.spot) == (2, 14.0, 4.0)
+
+
+def test_a_pools_own_labels_say_nothing_where_each_node_has_its_own() -> None:
+    own = {INSTANCE_TYPE_LABEL: "big", REGION_LABEL: "r"}
+    named = replace(pool("a", "", 1), labels={}, nodes=(NamedNode("n0", own),))
+    found = fleet_cost([named, pool("empty", "small", 0)], PRICES)
+    assert (found.total.hourly, found.total.all_spot, dict(found.without)) == (10.0, 4.0, {})
+    assert list(found.by_group) == ["a", "empty"]
 
 
 def test_no_nodes_cost_nothing() -> None:

@@ -142,7 +142,7 @@ def _experiment(file: Path, recording: Path, stack: str, speed: float, window: M
         "name": dns_safe(file.stem, _LONGEST) or "day",
         **({"stack": stack} if stack else {}),
         "workloads": [{"name": "recorded", "replay": replay}],
-        "timeout": f"{min(lasted / speed + _MORE_TIME, durations.LONGEST):.0f}s",
+        "timeout": f"{min(lasted / speed + _MORE_TIME, durations.LONGEST_S):.0f}s",
     }
     text = safe_yaml.written(made, width=120)
     return f"{_BEGINS}\n{text}"

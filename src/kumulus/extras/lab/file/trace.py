@@ -12,7 +12,7 @@ from typing import TextIO
 
 from kumulus.extras.lab.file.fields import MOST_JOBS
 from kumulus.extras.lab.file.workload import MOST_WORKERS, Trace, TraceColumns
-from kumulus.model.durations import LONGEST, moment
+from kumulus.model.durations import LONGEST_S, moment
 from kumulus.model.errors import Problem, SpecError, shown
 from kumulus.model.names import suggest
 from kumulus.model.quantity import NANO, QuantityError, parse
@@ -177,7 +177,7 @@ def _row(row: dict[str, str], columns: TraceColumns, line: int, problems: list[P
     size = _between(row, columns.size, 1, MOST_WORKERS, line, problems) if columns.size else None
     # In a trace of tasks, which has a CPU column, the duration may be empty.
     has_duration = columns.duration and (not columns.cpu or (row.get(columns.duration) or "").strip())
-    duration = _between(row, columns.duration, 0, LONGEST, line, problems) if has_duration else None
+    duration = _between(row, columns.duration, 0, LONGEST_S, line, problems) if has_duration else None
     asked = _asked(row, columns, line, problems) if any(getattr(columns, name) for name in ASKED) else None
     if len(problems) > before or arrival is None:
         return None

@@ -15,7 +15,7 @@ from kumulus.extras.watch.live.node import NOWHERE, node_from
 from kumulus.extras.watch.live.pod import amounts_asked, requests_of
 from kumulus.model.devices import MILLI, gpu_of
 from kumulus.model.gfd import GPU_RESOURCE, SHARE_RESOURCE
-from kumulus.model.lifecycles import EMULATED, EXIT_CODE_ASSUMED
+from kumulus.model.lifecycles import EMULATED_CONDITION, EXIT_CODE_ASSUMED
 from kumulus.model.pools import INSTANCE_TYPE_LABEL
 from kumulus.nodes.catalog.prices import Prices, is_spot
 
@@ -110,7 +110,7 @@ def pod_view(message: Any, known: Mapping[str, GpuDemand] = MappingProxyType({})
             waits = f"{condition.reason}: {condition.message}"
         elif condition.type == "DisruptionTarget" and condition.status == "True":
             disrupted = condition.reason
-        elif condition.type == EMULATED:
+        elif condition.type == EMULATED_CONDITION:
             assumed = condition.reason == EXIT_CODE_ASSUMED
     # A kubelet ends a pod that is deleted before it removes it: it has not failed by itself.
     deleted = status.phase == "Failed" and metadata.HasField("deletionTimestamp")

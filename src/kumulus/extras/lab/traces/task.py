@@ -9,7 +9,7 @@ from kumulus.extras.lab.file.trace import MOST_GPUS
 from kumulus.extras.lab.file.workload import MOST_WORKERS
 from kumulus.extras.lab.offline.placing import EmptyNode
 from kumulus.extras.lab.traces.reading import BadRow, TraceNotes
-from kumulus.model.durations import LONGEST
+from kumulus.model.durations import LONGEST_S
 
 COLUMNS: Mapping[str, str] = {
     "name": "name",
@@ -61,7 +61,7 @@ class TraceTask:
             raise BadRow(f"has {self.workers:,} workers, more than {MOST_WORKERS:,}")
         if self.gpus > MOST_GPUS:
             raise BadRow(f"has {self.gpus:,} GPUs for a worker, more than {MOST_GPUS:,}")
-        if self.duration is not None and self.duration > LONGEST:
+        if self.duration is not None and self.duration > LONGEST_S:
             raise BadRow(f"runs for {self.duration:,.0f} s, longer than a year")
 
     def cells(self) -> tuple[str | int, ...]:

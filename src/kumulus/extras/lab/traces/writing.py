@@ -18,7 +18,7 @@ from kumulus.extras.lab.traces.summary import Sums
 from kumulus.extras.lab.traces.task import COLUMNS
 from kumulus.kube import safe_yaml
 from kumulus.model.devices import GATES, Parts
-from kumulus.model.durations import LONGEST, written
+from kumulus.model.durations import LONGEST_S, written
 from kumulus.model.errors import SpecError, shown
 from kumulus.model.gfd import GPU_PRODUCT_LABEL, GPU_RESOURCE, SHARE_RESOURCE
 from kumulus.model.names import dns_safe, node_name_mistake
@@ -213,7 +213,7 @@ def _patience(wanted: WantedExperiment, sums: Sums) -> float:
     else:
         first, last = wanted.window or (0.0, math.inf)
         lasts = max(0.0, min(last, sums.last - sums.first) - first) / wanted.speed
-    return min(LONGEST, math.ceil((1.5 * lasts + 1800) / 600) * 600.0)
+    return min(LONGEST_S, math.ceil((1.5 * lasts + 1800) / 600) * 600.0)
 
 
 def stack_name(file: Path) -> str:
