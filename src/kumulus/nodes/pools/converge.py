@@ -15,18 +15,36 @@ from typing import TYPE_CHECKING
 
 from kumulus.kube import ApiError, Unreachable
 from kumulus.kube.bulk import for_each
+from kumulus.kube.errors import tolerating
+from kumulus.kube.objects import NODES
 from kumulus.model.pools import Pool
 from kumulus.model.slices import parts_of
 from kumulus.nodes.pools.observe import PoolObservation
 from kumulus.nodes.pools.removal import remove_nodes
 from kumulus.nodes.pools.result import ConvergeResult, ProgressMeter
 from kumulus.nodes.pools.single import Bodies, NameTaken, change_node, create_node
-from kumulus.nodes.pools.slices import converge_slices, publish
+from kumulus.nodes.pools.slices import NotServed, converge_slices, publish
 from kumulus.nodes.pools.through_storage import FEWEST, NotThroughStorage, Storage, Writer, prepared_writer
 from kumulus.nodes.reporter import Reporter
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
+
+
+async def require_declared(client: Client, pool: Pool) -> None:
+    """Check, before a pool is recorded, that the API server keeps the features that nodes declare; raises NotServed."""
+    if not pool.declared_features:
+        return
+    features = list(pool.declared_features)
+    body = {"metadata": {"generateName": "kumulus-"}, "status": {"declaredFeatures": features}}
+    # A webhook may not take part in a dry run.
+    with tolerating(400):
+        made = await client.request("POST", NODES, params={"dryRun": "All"}, body=body)
+        if made["status"].get("declaredFeatures") != features:
+            raise NotServed(
+                "the cluster's API server drops declaredFeatures of nodes: switch the feature gate "
+                "NodeDeclaredFeatures on, as it is from Kubernetes 1.36 on, or leave declaredFeatures out"
+            )
 
 
 async def converge(

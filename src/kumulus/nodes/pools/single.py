@@ -17,7 +17,6 @@ from kumulus.nodes.pools.compare import patches
 from kumulus.nodes.pools.live import LiveNode
 from kumulus.nodes.pools.observe import get_node
 from kumulus.nodes.pools.others import why_taken
-from kumulus.nodes.pools.slices import NotServed
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -46,22 +45,6 @@ class Bodies:
 
 class NameTaken(Exception):
     """A real node, with a kubelet behind it, or another stack's node has a name that the pool wants."""
-
-
-async def require_declared(client: Client, pool: Pool) -> None:
-    """Check, before a pool is recorded, that the API server keeps the features that nodes declare; raises NotServed."""
-    if not pool.declared_features:
-        return
-    features = list(pool.declared_features)
-    body = {"metadata": {"generateName": "kumulus-"}, "status": {"declaredFeatures": features}}
-    # A webhook may not take part in a dry run.
-    with tolerating(400):
-        made = await client.request("POST", NODES, params={"dryRun": "All"}, body=body)
-        if made["status"].get("declaredFeatures") != features:
-            raise NotServed(
-                "the cluster's API server drops declaredFeatures of nodes: switch the feature gate "
-                "NodeDeclaredFeatures on, as it is from Kubernetes 1.36 on, or leave declaredFeatures out"
-            )
 
 
 async def create_node(client: Client, pool: Pool, ordinal: int, body: bytes) -> str:

@@ -15,14 +15,13 @@ from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.faults import operations, records
 from kumulus.nodes.faults.new_pods import wait_until_managed
 from kumulus.nodes.pools import record, scaled
-from kumulus.nodes.pools.converge import converge
+from kumulus.nodes.pools.converge import converge, require_declared
 from kumulus.nodes.pools.live import of_pool, selected
 from kumulus.nodes.pools.observe import observe
 from kumulus.nodes.pools.others import PoolTaken, is_anothers, refuse_real, refuse_taken
 from kumulus.nodes.pools.reading import ReadLimit, may_lack
 from kumulus.nodes.pools.removal import remove_nodes, remove_slices
 from kumulus.nodes.pools.result import describe_drift, explain, summary_of
-from kumulus.nodes.pools.single import require_declared
 from kumulus.nodes.pools.slices import NotServed, require_served
 from kumulus.nodes.pools.through_storage import StorageOf
 from kumulus.provider.connections import SILENT, UNASKED, Connections
