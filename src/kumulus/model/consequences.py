@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from kumulus.model.gfd import GPU_RESOURCE
+from kumulus.model.plain import plain
 from kumulus.model.pools import INSTANCE_TYPE_LABEL, Pool
 from kumulus.model.quantity import ZERO, Quantity, human, parse
 from kumulus.model.topology import LEVELS, moved
@@ -106,7 +107,7 @@ def _fields(old: Pool, new: Pool) -> list[str]:
     found.append(f"allocatable {', '.join(sorted(own, key=resource_order))}" if own else "")
     found.append("shard" if old.shards != new.shards else "")
     found.append("named nodes" if old.nodes[: new.replicas] != new.nodes[: old.replicas] else "")
-    found.append(_differing("nodeInfo", old.node_info.to_plain(), new.node_info.to_plain()))
+    found.append(_differing("nodeInfo", plain(old.node_info), plain(new.node_info)))
     found.append("declared features" if old.declared_features != new.declared_features else "")
     if old.devices and new.devices and old.devices.driver == new.devices.driver:
         had, has = ({**each.attributes, **each.capacity} for each in (old.devices, new.devices))

@@ -14,6 +14,7 @@ from kumulus.model.active_faults import with_faults
 from kumulus.model.devices import NODE_ALLOCATABLE
 from kumulus.model.fault_effects import Condition
 from kumulus.model.names import node_name, uuid_of
+from kumulus.model.plain import plain
 from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Pool, Taint
 
 HOSTNAME_LABEL = "kubernetes.io/hostname"
@@ -104,7 +105,7 @@ def owned_fields(pool: Pool, ordinal: int) -> OwnedFields:
         taints=pool.taints,
         capacity=pool.capacity,
         allocatable=pool.allocatable,
-        node_info=pool.node_info.to_plain(),
+        node_info=plain(pool.node_info),
         declared_features=_named_features(pool),
     )
     faults = pool.faults.get(ordinal)

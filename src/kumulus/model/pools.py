@@ -88,10 +88,6 @@ class NodeInfo:
     operating_system: str = "linux"
     kubelet_version: str = "fake"
 
-    def to_plain(self) -> dict[str, str]:
-        """The plain form, under the names Kubernetes gives these fields."""
-        return dict(plain(self))
-
 
 @dataclass(frozen=True)
 class Bounds:
@@ -202,7 +198,7 @@ class Pool:
     taints: tuple[Taint, ...] = keyed(Key("taints", taint_problems, taints_from, plain), default=())
     capacity: Mapping[str, str] = keyed(Key("capacity", resource_problems, canonical_resources, dict))
     allocatable: Mapping[str, str] = keyed(Key("allocatable", resource_problems, canonical_resources, dict))
-    node_info: NodeInfo = keyed(Key("nodeInfo", node_info_problems, write=_plain_or_none), default=NodeInfo())
+    node_info: NodeInfo = keyed(Key("nodeInfo", node_info_problems, write=plain), default=NodeInfo())
     declared_features: tuple[str, ...] | None = keyed(
         Key("declaredFeatures", feature_problems, features_from, lambda names: None if names is None else [*names]),
         default=None,

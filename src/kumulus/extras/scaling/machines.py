@@ -9,6 +9,7 @@ from typing import Any
 from kumulus.extras.scaling.section import AutoscalerSpec
 from kumulus.model.distributions import Distribution, drawn
 from kumulus.model.errors import Problem
+from kumulus.model.plain import plain
 from kumulus.model.pools import CLUSTER_LABEL, GROUP_LABEL, POOL_LABEL, REGION_LABEL, ZONE_LABEL, Pool
 from kumulus.nodes.catalog.instances import instance_types
 from kumulus.nodes.catalog.prices import Prices
@@ -125,7 +126,7 @@ def _node(name: str, cluster: str, kubelet: str) -> dict[str, Any]:
     return {
         "labels": {**labels, CLUSTER_LABEL: cluster},
         "capacity": dict(pool.capacity),
-        "nodeInfo": pool.node_info.to_plain(),
+        "nodeInfo": plain(pool.node_info),
     }
 
 

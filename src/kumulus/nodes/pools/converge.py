@@ -173,8 +173,7 @@ class _Work:
             self.meter.show("resource slices", done, total, done)
 
         for outcome in await converge_slices(self.client, pool, slices, self.seen.uids, self.stop, show):
-            self.result.slices += len(outcome.done)
-            self.result.add(outcome)
+            self.result.add_slices(outcome)
 
     async def _each(
         self, ordinals: Iterable[int], work: Callable[[int], Awaitable[None]], progress: Callable[[int], None]

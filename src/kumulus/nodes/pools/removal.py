@@ -1,4 +1,4 @@
-"""Remove nodes with the pods on them, and ResourceSlices; count the pods on nodes for a preview."""
+"""Remove nodes with the pods on them; count the pods on nodes for a preview."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from kumulus.kube.objects import NODES
 from kumulus.kube.pods import each_bound, path_of
 from kumulus.nodes.pools.observe import PoolObservation
 from kumulus.nodes.pools.result import ConvergeResult, ProgressMeter
-from kumulus.nodes.pools.slices import slices_of, withdraw
 from kumulus.nodes.reporter import Reporter
 
 if TYPE_CHECKING:
@@ -125,10 +124,3 @@ async def remove_nodes(client: Client, names: Iterable[str], stop: asyncio.Event
     except (ApiError, Unreachable, PodsRemain) as error:
         result.problems.append(str(error))
     return result
-
-
-async def remove_slices(client: Client, pool_name: str, stop: asyncio.Event, result: ConvergeResult) -> None:
-    """Delete every ResourceSlice that carries a pool's label, and add the outcome to a result."""
-    outcome = await withdraw(client, await slices_of(client, pool_name), stop)
-    result.slices += len(outcome.done)
-    result.add(outcome)

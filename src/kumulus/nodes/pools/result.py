@@ -73,6 +73,11 @@ class ConvergeResult:
         self.undone += len(outcome.failed) + outcome.skipped
         self.certain &= not any(_unsure(error) for _, error in outcome.failed)
 
+    def add_slices(self, outcome: BulkOutcome[Any]) -> None:
+        """Likewise of an operation on ResourceSlices; those that are done are counted."""
+        self.slices += len(outcome.done)
+        self.add(outcome)
+
     def recounted(self, before: PoolObservation, after: PoolObservation) -> ConvergeResult:
         """The same with the counts of a second look, because requests without an answer may have taken effect."""
         return replace(

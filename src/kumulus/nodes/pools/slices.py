@@ -183,23 +183,24 @@ async def converge_slices(
 
     todo = sorted([*seen.missing, *seen.altered])
     made = await for_each(todo, put, workers=client.connections, stop=stop, progress=progress)
-    return [made, await withdraw(client, seen.extra, stop)]
+    return [made, await _withdraw(client, seen.extra, stop)]
 
 
-async def withdraw(client: Client, names: Iterable[str], stop: asyncio.Event) -> BulkOutcome[str]:
+async def withdraw_all(client: Client, pool_name: str, stop: asyncio.Event) -> BulkOutcome[str]:
+    """Delete every slice that carries a pool's label; there are none if the API is not served."""
+    names: list[str] = []
+    with tolerating(404):
+        names = await objects.names(client, SLICES, _selector(pool_name))
+    return await _withdraw(client, names, stop)
+
+
+async def _withdraw(client: Client, names: Iterable[str], stop: asyncio.Event) -> BulkOutcome[str]:
     """Delete slices; the garbage collector may be deleting them too, after their nodes."""
 
     async def remove(name: str) -> None:
         await objects.remove(client, f"{SLICES}/{name}")
 
     return await for_each(names, remove, workers=client.connections, stop=stop)
-
-
-async def slices_of(client: Client, pool_name: str) -> list[str]:
-    """The names of all slices that carry the pool's label; none if the API is not served."""
-    with tolerating(404):
-        return await objects.names(client, SLICES, _selector(pool_name))
-    return []
 
 
 def _selector(pool_name: str) -> dict[str, str]:

@@ -20,9 +20,9 @@ from kumulus.nodes.pools.live import of_pool, selected
 from kumulus.nodes.pools.observe import observe
 from kumulus.nodes.pools.others import PoolTaken, is_anothers, refuse_real, refuse_taken
 from kumulus.nodes.pools.reading import ReadLimit, may_lack
-from kumulus.nodes.pools.removal import remove_nodes, remove_slices
+from kumulus.nodes.pools.removal import remove_nodes
 from kumulus.nodes.pools.result import describe_drift, explain, summary_of
-from kumulus.nodes.pools.slices import NotServed, require_served
+from kumulus.nodes.pools.slices import NotServed, require_served, withdraw_all
 from kumulus.nodes.pools.through_storage import StorageOf
 from kumulus.provider.connections import SILENT, UNASKED, Connections
 from kumulus.provider.properties import OBJECT, Property
@@ -173,7 +173,7 @@ class NodePool(InClusterResource):
                     orphaned = await _orphaned(client, pool, replicas_before(op, outputs), recorded_as)
                     result = await remove_nodes(client, orphaned, stop, op.report)
                 if result.complete and pool.devices:
-                    await remove_slices(client, pool.name, stop, result)
+                    result.add_slices(await withdraw_all(client, pool.name, stop))
         except TimeoutError:
             raise ProviderError(f"pool {pool.name}: {why_ended(op)}; the next run goes on") from None
         if not result.complete:
@@ -207,7 +207,7 @@ class NodePool(InClusterResource):
                     pool, seen = await look(pool)
                 result = await self._converged(op, client, stop, wanted, pool, seen)
                 if left_behind(old or {}, wanted.inputs):
-                    await remove_slices(client, pool.name, stop, result)
+                    result.add_slices(await withdraw_all(client, pool.name, stop))
                 made = map(pool.node_name, seen.missing)
                 if result.complete and (unmanaged := await wait_until_managed(client, [*made], stop)):
                     op.report.warn(f"pool {pool.name}: {unmanaged}")
