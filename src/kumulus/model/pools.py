@@ -260,6 +260,14 @@ class Pool:
         own = self.named(ordinal)
         return own.name if own else node_name(self.name, ordinal)
 
+    def ordinal_of(self, name: str) -> int | None:
+        """The ordinal of a node that has the pool's name with it; None for another name."""
+        prefix, _, digits = name.rpartition("-")
+        if prefix != self.name or not (digits.isascii() and digits.isdecimal()):
+            return None
+        # 07 is no number of a node.
+        return int(digits) if str(int(digits)) == digits else None
+
     def named(self, ordinal: int) -> NamedNode | None:
         """One node's own name, labels and cordon; None for a node that the pool does not name."""
         return self.nodes[ordinal] if 0 <= ordinal < len(self.nodes) else None

@@ -11,7 +11,7 @@ from kumulus.kube.messages import message_classes
 from kumulus.model.consequences import consequences
 from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Bounds, Pool
 from kumulus.nodes.pools.observe import PoolObservation, observe
-from kumulus.nodes.pools.scaled import free, ordinal_of, with_ordinals, within_bounds
+from kumulus.nodes.pools.scaled import free, with_ordinals, within_bounds
 from tests.support.apiserver import serving
 
 EMPTY = b"k8s\x00" + message_classes()["Unknown"](raw=b"").SerializeToString()
@@ -108,5 +108,5 @@ def test_the_lowest_free_numbers_come_first() -> None:
 
 @pytest.mark.parametrize("name", ["web-z-01", "web-z-", "web-z-x", "web-y-1", "web-z--1", "web-z-1-2", "web-z-²"])
 def test_other_names_are_no_numbers_of_a_pool(name: str) -> None:
-    assert ordinal_of(POOL, name) is None
-    assert ordinal_of(POOL, "web-z-12") == 12
+    assert POOL.ordinal_of(name) is None
+    assert POOL.ordinal_of("web-z-12") == 12

@@ -20,7 +20,6 @@ from kumulus.model.pools import POOL_LABEL, Pool
 from kumulus.nodes.pools.compare import field_differences
 from kumulus.nodes.pools.live import LiveNode, live_node, of_pool, selected
 from kumulus.nodes.pools.others import is_anothers
-from kumulus.nodes.pools.scaled import ordinal_of
 from kumulus.nodes.pools.slices import NotServed, SliceObservation, observe_slices
 
 if TYPE_CHECKING:
@@ -211,7 +210,7 @@ async def _orphaned(client: Client, pool: Pool, before: int, seen: set[str]) -> 
 
 def _may_be_new(pool: Pool, node: LiveNode) -> bool:
     """Whether the autoscaler may have made a node that is not among those that it had left."""
-    return pool.bounds is not None and pool.count < pool.bounds.most and ordinal_of(pool, node.name) is not None
+    return pool.bounds is not None and pool.count < pool.bounds.most and pool.ordinal_of(node.name) is not None
 
 
 def _gone(pool: Pool) -> set[str]:

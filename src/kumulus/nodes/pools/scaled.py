@@ -43,19 +43,10 @@ async def numbered(
     """The existing nodes of a pool, by number."""
     found = {}
     async for node in selected(client, of_pool(pool.name), patience):
-        ordinal = ordinal_of(pool, node.name)
+        ordinal = pool.ordinal_of(node.name)
         if ordinal is not None and not node.real and not is_anothers(pool, node, recorded):
             found[ordinal] = node
     return dict(sorted(found.items()))
-
-
-def ordinal_of(pool: Pool, name: str) -> int | None:
-    """The number in the name of one of a pool's nodes; None if it is not such a name."""
-    prefix, _, digits = name.rpartition("-")
-    if prefix != pool.name or not (digits.isascii() and digits.isdecimal()):
-        return None
-    # 07 is no number of a node.
-    return int(digits) if str(int(digits)) == digits else None
 
 
 def free(taken: Collection[int], count: int) -> list[int]:

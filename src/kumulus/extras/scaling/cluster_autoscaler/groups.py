@@ -23,7 +23,7 @@ from kumulus.nodes.faults import records
 from kumulus.nodes.faults.new_pods import wait_until_managed
 from kumulus.nodes.pools.live import LiveNode
 from kumulus.nodes.pools.removal import remove_nodes
-from kumulus.nodes.pools.scaled import free, numbered, ordinal_of
+from kumulus.nodes.pools.scaled import free, numbered
 from kumulus.nodes.pools.single import Bodies, NameTaken, create_node
 from kumulus.nodes.reporter import Silent
 
@@ -119,7 +119,7 @@ class ScalableGroups:
         """Remove nodes, and what is left on them; cancel those that are being created."""
         pool = self.pool(name)
         async with self._lock:
-            doomed = {ordinal_of(pool, node): node for node in nodes}
+            doomed = {pool.ordinal_of(node): node for node in nodes}
             if None in doomed:
                 raise UnknownGroup(f"{doomed[None]} is no node of {name}")
             has = await self._numbers(name)
@@ -162,7 +162,7 @@ class ScalableGroups:
             mine.pop(ordinal, None)
 
     async def _name(self, pool: Pool, node: LiveNode) -> None:
-        ordinal = ordinal_of(pool, node.name)
+        ordinal = pool.ordinal_of(node.name)
         assert ordinal is not None
         # The node may have been deleted after it was listed.
         with tolerating(404):
@@ -181,7 +181,7 @@ def group_of(pools: Mapping[str, Pool], name: str, labels: Mapping[str, str]) ->
     A machine that is being created has no labels yet, and its name is its :func:`provider_id`.
     """
     pool = pools.get(labels.get(POOL_LABEL) or name.removeprefix(_SCHEME).partition("/")[0])
-    return pool if pool is not None and ordinal_of(pool, node_of(name)) is not None else None
+    return pool if pool is not None and pool.ordinal_of(node_of(name)) is not None else None
 
 
 def node_of(name: str) -> str:
