@@ -57,7 +57,7 @@ def refused(check: Any, *arguments: Any) -> str:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("config:\n\tkumulus:cluster: {}\n", "line 2, column 1: there is a tab; indent with blanks"),
+        ("config:\n\tkumulus:cluster: {}\n", "line 2, column 1: there is a tab; indent with spaces"),
         ("config:\n  kumulus:cluster:\n    name: a\n  faults:\n - {}\n", "line 5"),
         ("config: [}\n", "line 1, column 10"),
     ],
