@@ -35,12 +35,12 @@ def at_work(backend: Path, project: str, stack: str) -> str | None:
 
 
 def _took(pid: int, taken: str) -> bool:
-    """Whether the process that took a lock then still runs; another may have its number since a reboot."""
+    """Whether the process that took a lock at that time still runs; since a reboot, another may have its number."""
     # The packages are there by now, which the commands' help does without.
     import psutil
 
     try:
-        return bool(psutil.Process(pid).create_time() <= datetime.fromisoformat(taken).timestamp() + _CLOCK_SECONDS)
+        return psutil.Process(pid).create_time() <= datetime.fromisoformat(taken).timestamp() + _CLOCK_SECONDS
     except (psutil.Error, ValueError):
         return psutil.pid_exists(pid)
 
