@@ -159,7 +159,7 @@ class ControlPlane(pulumi.ComponentResource):
         outlives = registry.get(self.runtime).outlives_stack
         if contents is None:
             # A program's cluster does not list what is in it; it only says whether this is a preview, as an update may
-            # replace only what a preview has shown. {} says that this is an update; without contents, nothing would.
+            # replace only what a preview has shown. {} says that this is an update; None would leave that open.
             contents = {PREVIEW: True} if pulumi.runtime.is_dry_run() else {}
         self.resource = DeclaredCluster(
             f"{resource_name}-control-plane",
