@@ -8,30 +8,41 @@ import gzip
 import json
 import socket
 import time
+import zlib
 from collections.abc import Iterable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 _CLUSTER = "kumulus:index:Cluster"
 # How long a running pulumi gets to write the few bytes of a description.
 _SECONDS_TO_WRITE = 1.0
+# By how much the machine's clock may have been set since a lock was taken.
+_CLOCK_SECONDS = 60.0
 
 
 def at_work(backend: Path, project: str, stack: str) -> str | None:
     """The process on this machine that is working on a stack: `pid 4242 (kim, since 10:44:02)`.
 
-    After a killed update, pulumi itself says what to do: `pulumi cancel`, which is right in that case.
+    None if that process is gone, or is on another machine: pulumi itself then says `pulumi cancel`, which is right.
     """
+    for file in sorted((backend / ".pulumi" / "locks" / "organization" / project / stack).glob("*.json")):
+        lock = _read(file)
+        pid, taken = lock.get("pid"), str(lock.get("timestamp", ""))
+        if lock.get("hostname") == socket.gethostname() and isinstance(pid, int) and _took(pid, taken):
+            return f"pid {pid} ({lock.get('username')}, since {taken.partition('T')[2][:8]})"
+    return None
+
+
+def _took(pid: int, taken: str) -> bool:
+    """Whether the process that took a lock at that time still runs; since a reboot, another may have its number."""
     # The packages are there by now, which the commands' help does without.
     import psutil
 
-    for file in sorted((backend / ".pulumi" / "locks" / "organization" / project / stack).glob("*.json")):
-        lock = _read(file)
-        pid = lock.get("pid")
-        if lock.get("hostname") == socket.gethostname() and isinstance(pid, int) and psutil.pid_exists(pid):
-            since = str(lock.get("timestamp", "")).partition("T")[2][:8]
-            return f"pid {pid} ({lock.get('username')}, since {since})"
-    return None
+    try:
+        return psutil.Process(pid).create_time() <= datetime.fromisoformat(taken).timestamp() + _CLOCK_SECONDS
+    except (psutil.Error, ValueError):
+        return psutil.pid_exists(pid)
 
 
 def half_written(backend: Path) -> list[Path]:
@@ -54,7 +65,10 @@ def half_written(backend: Path) -> list[Path]:
 
 
 def with_cluster(backend: Path, project: str, but: Iterable[str]) -> dict[str, Path]:
-    """The stacks, but for some, that have a cluster's files on this machine, each with their directory."""
+    """The stacks, except those in `but`, with a recorded cluster whose directory is there; of several, the last one's.
+
+    Python before 3.14 cannot read what Pulumi has packed as `.zst`: such a state is not seen.
+    """
     left_out, found = set(but), {}
     for file in sorted((backend / ".pulumi" / "stacks" / project).glob("*.json*")):
         stack, _, ending = file.name.rpartition(".json")
@@ -68,7 +82,7 @@ def with_cluster(backend: Path, project: str, but: Iterable[str]) -> dict[str, P
 
 
 def clusters(backend: Path, project: str, stack: str) -> list[dict[str, Any]]:
-    """The recorded outputs of each of a stack's clusters."""
+    """The recorded outputs of each of a stack's clusters; none of a state that is packed as `.zst`."""
     folder = backend / ".pulumi" / "stacks" / project
     return [found for ending in ("", ".gz") for found in _clusters(folder / f"{stack}.json{ending}")]
 
@@ -82,8 +96,8 @@ def _read(file: Path) -> dict[str, Any]:
     try:
         content = file.read_bytes()
         found = json.loads(gzip.decompress(content) if file.suffix == ".gz" else content)
-    except (OSError, ValueError, EOFError):
-        # Another process is removing it right now, or we may not read it.
+    except (OSError, ValueError, EOFError, zlib.error):
+        # It is being removed or written right now, is damaged, or we may not read it.
         return {}
     return found if isinstance(found, dict) else {}
 

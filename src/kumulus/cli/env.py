@@ -1,10 +1,11 @@
 """Print the shell commands that make plain `pulumi` and `kubectl` work here.
 
     eval "$(kumulus env)"               # the tools
-    eval "$(kumulus env quickstart)"    # and that stack is the current one: of pulumi, kubectl and kumulus
-    eval "$(kumulus env many --cluster west)"   # likewise, and kubectl's is that one of its clusters
+    eval "$(kumulus env quickstart)"    # the tools; and pulumi, kubectl and kumulus use this stack
+    eval "$(kumulus env many --cluster west)"   # the same; and kubectl uses its cluster west
 
-Running it again changes nothing. Variables that are already set stay, such as your own passphrase.
+Running it again changes nothing. Your own choices stay: a passphrase, proxies, and whether Pulumi may fetch plugins.
+With a stack, PULUMI_STACK and KUBECONFIG are set in any case.
 It also creates for plain pulumi a local backend's directory and a launcher by which the engine finds the plugin.
 """
 
@@ -32,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
     if args.cluster is not None and args.stack is None:
         raise UserError(f"--cluster {args.cluster} is one of which stack? Name it first: env STACK --cluster NAME")
     variables = environment.changes(os.environ)
-    # Printed by its own lines, see below.
+    # PATH is not exported as a whole: _path_line adds each directory to the shell's own.
     del variables["PATH"]
     here = project.found()
     if args.stack is not None:

@@ -166,7 +166,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add("--capacity-type", action="append", metavar="TYPE", help="on-demand or spot")
     add("--price-factor", dest="priceFactor", type=float, metavar="N", help="what the price is multiplied by")
     add("--limit", action="append", metavar="RESOURCE=AMOUNT", help="how much a quota allows: cpu=64, nodes=10")
-    add("--notice", metavar="DURATION", help="from a spot interruption's notice to its end, such as 2m")
+    add("--notice", metavar="DURATION", help="from a spot interruption's notice to the machine's end, such as 2m")
 
 
 def _kinds(**_: object) -> list[str]:
@@ -199,9 +199,9 @@ def described_options(args: argparse.Namespace) -> dict[str, Any]:
     """The fault on a command line, as an item of the stack file's `faults`."""
     target = {
         key: getattr(args, key)
-        for key in ("nodeGroup", "zone", "region", *_LEVELS, "nvlinkDomain", "names", "count", "seed")
+        for key in ("nodeGroup", "zone", "region", *_LEVELS, "nvlinkDomain", "names", "count", "percent", "seed")
     }
-    target |= {"labels": _pairs("--label", args.label), "percent": args.percent}
+    target["labels"] = _pairs("--label", args.label)
     pods = {
         "labels": _pairs("--pod-label", args.pod_label),
         "namespaces": args.namespace,
@@ -211,13 +211,13 @@ def described_options(args: argparse.Namespace) -> dict[str, Any]:
     offers = {"zones": args.offer_zone, "instanceTypes": args.instance_type, "capacityTypes": args.capacity_type}
     found = {key: getattr(args, key) for key in _AS_NAMED} | {
         "offers": _present(offers),
-        "limits": _pairs("--limit", args.limit),
+        "limits": _pairs("--limit", args.limit, form="RESOURCE=AMOUNT"),
         "target": _present(target),
         "conditions": dict(_condition(text) for text in args.condition or ()),
         "taints": [_taint(text) for text in args.taint or ()],
         "labels": _pairs("--set-label", args.set_label),
         "annotations": _pairs("--set-annotation", args.set_annotation),
-        "capacity": _pairs("--capacity", args.capacity),
+        "capacity": _pairs("--capacity", args.capacity, form="RESOURCE=CHANGE"),
         "pods": _present(pods),
         "repeat": False if args.once else None,
     }
@@ -233,19 +233,19 @@ def _condition(text: str) -> tuple[str, dict[str, str]]:
     return kind, {"reason": reason} if reason else {}
 
 
-def _pairs(option: str, texts: list[str] | None) -> dict[str, str]:
+def _pairs(option: str, texts: list[str] | None, form: str = "KEY=VALUE") -> dict[str, str]:
     found = {}
     for text in texts or ():
         key, equals, value = text.partition("=")
         if not key or not equals:
-            raise UserError(f"{option} {text}: write it as KEY=VALUE")
+            raise UserError(f"{option} {text}: write it as {form}")
         found[key] = value
     return found
 
 
 def _taint(text: str) -> dict[str, str]:
-    place, colon, effect = text.rpartition(":")
+    pair, colon, effect = text.rpartition(":")
     if not colon:
-        raise UserError(f"--taint {text}: write it as KEY=VALUE:EFFECT, such as example.com/broken=yes:NoSchedule")
-    key, _, value = place.partition("=")
+        raise UserError(f"--taint {text}: write it as KEY[=VALUE]:EFFECT, such as example.com/broken=yes:NoSchedule")
+    key, _, value = pair.partition("=")
     return {"key": key, "value": value, "effect": effect}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kumulus.cli import stack_file
+from kumulus.cli import backend, project, stack_file
 from kumulus.cli.errors import UserError
 from kumulus.host import extras
 from kumulus.model.errors import Problem, SpecError
@@ -38,7 +38,7 @@ class Needs:
 
     tools: tuple[str, ...]
     kubernetes: str | None = None
-    """The version of the first control plane, if not the default one."""
+    """The version to use where none is named; None is the default one."""
     further: tuple[str, ...] = ()
     """The versions of the other control planes."""
 
@@ -54,7 +54,8 @@ def _of_runtime(name: str) -> Callable[[LoadedCluster], bool]:
 
 def _with_part(part: str) -> Callable[[LoadedCluster], bool]:
     def asked(loaded: LoadedCluster) -> bool:
-        # In clusters that do not run here, what joins them is a chart, or there already.
+        # What joins several clusters, such as Kueue, is a tool only where the control plane runs here; elsewhere it is
+        # a chart, or installed already.
         joined = loaded.joined if loaded.spec.runtime_descriptor.local else ()
         return part in joined or any(part in each.parts(loaded) for each in loaded.spec.sections_of_extras().values())
 
@@ -90,14 +91,18 @@ def of_loaded(loaded: LoadedCluster) -> Needs:
 def of_all(clusters: Iterable[LoadedCluster]) -> Needs:
     """What several clusters need together."""
     every = [of_loaded(each) for each in clusters]
-    # The default version (None) first, as the one to use if no version is named.
+    # Sorted as texts, so that the order is always the same. The default version, None, comes first.
     first, *further = sorted({each.kubernetes for each in every}, key=lambda version: version or "")
     tools = _ordered([name for each in every for name in each.tools])
     return Needs(tools, first, tuple(version for version in further if version))
 
 
 def of_stack(stack: str) -> Needs:
-    """What a stack needs, by its file; everything, if the stack has a program of the user's own."""
+    """What a stack needs, by its file.
+
+    If the stack has a program of the user's own, that is everything, but for the Kubernetes provider unless its file
+    also declares clusters.
+    """
     described = stack_file.described(stack)
     if described is not None:
         return of_all(described.clusters.values())
@@ -110,20 +115,25 @@ def of_stack(stack: str) -> Needs:
 
 
 def to_remove(stack: str) -> Needs:
-    """What is needed to destroy a stack, even if its file is gone or has mistakes."""
+    """What is needed to destroy a stack, even if its file is gone or has mistakes: its state has its runtimes."""
     try:
         return of_stack(stack)
     except UserError:
-        return everything()
+        current = project.current()
+        directory = current.backend_directory()
+        recorded = backend.clusters(directory, current.name, stack) if directory else []
+        runtimes = {each.get("runtime") for each in recorded}
+        of_runtimes = [name for each in registry.every() if each.name in runtimes for name in each.tools]
+        return Needs(_ordered([*everything().tools, *of_runtimes]))
 
 
 def everything() -> Needs:
-    """Everything that a stack may need, for one whose file does not say."""
+    """All tools but the optional ones, such as kind, for a stack whose file does not say what it needs."""
     return Needs(tuple(tool.name for tool in pins.load().shared))
 
 
-def parts(tool: str) -> Sequence[str]:
-    """What needs a tool, as text for people."""
+def needed_by(tool: str) -> Sequence[str]:
+    """What needs a tool, as text for people; if nothing does, the options that ask for it."""
     known = pins.load()
     found = list(_OTHERS.get(tool, []))
     for need in NEEDS:

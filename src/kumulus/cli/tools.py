@@ -89,7 +89,7 @@ def _urls(known: Pins) -> str:
 
 def _row(known: Pins, location: Location) -> tuple[str, str, str, str, str]:
     tool = location.tool
-    who = ", ".join(needs.parts(tool.name)) or f"--with {tool.name}"
+    who = ", ".join(needs.needed_by(tool.name)) or f"--with {tool.name}"
     if tool.version in known.other_kubernetes:
         who = f"kubernetesVersion: v{tool.version}"
     if location.path is None:

@@ -4,7 +4,8 @@
     kumulus uninstall --yes     # does not ask
 
 These are the tools and charts, the journals of runs, this machine's number, and the plugin where Pulumi looks for it.
-It is refused while a cluster is up. What is in a project stays: clusters' directories, results and the stacks' state.
+It is refused while a cluster of yours is up, or tools are being got. What is in a project stays: clusters' directories,
+results and the stacks' state.
 """
 
 import argparse
@@ -32,6 +33,8 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(
             f"clusters are up: {', '.join(up)}\n  First, in the project of each: {installation.command()} down"
         )
+    if holder := cache.holder(cache.root() / "lock"):
+        raise UserError(f"process {holder} is getting the tools\n  End it first, or wait for it")
     if running := cache.running(cache.root()):
         raise UserError(f"tools are in use by processes {', '.join(map(str, sorted(running)))}\n  End them first")
     left = _left()
@@ -57,11 +60,17 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _is_up(cluster: ls.FoundCluster) -> bool:
-    """Whether it runs here; one in containers, which has no processes of ours, answers."""
+    """Whether a cluster of this user is up: its processes run here, or, as with kind's containers, its server answers.
+
+    One that no stack makes or removes does not count.
+    """
+    import psutil
+
     from kumulus.runtimes.existing.source import outlives_by_note
 
-    answers = cluster.nodes is not None and not outlives_by_note(project.kubeconfig_in(cluster.directory))
-    return cluster.processes > 0 or answers
+    if cluster.processes > 0:
+        return cluster.user == psutil.Process().username()
+    return cluster.nodes is not None and not outlives_by_note(project.kubeconfig_in(cluster.directory))
 
 
 def _left() -> list[Path]:

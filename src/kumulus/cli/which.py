@@ -16,7 +16,8 @@ from kumulus.runtimes.place import Place
 from kumulus.toolchain.venv import enter_venv
 
 _SHOWN = 12
-# A `name:` that is not the first key of a list item, as the name of a group or an add-on usually is.
+# A `name:` that is not the first key of a list item, as the name of a group or an add-on usually is. The second half is
+# for flow style and JSON, where quotes are escaped if all of it is one string.
 _NAME = re.compile(r"""(?m)^[ \t]+["']?name["']?:|[{,][\s\\]*["']?name\\?["']?:""")
 
 
@@ -52,13 +53,13 @@ class StackCluster:
         return project.home() / "snapshots" / (f"{self.stack}-{self.cluster}" if self.cluster else self.stack)
 
     def require_up(self) -> Path:
-        """Its kubeconfig."""
+        """Its kubeconfig; raises :meth:`not_up` if it is not up."""
         if self.kubeconfig.exists():
             return self.kubeconfig
         raise self.not_up()
 
     def not_up(self) -> UserError:
-        """The error for a cluster that is not up."""
+        """The error for a cluster that is not up; raises the one for a stack without a file if there is none."""
         name = project.require_stack(self.stack)
         what = f"local cluster {self.cluster}" if self.cluster else "local cluster"
         return UserError(f"{name} has no {what} that is up\n  To start it: {installation.command()} up {name}")
@@ -83,11 +84,8 @@ def chosen(stack: str, cluster: str | None = None) -> StackCluster:
             raise UserError(f"{stack} has one cluster{called}, and --cluster is for stacks with several; leave it out")
         return only
     if cluster is None:
-        # Among those of a program of the user's own, the one of the stack's name.
-        if own in {each.folder for each in found.values()}:
-            hub = own
-        else:
-            hub = str(stack_file.read(stack).config.get("kumulus:hub") or "")
+        # A user's program: clusters are called as their folders are; the one of the stack's name is meant.
+        hub = own if own in {each.folder for each in found.values()} else _hub(stack)
         if hub in found:
             return found[hub]
     choices = listed(list(found), _SHOWN)
@@ -121,6 +119,14 @@ def every(stack: str) -> list[StackCluster]:
     return [StackCluster(stack, each, f"{name}-{each}") for each in read.members] or [
         StackCluster(stack, "", read.cluster_name or name)
     ]
+
+
+def _hub(stack: str) -> str:
+    """Which of its clusters a stack's file calls the hub; empty if it names none or is not there."""
+    if not project.current().stack_file(stack).exists():
+        return ""
+    enter_venv()
+    return str(stack_file.read(stack).config.get("kumulus:hub") or "")
 
 
 def _text(file: Path) -> str:

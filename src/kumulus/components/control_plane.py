@@ -59,10 +59,10 @@ def stack_identity(cluster: pulumi.Resource, resource_name: str) -> pulumi.Outpu
     return _declared[root].stack_id
 
 
-# A quarter of the provider's own default: at its start it sends a server two requests, one after the other, and then
-# one for each custom resource, also one after the other. If the server is silent, a preview of the runtime kind, which
-# has some fifteen stages, takes two and a half minutes, and took more than three with 15 s. Watches that run into this
-# timeout are restarted.
+# A quarter of the provider's default. When the provider starts, it sends the server two requests and then one for each
+# custom resource, each after the other. So if the server is silent, a preview of a kind stack with its fifteen or so
+# Stage objects takes two and a half minutes; with 15 s, it took more than three. A watch that runs into the timeout is
+# restarted.
 _REQUEST_S = 8
 
 
@@ -76,8 +76,9 @@ def kubernetes_provider(name: str, cluster: ClusterLike, opts: pulumi.ResourceOp
         kubeconfig=cluster.kubeconfig,
         cluster_identifier=cluster.identity,
         # A stopped cluster keeps its objects in the state, since `up --refresh` brings it back; without this, the
-        # refresh fails on it. For a cluster that is not ours to start, the refresh has failed by now; skipped objects
-        # would still be compared, with another request to the silent server for each custom resource.
+        # refresh fails on it. Not for a cluster that outlives the stack: its refresh has failed by now, on an earlier
+        # resource, and objects that are skipped would still be compared, with a request to the silent server for each
+        # custom resource.
         skip_update_unreachable=cluster.end is not None,
         kube_client_settings={"timeout": _REQUEST_S},
         opts=opts,
@@ -90,7 +91,7 @@ def type_of(runtime: str) -> str:
 
 
 class ControlPlane(pulumi.ComponentResource):
-    """A cluster of one of the runtimes: its ``kumulus:index:Cluster``, and the life of that.
+    """A cluster of one of the runtimes: its ``kumulus:index:Cluster``, and its ``kumulus:index:Lifetime``.
 
     What components in it need is described in :class:`kumulus.components.resources.ClusterLike`.
     """
@@ -126,7 +127,9 @@ class ControlPlane(pulumi.ComponentResource):
         Args:
             options: the runtime's own.
             kubernetes_version: the runtime's default when None.
-            contents: what the stack has in it, from :func:`kumulus.model.contents.contents`; a preview says what goes.
+            contents: what the stack has in it, from :func:`kumulus.model.contents.contents`. A preview compares it with
+                what it was and says what the removal of faults and pools does.
+            prefix: see :class:`kumulus.components.resources.ClusterLike`.
             opts: Pulumi's resource options. Their ``parent`` is also that of the cluster's Kubernetes provider.
         """
         cluster = cls.__new__(cls)
@@ -155,7 +158,8 @@ class ControlPlane(pulumi.ComponentResource):
         self.stack_id = stack_identity(self, resource_name)
         outlives = registry.get(self.runtime).outlives_stack
         if contents is None:
-            # Without a stack file, they are unknown; a replacement that no preview shows is refused.
+            # A program's cluster does not list what is in it; it only says whether this is a preview, as an update may
+            # replace only what a preview has shown. {} says that this is an update; None would leave that open.
             contents = {PREVIEW: True} if pulumi.runtime.is_dry_run() else {}
         self.resource = DeclaredCluster(
             f"{resource_name}-control-plane",
@@ -165,8 +169,8 @@ class ControlPlane(pulumi.ComponentResource):
             kubernetes_version=kubernetes_version,
             options=options,
             contents=contents,
-            # The engine does not ask the plugin about a forced replacement: it is done in the same order as any other.
-            # A cluster that outlives the stack would lose all that the stack has in it first.
+            # Also said here, as the engine does not ask the plugin about a forced replacement. Not for a cluster that
+            # outlives the stack: it would first lose all that the stack has in it.
             opts=pulumi.ResourceOptions(parent=self, delete_before_replace=None if outlives else True),
         )
         self.kubeconfig = self.resource.kubeconfig

@@ -15,7 +15,9 @@ from kumulus.components.mistakes import collected
 from kumulus.stackfile.expand import kubelet_version
 from kumulus.stackfile.model import ClusterSpec
 
+# The keys of the section `kind`, by the arguments' names.
 _KIND = {"node_image": "nodeImage", "provider": "provider", "wait": "wait", "adopt": "adopt"}
+# The arguments' names, by the fields' paths in the stack file.
 _NAMES = {
     "name": "cluster_name",
     "kubernetesVersion": "kubernetes_version",

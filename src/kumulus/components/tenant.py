@@ -19,7 +19,7 @@ from kumulus.stackfile import tenants
 from kumulus.stackfile.yamltext import written
 
 ACCOUNT = "kumulus-tenant"
-"""The name of the service account, and of what is the tenant's in its namespace."""
+"""The name of the service account and of the quota; those of the other objects in the namespace begin with it."""
 
 _LOOK = ["get", "list", "watch"]
 _RBAC = "rbac.authorization.k8s.io"
@@ -33,7 +33,7 @@ class TenantArgs(TypedDict, total=False):
     tenant_name: str
     """The tenant's name. Default: the resource's name."""
     namespace: str
-    """The namespace that is created for it. Default: one of the tenant's name."""
+    """The namespace that is created for it. Default: the tenant's name."""
     quota: pulumi.Input[Mapping[str, pulumi.Input[str | int]]]
     """The hard limits of a ResourceQuota, such as ``{"requests.nvidia.com/gpu": "16", "pods": 200}``. Default: none."""
     role: Literal["view", "edit", "admin"]
@@ -53,7 +53,7 @@ class TenantArgs(TypedDict, total=False):
 
 
 _FIELDS = fields(TenantArgs, but=("cluster", "tenant_name"))
-_NAMES = {"name": "resource_name", **{field: name for name, field in _FIELDS.items()}}
+_NAMES = {field: name for name, field in _FIELDS.items()}
 
 
 @collected
@@ -74,18 +74,19 @@ class Tenant(pulumi.ComponentResource):
         self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[TenantArgs]
     ) -> None:
         source = f"Tenant {resource_name}"
-        with checked(args, TenantArgs, source) as wrong, problems_explained(source, _NAMES):
+        named_by = "tenant_name" if args.get("tenant_name") else "resource_name"
+        names = {**_NAMES, "name": named_by}
+        # CheckedInputs explains its own problems; those of the tenant's place are explained here.
+        with checked(args, TenantArgs, source) as wrong, problems_explained(source, names):
             values = {field: args.get(name) for name, field in _FIELDS.items()}
-            found = CheckedInputs(
-                tenants.TenantSpec, source, {**values, "name": args.get("tenant_name") or resource_name}, _NAMES
-            )
+            values["name"] = args.get("tenant_name") or resource_name
+            found = CheckedInputs(tenants.TenantSpec, source, values, names)
             tenant = found.plain
             if together := tenants.tenant_problems([(0, tenant.model_dump())]):
                 raise SpecError(within(together, "tenants[0]"))
             if other := args["cluster"].namespaces.get(tenant.home):
-                named_by = "tenant_name" if args.get("tenant_name") else "resource_name"
                 argument = "namespace" if tenant.namespace else named_by
-                message = f"is the namespace {shown(tenant.home)}, which Tenant {other} is already"
+                message = f"is the namespace {shown(tenant.home)}, which Tenant {other} already has"
                 wrong.add(argument, message, "write another namespace: a quota is for one tenant")
         cluster = args["cluster"]
         cluster.namespaces[tenant.home] = resource_name
@@ -138,29 +139,31 @@ class Tenant(pulumi.ComponentResource):
     def _rights(self, account: KubernetesObject) -> list[pulumi.Resource]:
         """Declare the service account's rights; returns what its token waits for.
 
-        The binding of another role has another name: during a change, both are there.
+        A binding's role cannot be changed, so its name includes the role: a new one is made before the old is deleted.
         """
         subject = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": self._tenant.home}
         role = self._tenant.role
 
-        def bound(suffix: str, kind: str, name: str, role_kind: str, role_name: str) -> KubernetesObject:
+        def bound(
+            suffix: str, kind: str, name: str, role_kind: str, role_name: str, *roles: KubernetesObject
+        ) -> KubernetesObject:
             reference = {"apiGroup": _RBAC, "kind": role_kind, "name": role_name}
             return self._object(
-                suffix, f"{_RBAC}/v1", kind, name, after=[account], roleRef=reference, subjects=[subject]
+                suffix, f"{_RBAC}/v1", kind, name, after=[account, *roles], roleRef=reference, subjects=[subject]
             )
 
         rights: list[pulumi.Resource] = [bound(role, "RoleBinding", f"{ACCOUNT}-{role}", "ClusterRole", role)]
         if self._tenant.rules:
             rules = [{key: list(value) for key, value in rule.model_dump().items()} for rule in self._tenant.rules]
             name = f"{ACCOUNT}-rules"
-            self._object("role", f"{_RBAC}/v1", "Role", name, rules=rules)
-            rights.append(bound("rules", "RoleBinding", name, "Role", name))
+            made = self._object("role", f"{_RBAC}/v1", "Role", name, rules=rules)
+            rights.append(bound("rules", "RoleBinding", name, "Role", name, made))
         if self._tenant.readNodes:
             # Its name is as unique as the namespace's.
             name = f"kumulus:{self._tenant.home}:nodes"
             rule = {"apiGroups": [""], "resources": ["nodes"], "verbs": _LOOK}
-            self._object("nodes", f"{_RBAC}/v1", "ClusterRole", name, rules=[rule])
-            rights.append(bound("nodes-binding", "ClusterRoleBinding", name, "ClusterRole", name))
+            made = self._object("nodes", f"{_RBAC}/v1", "ClusterRole", name, rules=[rule])
+            rights.append(bound("nodes-binding", "ClusterRoleBinding", name, "ClusterRole", name, made))
         return rights
 
     def _credential(self, account: KubernetesObject, rights: Sequence[pulumi.Resource]) -> pulumi.Output[str]:
@@ -206,7 +209,7 @@ def kubeconfig(context: str, namespace: str, server: str, data: Mapping[str, str
     if not data or not {"token", "ca.crt"} <= {*data}:
         raise pulumi.RunError(
             f"tenant {context}: the cluster wrote no token into its Secret; see that kube-controller-manager runs, "
-            "and write another `credential:` for the tenant"
+            "and give the tenant another number as `credential`"
         )
     document = {
         "apiVersion": "v1",

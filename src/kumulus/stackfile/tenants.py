@@ -104,7 +104,7 @@ def tenant_problems(tenants: Iterable[tuple[int, Mapping[str, object]]]) -> list
             wrong.append(problem(where, f"{shown(name)} {mistake.message}", remedy))
         # Two tenants of one name are reported as duplicates.
         elif name in first and "namespace" in (key, first[name][-1]):
-            message = f"is the namespace {shown(name)}, which {path_text(first[name])} is already"
+            message = f"is the namespace {shown(name)}, which {path_text(first[name][:-1])} already has"
             wrong.append(problem(where, message, "write another namespace: a quota is for one tenant"))
         first.setdefault(name, where)
     return wrong

@@ -6,7 +6,7 @@ are meant for read neither of them that way. Duplicate keys, which PyYAML accept
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -64,25 +64,25 @@ def _float(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> float:
     return float(text.replace(".inf", "inf").replace(".nan", "nan"))
 
 
-_Kind = tuple[str, re.Pattern[str], str]
-"""A kind of scalars, their pattern, and the letters that they begin with."""
-_ALWAYS: tuple[_Kind, ...] = (("null", _NULL, "~nN"), ("merge", re.compile("<<"), "<"))
+_Kind = tuple[str, re.Pattern[str], Iterable[str]]
+"""A kind of scalars, their pattern, and the characters that they begin with; "" for an empty scalar."""
+_ALWAYS: tuple[_Kind, ...] = (("null", _NULL, ("", *"~nN")), ("merge", re.compile("<<"), "<"))
 _NUMBERS: tuple[_Kind, ...] = (("int", _INT, "-+0123456789"), ("float", _FLOAT, "-+0123456789."))
 _CONSTRUCTORS = {"int": _int, "float": _float}
 _Loaders = tuple[Callable[[str], Any], Callable[[str], Any]]
 
 
 def _loaders(*kinds: _Kind) -> _Loaders:
-    """Two loaders, by libyaml and by PyYAML's own parser, that read null and these kinds of scalars as what they are.
+    """Two loaders, by libyaml and by PyYAML's own parser, that resolve null, merge keys and these kinds of scalars.
 
-    All other scalars are texts.
+    Every other scalar is a text.
     """
     found = []
     for base in (FAST_LOADER, _Counting):
         loader: Any = type("_Loader", (_UniqueKeys, base), {"yaml_implicit_resolvers": {}})
         for kind, pattern, first in (*_ALWAYS, *kinds):
             whole = re.compile(f"(?:{pattern.pattern})\\Z")
-            loader.add_implicit_resolver(_TAG + kind, whole, [*first, ""] if kind == "null" else list(first))
+            loader.add_implicit_resolver(_TAG + kind, whole, list(first))
             if kind in _CONSTRUCTORS:
                 loader.add_constructor(_TAG + kind, _CONSTRUCTORS[kind])
         found.append(loader)
@@ -90,7 +90,7 @@ def _loaders(*kinds: _Kind) -> _Loaders:
 
 
 _TEXTS = _loaders()
-"""Every scalar as written, as when go-yaml fills fields that are declared as strings."""
+"""Every scalar as written, but for null, as when go-yaml fills fields that are declared as strings."""
 _TYPED = _loaders(("bool", _SWITCH, "yYnNtTfFoO"), *_NUMBERS)
 """The types that go-yaml gives to scalars, without timestamps and sexagesimal numbers."""
 _PULUMI = _loaders(("bool", _BOOL, "tTfF"), *_NUMBERS)
@@ -100,6 +100,7 @@ _PULUMI = _loaders(("bool", _BOOL, "tTfF"), *_NUMBERS)
 def _checked(root: yaml.Node | None) -> yaml.Node | None:
     """The document, after checking that it has no duplicate keys."""
     # Not checked where values are constructed: there, merge keys have already added keys that may legally occur twice.
+    # Reversed, as the last is taken first: mappings are checked in the order of the text.
     waiting, seen = [root] if root is not None else [], set()
     while waiting:
         node = waiting.pop()
@@ -140,12 +141,13 @@ def read_stack_file(file: Path, source: str = "") -> object:
     with file.open("rb") as opened:
         body = opened.read(MOST_BYTES + 1)
     if len(body) > MOST_BYTES:
-        raise SpecError([Problem("", str(too_large()), too_large().remedy)], source)
+        reason = too_large()
+        raise SpecError([Problem("", reason.message, reason.remedy)], source)
     return _read(body.decode("utf-8"), source, _PULUMI)
 
 
 def read_yaml_texts(text: str, source: str = "") -> object:
-    """A YAML text of one document with every scalar as written, so that `version: 1.10` stays 1.10."""
+    """A YAML text of one document with every scalar but null as written, so that `version: 1.10` stays 1.10."""
     return _read(text, source, _TEXTS)
 
 
@@ -156,7 +158,7 @@ def read_all_yaml(text: str, source: str = "") -> list[object]:
 
 
 def written(document: object) -> str:
-    """The text of a document of dicts, lists and scalars, whose texts are texts to whoever reads it."""
+    """A document of dicts, lists and scalars as YAML; texts that some reader would take for another type are quoted."""
     return safe_yaml.written(document)
 
 
@@ -179,7 +181,8 @@ def _read(text: str, source: str, loaders: _Loaders, many: bool = False) -> Any:
     fast, slow = loaders
     try:
         # PyYAML's own parser may accept what libyaml rejects, and it has better error messages.
-        reading = (fast if check_limits(text, only_fast=True) else slow)(text)
+        libyaml_accepts = check_limits(text, only_fast=True)
+        reading = fast(text) if libyaml_accepts else slow(text)
         try:
             if not many:
                 return reading.get_single_data()
@@ -209,5 +212,5 @@ def _marked(reason: yaml.MarkedYAMLError) -> tuple[str, str]:
     if "but found another document" in what:
         what = "a second document begins"
     if "cannot start any token" in what and "\\t" in what:
-        return f"{place}there is a tab", "indent with blanks"
+        return f"{place}there is a tab", "indent with spaces"
     return f"{place}{what}", "correct it there or on the line above"

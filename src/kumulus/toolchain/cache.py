@@ -156,6 +156,24 @@ def owns(path: Path) -> bool:
     return path.resolve().is_relative_to(root().resolve())
 
 
+def holder(file: Path) -> str:
+    """The id of the process that holds the lock of :func:`exclusive` in this file; empty if none does."""
+    try:
+        with file.open() as opened:
+            try:
+                fcntl.flock(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return _noted(opened.fileno())
+    except OSError:
+        pass
+    return ""
+
+
+def _noted(lock: int) -> str:
+    """The id that the holder of a lock has written into its file, of which this is the descriptor."""
+    return os.pread(lock, 32, 0).decode(errors="replace").strip() or "unknown"
+
+
 @contextmanager
 def exclusive(file: Path, doing: str, say: Callable[[str], None]) -> Iterator[bool]:
     """Hold the lock for the block; yields whether another process held it first.
@@ -178,8 +196,7 @@ def exclusive(file: Path, doing: str, say: Callable[[str], None]) -> Iterator[bo
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             waited = True
-            holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip() or "unknown"
-            say(f"waiting for process {holder}, which is {doing}")
+            say(f"waiting for process {_noted(descriptor)}, which is {doing}")
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)

@@ -7,26 +7,28 @@ import socket
 import subprocess
 import sys
 import threading
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kumulus.cli.backend import at_work, half_written, with_cluster
+from kumulus.cli.backend import at_work, clusters, half_written, with_cluster
+
+TAKEN = datetime.now().astimezone().isoformat()
 
 
 def lock(backend: Path, **changed: Any) -> None:
     folder = backend / ".pulumi" / "locks" / "organization" / "fleet" / "dev"
     folder.mkdir(parents=True, exist_ok=True)
-    content = {"pid": os.getpid(), "username": "kim", "hostname": socket.gethostname(), **changed}
-    content["timestamp"] = "2026-11-22T10:44:02.5+01:00"
+    content = {"pid": os.getpid(), "username": "kim", "hostname": socket.gethostname(), "timestamp": TAKEN, **changed}
     (folder / "1b0c.json").write_text(json.dumps(content))
 
 
 def test_who_works_on_a_stack_is_told_while_it_lives(tmp_path: Path) -> None:
     assert at_work(tmp_path, "fleet", "dev") is None
     lock(tmp_path)
-    assert at_work(tmp_path, "fleet", "dev") == f"pid {os.getpid()} (kim, since 10:44:02)"
+    assert at_work(tmp_path, "fleet", "dev") == f"pid {os.getpid()} (kim, since {TAKEN[11:19]})"
     assert at_work(tmp_path, "fleet", "prod") is None
     assert at_work(tmp_path, "other", "dev") is None
 
@@ -36,8 +38,24 @@ def test_a_lock_of_what_was_killed_or_is_elsewhere_is_pulumis_to_tell(tmp_path: 
     ended.wait()
     lock(tmp_path, pid=ended.pid)
     assert at_work(tmp_path, "fleet", "dev") is None
+    # By now its number is that of another process.
+    lock(tmp_path, timestamp="2026-11-22T10:44:02.512345678+01:00")
+    assert at_work(tmp_path, "fleet", "dev") is None
     lock(tmp_path, hostname="another")
     assert at_work(tmp_path, "fleet", "dev") is None
+
+
+def test_a_lock_whose_time_cannot_be_read_is_that_of_a_process_that_runs(tmp_path: Path) -> None:
+    lock(tmp_path, timestamp="soon")
+    assert at_work(tmp_path, "fleet", "dev") == f"pid {os.getpid()} (kim, since )"
+
+
+def test_a_damaged_packed_state_has_no_clusters(tmp_path: Path) -> None:
+    file = tmp_path / ".pulumi" / "stacks" / "fleet" / "dev.json.gz"
+    file.parent.mkdir(parents=True)
+    packed = gzip.compress(json.dumps({"checkpoint": {}}).encode())
+    file.write_bytes(packed[:10] + b"\xff" * 20 + packed[30:])
+    assert clusters(tmp_path, "fleet", "dev") == []
 
 
 def test_a_lock_that_is_half_written_is_passed_over(tmp_path: Path) -> None:

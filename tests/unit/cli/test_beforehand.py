@@ -11,7 +11,7 @@ import yaml
 from kumulus.cli import beforehand, stack_file
 from kumulus.cli.beforehand import require_no_tenants, tenants_refusal
 from kumulus.cli.errors import UserError
-from tests.unit.cli.test_backend import lock
+from tests.unit.cli.test_backend import TAKEN, lock
 
 SALT = "encryptionsalt: v1:a=:v1:b=:c==\n"
 OURS = "from kumulus import program\n\nprogram.run()\n"
@@ -57,7 +57,7 @@ def refused(check: Any, *arguments: Any) -> str:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("config:\n\tkumulus:cluster: {}\n", "line 2, column 1: there is a tab; indent with blanks"),
+        ("config:\n\tkumulus:cluster: {}\n", "line 2, column 1: there is a tab; indent with spaces"),
         ("config:\n  kumulus:cluster:\n    name: a\n  faults:\n - {}\n", "line 5"),
         ("config: [}\n", "line 1, column 10"),
     ],
@@ -79,7 +79,7 @@ def test_a_name_that_pulumi_does_not_take_is_shown_as_it_is_written(fleet: Path,
 def test_two_at_once_are_refused_without_the_advice_to_take_the_lock_away(fleet: Path) -> None:
     lock(fleet / "state")
     said = refused(beforehand.check_unlocked, "dev")
-    assert said.startswith(f"dev is being worked on by pid {os.getpid()} (kim, since 10:44:02)\n")
+    assert said.startswith(f"dev is being worked on by pid {os.getpid()} (kim, since {TAKEN[11:19]})\n")
     beforehand.check_unlocked("prod")
 
 

@@ -123,8 +123,10 @@ def test_nodes_are_chosen_among_the_pools_on_record() -> None:
         (["--kind", "xid-48", "--zone", "use2"], 'target.zone: "use2" matches no node; write use1'),
         (["--kind", "reboot", "--down-for", "soon"], 'downFor: is "soon", which is not a duration; write a duration'),
         (["--kind", "xid-48", "--node", "b-0"], 'target.names[0]: "b-0" is no node of the stack'),
-        (["--taint", "odd"], "--taint odd: write it as KEY=VALUE:EFFECT"),
-        (["--capacity", "gpu"], "--capacity gpu: write it as KEY=VALUE"),
+        (["--taint", "odd"], "--taint odd: write it as KEY[=VALUE]:EFFECT"),
+        (["--capacity", "gpu"], "--capacity gpu: write it as RESOURCE=CHANGE"),
+        (["--limit", "cpu"], "--limit cpu: write it as RESOURCE=AMOUNT"),
+        (["--label", "team"], "--label team: write it as KEY=VALUE"),
     ],
 )
 def test_a_mistake_is_told_with_its_place_and_a_remedy(arguments: list[str], said: str) -> None:

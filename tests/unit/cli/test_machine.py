@@ -1,17 +1,20 @@
 """What is of Kumulus on a machine: clusters, files outside of projects; and the pages of the documentation."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from kumulus.cli import docs, ls
 from kumulus.cli.main import main
 from kumulus.host.version import REPOSITORY
 from kumulus.runtimes.place import Place, owner
+from kumulus.toolchain import cache
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -117,6 +120,25 @@ def test_nothing_is_removed_while_a_cluster_is_up(
     assert main(["uninstall", "--yes"]) == 1
     assert f"dev ({cluster})" in capsys.readouterr().err
     assert (machine / "cache" / "kumulus").exists()
+
+
+def test_nothing_is_removed_while_tools_are_being_got(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = machine / "cache" / "kumulus" / "toolchain"
+    with cache.exclusive(root / "lock", "getting the tools", print):
+        assert main(["uninstall", "--yes"]) == 1
+    assert f"process {os.getpid()} is getting the tools\n  End it first" in capsys.readouterr().err
+    assert root.exists()
+    assert main(["uninstall", "--yes"]) == 0
+    assert not root.exists()
+
+
+@pytest.mark.parametrize(("user", "code"), [(psutil.Process().username(), 1), ("somebody-else", 0)])
+def test_a_cluster_of_another_user_keeps_nobody_from_uninstalling(
+    machine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, user: str, code: int
+) -> None:
+    monkeypatch.setattr(ls, "clusters", lambda: [ls.FoundCluster(tmp_path / "dev", "dev", "/p", user, 4, 2**20, 30)])
+    assert main(["uninstall", "--yes"]) == code
+    assert (machine / "state" / "kumulus").exists() == bool(code)
 
 
 @pytest.mark.parametrize(("note", "code"), [({}, 1), ({"runtime": "existing"}, 0)])

@@ -1,5 +1,6 @@
 """What a stack needs: by the table, by what its program registers, and as `kumulus doctor -s` says it."""
 
+import json
 import socket
 from pathlib import Path
 from typing import Any
@@ -143,6 +144,20 @@ def test_mistakes_are_told_before_anything_is_fetched_and_do_not_keep_a_stack_fr
     assert PROVIDER in needs.to_remove("x").tools
     stack.unlink()
     assert PROVIDER in needs.to_remove("x").tools
+
+
+def test_to_remove_a_stack_whose_file_has_mistakes_takes_the_tools_of_its_runtime(
+    stack: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(stack, **{"kumulus:cluster": {"runtime": "kind", "nodes": 3}})
+    state = stack.parents[1] / "state" / ".pulumi" / "stacks" / "sample" / "x.json"
+    state.parent.mkdir(parents=True)
+    resources = [{"type": "kumulus:index:Cluster", "outputs": {"runtime": "kind"}}]
+    state.write_text(json.dumps({"checkpoint": {"latest": {"resources": resources}}}))
+    monkeypatch.setenv("PULUMI_BACKEND_URL", "s3://elsewhere")
+    assert "kind" not in needs.to_remove("x").tools
+    monkeypatch.setenv("PULUMI_BACKEND_URL", f"file://{stack.parents[1] / 'state'}")
+    assert set(needs.to_remove("x").tools) == {*needs.everything().tools, "kind", "helm"}
 
 
 def test_a_secret_within_a_stack_file_does_not_hide_the_rest(stack: Path) -> None:

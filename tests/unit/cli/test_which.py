@@ -241,6 +241,14 @@ def test_of_several_clusters_of_a_program_of_ones_own_one_is_named_or_is_called_
     assert which.chosen("dev", "west").require_up() == west.kubeconfig
 
 
+def test_which_of_several_clusters_is_asked_without_a_stack_file_too(own: Path) -> None:
+    made(own, "team", "dev")
+    made(own, "west", "dev")
+    (own / "stacks" / "Pulumi.dev.yaml").unlink()
+    with pytest.raises(UserError, match=r"which cluster of dev\? There are team, west"):
+        which.chosen("dev")
+
+
 def test_the_shell_completes_the_names_of_the_stack_on_the_line(stacks: Path) -> None:
     assert completion.clusters(argparse.Namespace(stack="many")) == ["hub", "worker-0", "worker-1"]
     assert completion.clusters(argparse.Namespace(stack="one")) == []

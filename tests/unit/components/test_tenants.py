@@ -68,8 +68,8 @@ def test_two_tenants_of_a_program_are_not_in_one_namespace(second: dict[str, Any
         run(program, preview=True)
     found = {"two": (named, "research", "research"), "first": ("resource_name", "first", "first")}
     assert str(raised.value) == "\n".join(
-        f"1 problem in Tenant {name}\n  {argument}: is the namespace {json.dumps(namespace)}, which Tenant {other} is "
-        "already; write another namespace: a quota is for one tenant"
+        f"1 problem in Tenant {name}\n  {argument}: is the namespace {json.dumps(namespace)}, which Tenant {other} "
+        "already has; write another namespace: a quota is for one tenant"
         for name, (argument, namespace, other) in found.items()
     )
 
@@ -109,6 +109,28 @@ def test_everything_in_a_namespace_waits_for_it_and_goes_with_the_cluster() -> N
         assert f"{NAMESPACE}::research-tenant-namespace" in each.depends_on, each.type
         assert each.deleted_with == f"{CLUSTER}::dev-control-plane"
         assert each.type == OBJECT, "no other plugin is needed"
+
+
+def test_a_token_waits_for_all_rights_of_its_tenant() -> None:
+    waits = {each.name: {name.rpartition("::")[2] for name in each.depends_on} for each in made(RESEARCH).resources}
+    bindings = {"research-tenant-edit", "research-tenant-rules", "research-tenant-nodes-binding"}
+    assert bindings <= waits["research-tenant-token"]
+    assert "research-tenant-role" in waits["research-tenant-rules"]
+    assert "research-tenant-nodes" in waits["research-tenant-nodes-binding"]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "named"),
+    [("Research", {}, "resource_name"), ("research", {"tenant_name": "Research"}, "tenant_name")],
+)
+def test_a_mistake_in_a_tenants_name_is_said_of_the_argument_that_has_it(
+    name: str, arguments: dict[str, Any], named: str
+) -> None:
+    def program() -> None:
+        Tenant(name, cluster=KwokCluster("dev"), **arguments)
+
+    with pytest.raises(pulumi.RunError, match=rf"\n  {named}: "):
+        run(program, preview=True)
 
 
 def test_another_credential_or_role_is_another_object_as_neither_can_be_changed() -> None:

@@ -61,7 +61,7 @@ print(json.dumps({
     "charts": refused(runtime="kwok", kwokCharts={}),
     "command": shown.getvalue(),
     "needed": needs.of_loaded(toy).tools,
-    "parts": list(needs.parts("helm")),
+    "parts": list(needs.needed_by("helm")),
     "kubeconfig": project.kubeconfig("dev").name,
     "component": type_of("toy"),
     "options": described_cluster._options(toy, Path(), KwokPlan()),

@@ -101,7 +101,7 @@ def test_every_mistake_is_told_at_once() -> None:
     assert found["[1].name"] == (
         '"kube-system" is a namespace of Kubernetes\' own; write another name, or give the tenant a namespace'
     )
-    assert found["[2].namespace"].startswith('is the namespace "a", which tenants[0].name is already')
+    assert found["[2].namespace"].startswith('is the namespace "a", which tenants[0] already has')
     assert found["[3].name"] == '"a" is already tenants[0].name; write another name'
     assert "Kubernetes' own" in found["[4].namespace"]
     assert 'is "strict"; write restricted' in found["[4].podSecurity"]
