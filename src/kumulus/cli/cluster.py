@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 _PATIENCE = 5.0
 
 AS_UP = " as it is up"
-"""What follows the name of a cluster of which no file says what it has."""
-SOURCE = {"source": "cluster"}
-"""The same, for programs."""
+"""Put after a cluster's name if its nodes were read from the cluster itself, as no file declares them."""
+READ_FROM_CLUSTER = {"source": "cluster"}
+"""Says so in JSON output."""
 
 # The scheme of each component's health check.
 _HEALTH = {"kube-scheduler": "https", "kube-controller-manager": "https", "kwok-controller": "http"}
@@ -58,6 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def named(args: argparse.Namespace) -> NamedCluster:
     """The cluster that the arguments name."""
     if args.kubeconfig is not None:
+        if args.cluster is not None:
+            raise UserError("--cluster is of a stack; with --kubeconfig, leave it out")
         file = Path(args.kubeconfig)
         return NamedCluster(args.stack or args.context or file.stem, file, args.context)
     if args.context is not None:
@@ -86,8 +88,8 @@ class DeclaredNodes:
     """Those that are declared."""
     prices: Prices
     """What machines cost."""
-    up: bool = False
-    """Whether they were read from the cluster, as a program of the user's own declares them, and no file has them."""
+    from_cluster: bool = False
+    """Whether the cluster was asked, since the user's own program declares the nodes and no file lists them."""
 
 
 def fleet(found: which.StackCluster) -> DeclaredNodes:
@@ -101,10 +103,12 @@ def fleet(found: which.StackCluster) -> DeclaredNodes:
     from kumulus.model.names import SYSTEM_GROUP
     from kumulus.nodes.catalog import prices
     from kumulus.nodes.faults import records
+    from kumulus.runtimes.place import cluster_owner
 
     async def recorded() -> records.ClusterRecords:
         async with client(NamedCluster(found.label, found.kubeconfig)) as asked:
-            return await records.read(asked)
+            # Other stacks may have nodes in it, too.
+            return (await records.read(asked)).of(cluster_owner(found.kubeconfig))
 
     try:
         known = asyncio.run(recorded())
@@ -112,24 +116,24 @@ def fleet(found: which.StackCluster) -> DeclaredNodes:
         raise not_answering(found.stack, error) from None
     own = stack_file.prices(found.stack)
     pools = [pool for pool in known.pools.values() if pool.group != SYSTEM_GROUP]
-    return DeclaredNodes(pools, prices.with_own(own) if own else prices.catalog(), up=True)
+    return DeclaredNodes(pools, prices.with_own(own) if own else prices.catalog(), from_cluster=True)
 
 
-def not_answering(stack: str, error: Exception) -> UserError:
+def not_answering(stack_name: str, error: Exception) -> UserError:
     """The error to show when a cluster of a stack does not answer or refuses a request.
 
     Args:
-        stack: its name; empty where no stack is known.
+        stack_name: empty where no stack is known.
     """
     from kumulus.kube import KubeconfigError, Unreachable
 
-    again = how_to_start(stack) if isinstance(error, KubeconfigError | Unreachable) else ""
+    again = how_to_start(stack_name) if isinstance(error, KubeconfigError | Unreachable) else ""
     return UserError(f"{error}\n  {again}" if again else str(error))
 
 
-def how_to_start(stack: str) -> str:
+def how_to_start(stack_name: str) -> str:
     """What starts a stack's clusters that are down, in words; empty where no stack is known."""
-    return f"To start one that is down: {installation.command()} up {stack}" if stack else ""
+    return f"To start one that is down: {installation.command()} up {stack_name}" if stack_name else ""
 
 
 def health_endpoints(directory: Path) -> dict[str, str]:

@@ -47,14 +47,17 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _pages() -> dict[str, Path]:
-    """The pages, by name: those of the checkout, or those that came with the package, if `pip` kept them."""
+    """The pages, by name: those of the checkout, or those that the package has installed under share/doc.
+
+    Some installations leave these out.
+    """
     checkout = installation.checkout()
     folder = checkout / "docs" if checkout else Path(sysconfig.get_path("data")) / "share" / "doc" / "kumulus"
     found = {
         file.relative_to(folder).with_suffix("").as_posix(): file
         for pattern in ("*.md", "reference/*.md")
         for file in folder.glob(pattern)
-        # One is of Pulumi's registry, and begins with a front matter.
+        # The others are of Pulumi's registry, and begin with front matter.
         if file.read_text(encoding="utf-8").startswith("# ")
     }
     if not found:

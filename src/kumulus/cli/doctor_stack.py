@@ -43,8 +43,8 @@ def how(tools: list[Tool]) -> str:
     steps = [f"download, about {sum(files.values()):,} MB"] if files else []
     if building and mode != "download":
         steps.append(f"build{supply.duration(building)}")
-    if any(tool.unpinned for tool in tools):
-        steps.append("download, once its digest is accepted: tools --accept-digest")
+    if unpinned := " ".join(f"--with {tool.name}" for tool in tools if tool.unpinned):
+        steps.append(f"download, once its digest is accepted: tools {unpinned} --accept-digest")
     return "; ".join(steps) or f"unavailable with KUMULUS_TOOLS={mode}"
 
 

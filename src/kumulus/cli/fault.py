@@ -23,7 +23,6 @@ import argparse
 import asyncio
 import json
 from collections.abc import Callable, Coroutine
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kumulus.cli import cluster, project, stack, which
@@ -56,25 +55,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the action."""
+    if args.action == "kinds":
+        return _list_kinds(args.json)
+    # Not for `kinds`, which needs no cluster.
+    from kumulus.cli import fault_actions
     from kumulus.kube import ApiError, KubeconfigError, Unreachable
     from kumulus.nodes.runs import RunError
 
-    if args.action == "kinds":
-        return _list_kinds(args.json)
     args.stack = project.chosen(args.stack)
     found = which.chosen(args.stack, args.cluster)
-    # For the actions: what to call the cluster, and the options that name it.
-    args.title, args.naming = found.label, found.options
-    kubeconfig = found.require_up()
-    from kumulus.cli import fault_actions
-
-    actions: dict[str, Callable[[Path, argparse.Namespace], Coroutine[Any, Any, int]]] = {
+    found.require_up()
+    actions: dict[str, Callable[[which.StackCluster, argparse.Namespace], Coroutine[Any, Any, int]]] = {
         "inject": fault_actions.inject,
         "clear": fault_actions.clear,
         "list": fault_actions.show,
     }
     try:
-        return asyncio.run(actions[args.action](kubeconfig, args))
+        return asyncio.run(actions[args.action](found, args))
     except RunError as error:
         raise UserError(str(error)) from None
     except (ApiError, KubeconfigError, Unreachable) as error:

@@ -14,6 +14,7 @@ from pathlib import Path
 from kumulus.cli import project
 from kumulus.cli.errors import UserError
 from kumulus.cli.fault import described_options
+from kumulus.cli.which import StackCluster
 from kumulus.host import installation
 from kumulus.kube import ApiError, Client, Unreachable, load_kubeconfig
 from kumulus.model.checks import problem
@@ -39,27 +40,35 @@ _PACKAGES = Path(__file__).resolve().parents[2]
 _FOR_EVER = 10 * 365 * 86_400.0
 
 
-async def inject(kubeconfig: Path, args: argparse.Namespace) -> int:
+async def inject(found: StackCluster, args: argparse.Namespace) -> int:
     """Inject a fault; see the command's help."""
-    lasts = _lasts(args.lasts)
+    lasts, kubeconfig = _lasts(args.lasts), found.kubeconfig
     async with _client(kubeconfig) as client:
         known, mine = await _known(client), cluster_owner(kubeconfig)
         fault = _resolved(args, known.of(mine))
         there = known.faults.get(fault.name)
-        if there is not None and there.declared and not there.ending:
+        if there is not None and there.over(timestamp()):
+            # It ends before this one begins.
+            there = None
+        # Another stack's is refused when this one begins.
+        if there is not None and there.declared and there.is_of(mine):
             raise UserError(f"{fault.name} is declared in the stack file; choose another name")
         # Rounded up, because records have whole seconds.
         until = timestamp(datetime.now(UTC) + timedelta(seconds=lasts + 0.999)) if lasts else ""
         record = Record(
             fault.name, fault.kind, fault.nodes, fault.node, fault.pods, until=until, owner=mine, offers=fault.offers
         )
-        clearing = f"{installation.command()} fault clear {fault.name} {args.naming}"
+        clearing = f"{installation.command()} fault clear {fault.name} {found.options}"
+        ending = _ended_with_block(client, record, clearing) if args.wait else nullcontext()
         try:
-            async with _ended_with_block(client, record, clearing) if args.wait else nullcontext():
+            async with ending:
                 began, applied = await operations.begin(client, record)
-                if there is not None and not there.ending:
-                    print(f"{args.title}: {fault.name} was active already ({in_words(there)}): this replaces it")
-                print(f"{args.title}: {fault.described()}{reclaimed(began.machines)}")
+                if lasts and not args.wait:
+                    # Before anything is refused: what is recorded has to end at its time, even if a node failed.
+                    _start_keeper(kubeconfig, fault.name, until)
+                if there is not None:
+                    print(f"{found.label}: {fault.name} was active already ({in_words(there)}): this replaces it")
+                print(f"{found.label}: {fault.described()}{reclaimed(began.machines)}")
                 _require_applied(applied)
                 if args.wait:
                     print("Ctrl-C ends it", flush=True)
@@ -68,22 +77,29 @@ async def inject(kubeconfig: Path, args: argparse.Namespace) -> int:
         except (operations.FaultRefused, stages.NoStages) as error:
             raise UserError(str(error)) from None
     if lasts:
-        _start_keeper(kubeconfig, fault.name, until)
         print(f"ends by itself at {until}; or: {clearing}")
     else:
         print(f"active; to end it: {clearing}")
     return 0
 
 
-async def clear(kubeconfig: Path, args: argparse.Namespace) -> int:
+async def clear(found: StackCluster, args: argparse.Namespace) -> int:
     """End a fault, or all that no stack file declares."""
-    if bool(args.name) == args.all:
-        raise UserError("name the fault to clear, or write --all")
+    both, neither = args.name and args.all, not args.name and not args.all
+    if both or neither:
+        raise UserError("name the fault to clear, or write --all, but not both")
+    kubeconfig = found.kubeconfig
     async with _client(kubeconfig) as client:
         known, mine = await _known(client), cluster_owner(kubeconfig)
-        await operations.settle(client, known, mine)
-        names = _clearable(known, mine, kubeconfig) if args.all else [args.name]
+        due = await operations.settle(client, known, mine)
+        if due:
+            known = await records.read(client)
+        over = [name for name in due if name not in known.faults]
+        names = [*over, *_clearable(known, mine, kubeconfig)] if args.all else [args.name]
         for name in names:
+            if name in over:
+                print(f"{found.label}: {name} is over: its end was due")
+                continue
             there = known.faults.get(name)
             if there is None:
                 if records.map_of(name) in known.damaged:
@@ -97,10 +113,10 @@ async def clear(kubeconfig: Path, args: argparse.Namespace) -> int:
             except NotOurs as error:
                 raise UserError(f"{error}; it is left alone: clear it where it was injected") from None
             _require_applied(applied)
-            print(f"{args.title}: {name} is over; nodes restored: {applied.changed + applied.created}")
+            print(f"{found.label}: {name} is over; nodes restored: {applied.changed + applied.created}")
         left = sorted(name for name, each in known.faults.items() if not each.declared and name not in names)
         if args.all and left:
-            print(f"{args.title}: left alone, as they are not this stack's: {', '.join(left)}")
+            print(f"{found.label}: left alone, as they are not this stack's: {', '.join(left)}")
     return 0
 
 
@@ -111,8 +127,9 @@ def _clearable(known: records.ClusterRecords, mine: Owner, kubeconfig: Path) -> 
     return sorted(each.name for each in ours if each.owner.identity or unowned_too)
 
 
-async def show(kubeconfig: Path, args: argparse.Namespace) -> int:
+async def show(found: StackCluster, args: argparse.Namespace) -> int:
     """List the active faults, after ending those whose time is up."""
+    kubeconfig = found.kubeconfig
     async with _client(kubeconfig) as client:
         known, mine = await _known(client), cluster_owner(kubeconfig)
         if await operations.settle(client, known, mine):
@@ -134,7 +151,7 @@ async def show(kubeconfig: Path, args: argparse.Namespace) -> int:
         for each in there
     ]
     number = {0: "no active fault", 1: "one active fault"}.get(len(there), f"{len(there):,} active faults")
-    print(f"{args.title}: {number}")
+    print(f"{found.label}: {number}")
     if there:
         print(aligned(rows))
     return 0
@@ -236,7 +253,9 @@ async def _end(client: Client, record: Record, clearing: str) -> None:
 
 
 def _compared(record: Record) -> tuple[object, ...]:
-    return record.owner.identity, record.until, record.nodes, record.node, record.pods, record.offers
+    """What tells a fault from another of its name; `since` is not known before it begins."""
+    owner = record.owner.identity
+    return owner, record.kind, record.until, record.nodes, record.node, record.pods, record.offers
 
 
 def _require_applied(applied: FaultsApplied) -> None:

@@ -4,7 +4,7 @@
     kumulus ls --json       # for programs
 
 Running clusters are found in the process table, whichever project they belong to. Clusters that are down, or that run
-in Docker or elsewhere, are listed only in the directory of their own project.
+in Docker or elsewhere, are listed only if the command is run in their own project.
 """
 
 import argparse
@@ -27,7 +27,7 @@ class FoundCluster:
     stack: str
     """The stack that it is of, or what its tests called it; empty if that cannot be read."""
     program: str
-    """The directory of the stack's program; likewise."""
+    """The directory of the stack's program; empty if that cannot be read."""
     user: str
     """Who runs it; empty if no process of it runs here."""
     processes: int
@@ -65,8 +65,8 @@ def clusters() -> list[FoundCluster]:
 
     running = processes.with_directories("clusters")
     here = project.clusters_directory()
-    kept = {each for each in here.iterdir() if each.is_dir()} if here.is_dir() else set()
-    folders = sorted({*running, *(each.resolve() for each in kept)})
+    kept = [each.resolve() for each in here.iterdir() if each.is_dir()] if here.is_dir() else []
+    folders = sorted({*running, *kept})
     sizes = asyncio.run(_sizes(folders))
     found = []
     for folder, nodes in zip(folders, sizes, strict=True):

@@ -52,19 +52,26 @@ def run(args: argparse.Namespace) -> int:
     if args.urls:
         print(_urls(known))
         return 0
+    if args.accept_digest and not args.extra and args.stack is None:
+        raise UserError("--accept-digest is of tools that you name; write --with TOOL or -s STACK, too")
     names = [tool.name for each in args.extra for tool in known.named(each)]
-    if args.accept_digest:
-        images.accept([known.tool(name) for name in names])
-        pins.load.cache_clear()
+    wanted = None
     if args.stack is not None:
         enter_venv()
         wanted = needs.of_stack(args.stack)
-        names += wanted.tools
+        names += [name for name in wanted.tools if name not in names]
+    if args.accept_digest:
+        images.accept([tool for name in names for tool in known.named(name)])
+        pins.load.cache_clear()
+    tools = stack.without_command_plugin(names)
+    if wanted is not None:
+        # Exactly what the stack needs, for each version of its control planes.
         also = [args.kubernetes] if args.kubernetes is not None else []
         for version in dict.fromkeys((*wanted.versions, *also)):
-            supply.provide(stack.without_command_plugin(names), version)
+            supply.provide(tools, version)
     else:
-        supply.ensure(args.kubernetes, stack.without_command_plugin(names))
+        # What every stack of the runtime kwok needs, and what was asked for in addition.
+        supply.ensure(args.kubernetes, tools)
     stack.install_plugins(names)
     return 0
 

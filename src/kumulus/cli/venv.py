@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--dev", action="store_true", help="with everything that tests and lint need")
     add("--policy", action="store_true", help="also .venv of the policy pack in src/kumulus/extras/policy")
     add("--lock", action="store_true", help="write requirements.txt anew from pyproject.toml; versions in it stay")
-    add("--upgrade", action="store_true", help="with --lock: take the newest versions that pyproject.toml allows")
+    add("--upgrade", action="store_true", help="the same with the newest versions that pyproject.toml allows")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -29,6 +29,7 @@ def run(args: argparse.Namespace) -> int:
     from kumulus.toolchain import venv
 
     checkout = installation.checkout()
+    # The registry offers this command only in a checkout.
     assert checkout is not None
     settings = tomllib.loads((checkout / "pyproject.toml").read_text(encoding="utf-8"))
     known = sorted(settings["project"]["optional-dependencies"])

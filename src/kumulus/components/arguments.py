@@ -22,7 +22,7 @@ import pulumi
 
 from kumulus.components.engine import UserMistake, user_error
 from kumulus.components.inputs import later
-from kumulus.model.checks import unknown_key_remedy
+from kumulus.model.checks import suggest, unknown_key_remedy
 from kumulus.model.errors import Problem, SpecError, path_text, shown
 from kumulus.model.plain import camel
 
@@ -63,6 +63,11 @@ class Argument:
     section: str | None = None
     """The model of a mapping that is written as a section of the stack file; None for others."""
 
+    @property
+    def meaning(self) -> str:
+        """The first sentence of what it is, in one line and without its full stop."""
+        return re.split(r"\.(?=\s|$)", " ".join(self.doc.split()))[0]
+
 
 @cache
 def described_arguments(arguments: type) -> tuple[Argument, ...]:
@@ -96,26 +101,31 @@ class WrongArguments:
 
     problems: list[Problem]
     unusable: Collection[str]
-    """The arguments that are wrong, missing, or were meant by unknown ones: nothing follows from them."""
+    """Arguments that are wrong or missing, and those that a misspelt name seems to mean: what is found wrong with them
+    is not reported."""
 
     def add(self, argument: str, message: str, remedy: str) -> None:
         """Report one more."""
         self.problems.append(Problem(argument, message, remedy))
 
     def require(self, argument: str) -> None:
-        """End the block of :meth:`also` if an argument cannot be used."""
+        """Leave the block of :func:`checked` if an argument cannot be used: its mistake is reported already.
+
+        Has the effect of `args[argument]`, which is gone.
+        """
         if argument in self.unusable:
             raise KeyError(argument)
 
     @contextmanager
     def also(self) -> Iterator[None]:
-        """Collect what the block finds wrong; it ends at the first use of an argument that is not there."""
+        """Collect what the block finds wrong. A KeyError for an unusable argument only ends it."""
         try:
             yield
         except pulumi.RunError as error:
             if isinstance(error, UserMistake):
                 self.problems.extend(each for each in error.problems if not self._follows(each))
-            # Otherwise, a component that this one needs has mistakes.
+            # Otherwise a component that this one needs has mistakes, reported with it; this one's own are raised by
+            # `checked`.
             elif not self.problems:
                 raise
         except KeyError as absent:
@@ -146,9 +156,9 @@ def checked(args: Any, arguments: type, source: str) -> Iterator[WrongArguments]
         Problem(name, "is not a known argument", unknown_key_remedy(name, known)) for name in args if name not in known
     ]
     # An argument that a misspelt one seems to mean is not missing.
-    meant = [name for each in wrong if (name := each.remedy.removeprefix("write ")) not in args]
+    meant = [near for name in args if name not in known and (near := suggest(name, known)) and near not in args]
     wrong += [
-        Problem(name, "is missing", f"write {name}=…: {each.doc.splitlines()[0]}")
+        Problem(name, "is missing", f"write {name}=…: {each.meaning}")
         for name, each in known.items()
         if each.required and args.get(name) is None and name not in meant
     ]
@@ -159,9 +169,9 @@ def checked(args: Any, arguments: type, source: str) -> Iterator[WrongArguments]
         for place in later(value)
     ]
     wrong += [
-        Problem(name, f"is {shown(value)}", f"write {kind}: {known[name].doc.splitlines()[0]}")
+        Problem(name, f"is {shown(value)}", f"write {kind}: {known[name].meaning}")
         for name, value in args.items()
-        if name in known and (kind := _mistyped(known[name], value))
+        if name in known and (kind := _kind_to_write(known[name], value))
     ]
     names = {_top(each.path) for each in wrong}
     for name in names & set(args):
@@ -186,8 +196,8 @@ def _is_group(value: Any) -> bool:
         return True
 
 
-def _mistyped(argument: Argument, value: Any) -> str:
-    """What a plain argument has to be and is not; empty if it is, or if the model of a section says so anyway."""
+def _kind_to_write(argument: Argument, value: Any) -> str:
+    """What to write for a plain argument of the wrong kind; empty if the kind is right, or checked later by a model."""
     if value is None:
         return ""
     if argument.name == "cluster":
@@ -223,13 +233,17 @@ def fields(arguments: type, *, but: Collection[str], otherwise: Mapping[str, str
 
 
 def _evaluated(written: Any, module: str) -> Any:
-    """Evaluate an annotation, a string in our modules; ``typing`` would look up even Pulumi's own names in them."""
+    """Evaluate an annotation, which is a string in our modules.
+
+    ``typing.get_type_hints`` does not do: it would evaluate Pulumi's own forward references in our module, too.
+    """
     if isinstance(written, ForwardRef):
         module, written = written.__forward_module__ or module, written.__forward_arg__
     return eval(written, vars(sys.modules[module])) if isinstance(written, str) else written  # noqa: S307 - our own text
 
 
 def _argument(name: str, kind: Any, doc: str) -> Argument:
+    """An argument from its annotation, whose wrappers are taken off one by one; a union of plain types stays one."""
     required, section, plain = get_origin(kind) is Required, None, True
     kind = get_args(kind)[0] if required else kind
     while True:

@@ -61,11 +61,11 @@ class EmulatedCluster(pulumi.ComponentResource):
         cluster: its :class:`ControlPlane`.
         addons, tenants: by name.
         groups, faults: in the order of the file.
-        loaded, plan: what its stack file says, and what becomes of KWOK in it.
+        loaded, plan: what its stack file says, and whether the stack installs KWOK in it and declares stages.
         base: the directory that relative paths in the file refer to.
-        kwok: its :class:`KwokCharts`; None if KWOK runs locally, or is there already.
+        kwok: its :class:`KwokCharts`; None if KWOK runs locally, or the cluster takes no stages.
         prefix: the beginning of the names in the stack of all that is declared in it.
-        kubelet: as of its :class:`ControlPlane`.
+        kubelet: the kubelet version that its nodes report.
     """
 
     kubelet: str = ""
@@ -97,9 +97,10 @@ class EmulatedCluster(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
         **args: Any,
     ) -> None:
-        base = Path(args.get("base") or "").absolute()
         if loaded is None:
-            loaded = _loaded(resource_name, args, base)
+            loaded, base = _loaded(resource_name, args)
+        else:
+            base = Path(args["base"]).absolute()
         with engine.short_stack_traces():
             super().__init__("kumulus:index:EmulatedCluster", resource_name, None, opts)
             self._declare(resource_name, loaded, base)
@@ -140,6 +141,7 @@ class EmulatedCluster(pulumi.ComponentResource):
         self.addons = self._addons(before_addons) if spec.clusterAddons else {}
         addons = list(self.addons.values())
         commands = self._host_commands("beforeNodes", [*before_addons, *addons])
+        # Nodes wait for add-ons only if a command is to run between them.
         before_nodes = [*commands, *kwok]
         self.groups += [
             KwokNodeGroup.of_pools(name, self.cluster, list(group), pulumi.ResourceOptions(parent=self), before_nodes)
@@ -150,13 +152,13 @@ class EmulatedCluster(pulumi.ComponentResource):
         self.faults += self._faults(before_faults)
         self.tenants = self._tenants() if spec.tenants else {}
         declared: list[pulumi.Resource] = [*before_addons, *commands, *addons, *self.groups, *self.faults]
-        declared += self._host_commands("last", declared)
         declared += self._hyper_nodes()
         if spec.podLifecycles or spec.podUsage:
             declared.append(self._lifecycles())
         declared += [*kwok, *before_faults]
         declared += [*self.device_classes.values(), *self.tenants.values()]
         declared += self._sections_of_extras(declared, before_faults=False)
+        declared += self._host_commands("last", declared)
         self._check_destroy(declared)
 
     def _check_destroy(self, within: Sequence[pulumi.Resource]) -> None:
@@ -248,12 +250,12 @@ class EmulatedCluster(pulumi.ComponentResource):
 
     @property
     def end(self) -> DeclaredCluster | None:
-        """As of its :class:`ControlPlane`."""
+        """What the plugin's resources in the cluster are deleted with; None where the cluster outlives the stack."""
         return self.cluster.end
 
     @property
     def lifetime(self) -> pulumi.Resource | None:
-        """As of its :class:`ControlPlane`."""
+        """What other providers' resources in it are deleted with; None where the cluster outlives the stack."""
         return self.cluster.lifetime
 
     @property
@@ -356,13 +358,15 @@ class EmulatedCluster(pulumi.ComponentResource):
         return KwokNodeGroup.of_pools("system", self.cluster, [pool], pulumi.ResourceOptions(parent=self))
 
 
-def _loaded(resource_name: str, args: Mapping[str, Any], base: Path) -> LoadedCluster:
+def _loaded(resource_name: str, args: Mapping[str, Any]) -> tuple[LoadedCluster, Path]:
+    """What a program's arguments say, and the directory that relative paths in it refer to."""
     source = f"EmulatedCluster {resource_name}"
     with checked(args, EmulatedClusterArgs, source), problems_explained(source, {"": "spec"}):
+        base = Path(args.get("base") or "").absolute()
         loaded = load({"cluster": {"name": default_cluster_name(resource_name), **args["spec"]}}, resource_name, base)
     for notice in loaded.notices:
         pulumi.log.warn(str(notice))
-    return loaded
+    return loaded, base
 
 
 def _require(loaded: LoadedCluster, base: Path) -> None:

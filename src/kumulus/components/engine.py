@@ -93,8 +93,8 @@ class UserMistake(pulumi.RunError):
 def user_error(message: str | SpecError) -> pulumi.RunError:
     """An error to raise for a mistake of the user: its message is all that is reported.
 
-    Pulumi would exit with code 1, for which the language host reports another error of its own. So once
-    :func:`end_with_engine` was called, the process exits with the code for what is reported, even if this is caught.
+    Making the error already decides how the process ends. After :func:`end_with_engine`, it exits with 32, even if the
+    error is caught: for Pulumi's own exit code 1, the language host would report a second error.
     """
     if _ends_with_engine.is_set():
         atexit.register(os._exit, _REPORTED)
@@ -167,7 +167,7 @@ def make_known() -> None:
     """
     if installation.checkout() is None and under_engine():
         with suppress(OSError):
-            installation.install_plugin(installation.pulumi_home(), Path(sys.executable))
+            installation.install_plugin(pulumi_home(), Path(sys.executable))
 
 
 _ENGINE_FETCHES_NONE = "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"
@@ -202,6 +202,9 @@ def _require(name: str, what: str, remedy: str) -> None:
     engine_fetches = os.environ.get(_ENGINE_FETCHES_NONE, "").lower() in _NO
     if engine_fetches or shutil.which(f"pulumi-resource-{name}"):
         return
-    folder = pulumi_home() / "plugins"
-    if not any(path.is_dir() for path in folder.glob(f"resource-{name}-v*")):
+    # Imported here, as most programs need no such plugin.
+    from kumulus.toolchain.plugins import has_plugin
+
+    if not has_plugin(pulumi_home(), name):
+        folder = pulumi_home() / "plugins"
         raise user_error(f"{what} Pulumi's plugin {name}, which is not in {folder}\n  To get it: {remedy}")

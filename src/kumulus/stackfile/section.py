@@ -29,7 +29,7 @@ class ClusterSection(Section):
     after: ClassVar[str] = ""
     """The section behind which the schema and the page have it; by default behind all."""
     before_faults: ClassVar[bool] = False
-    """Whether what it declares has to be there before faults begin; else it comes last."""
+    """Whether what it declares has to be there before faults begin; else only host commands come after it."""
     measures: ClassVar[bool] = False
     """Whether it reads what nodes and pods use; KWOK then reports that."""
 

@@ -10,9 +10,8 @@ from kumulus.toolchain.locate import find, is_installed, plugin_directory
 from kumulus.toolchain.progress import answer
 
 PROVIDER = "pulumi-resource-kubernetes"
-COMMAND = "pulumi-resource-command"
 # It can only be downloaded; its Python SDK is installed, so the engine looks for it in every command.
-COMMAND_PLUGIN = "resource-command-v*"
+COMMAND = "pulumi-resource-command"
 # The version of its SDK in requirements.txt; a test keeps the two in step.
 COMMAND_VERSION = "1.2.1"
 
@@ -58,7 +57,12 @@ def complete(pulumi_home: Path) -> bool:
 
 def has_command_plugin(pulumi_home: Path) -> bool:
     """Whether the plugin that runs `hostCommands` is installed, in any version."""
-    found = (pulumi_home / "plugins").glob(COMMAND_PLUGIN)
+    return has_plugin(pulumi_home, "command")
+
+
+def has_plugin(pulumi_home: Path, name: str) -> bool:
+    """Whether a plugin of Pulumi's is installed, in any version; one whose installation was interrupted is not."""
+    found = (pulumi_home / "plugins").glob(f"resource-{name}-v*")
     return any(path.is_dir() and not path.with_name(f"{path.name}.partial").exists() for path in found)
 
 

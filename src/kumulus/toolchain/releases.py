@@ -21,7 +21,11 @@ _MACHINES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "
 
 @dataclass(frozen=True)
 class Release:
-    """A file of a project's release for this platform; the fields are described at the top of pins.toml."""
+    """A file of a project's release for this platform.
+
+    The fields are those of a [[download]], described at the top of pins.toml: `members` is its `tools`, `algorithm` and
+    `sum` its checksum.
+    """
 
     url: str
     algorithm: str
@@ -46,7 +50,7 @@ class Release:
 
 @dataclass(frozen=True)
 class Unpinned:
-    """An image with a tool whose digest is neither in pins.toml nor accepted by this project."""
+    """A layer of an image, with tools in it; its digest is neither in pins.toml nor accepted by this project."""
 
     image: str
     """As in pins.toml."""
@@ -61,13 +65,13 @@ def platform() -> str:
 
 
 def read(
-    entries: Sequence[Mapping[str, Any]], where: str, accepted: Mapping[str, str] | None = None
+    entries: Sequence[Mapping[str, Any]], target: str, accepted: Mapping[str, str] | None = None
 ) -> dict[tuple[str, str], Release | Unpinned]:
     """The release files of one platform, by tool and version.
 
     Args:
         entries: the tables `download` of pins.toml.
-        where: the platform, such as `linux-amd64`.
+        target: the platform, such as `linux-amd64`.
         accepted: the digests of layers that the project accepted, by image.
 
     Raises:
@@ -76,10 +80,10 @@ def read(
     """
     found: dict[tuple[str, str], Release | Unpinned] = {}
     for entry in entries:
-        if where not in entry:
+        if target not in entry:
             continue
-        table, image = entry[where], entry.get("image", "")
-        members = {tool: member.replace("{platform}", where) for tool, member in entry["tools"].items()}
+        table, image = entry[target], entry.get("image", "")
+        members = {tool: member.replace("{platform}", target) for tool, member in entry["tools"].items()}
         if table.get("unpinned"):
             if not (digest := (accepted or {}).get(image)):
                 found.update({(tool, entry["version"]): Unpinned(image, members) for tool in members})
@@ -154,16 +158,17 @@ def address(url: str) -> str:
 
 
 def addresses(url: str) -> tuple[str, ...]:
-    """The URLs to download a file from, of which one will do.
+    """The URLs to download a file from, in the order in which they are tried; the last one is that of a plain mirror.
 
-    A mirror of an image's registry may be a registry itself, whose repositories begin with the name of the other one.
+    A mirror may itself be a registry that pulls through. Then a blob of ghcr.io is at MIRROR/v2/ghcr.io/…; on a plain
+    mirror it is at MIRROR/ghcr.io/v2/….
     """
-    place, parts = mirror(), urlsplit(url)
-    if not place:
+    base, parts = mirror(), urlsplit(url)
+    if not base:
         return (url,)
-    below = parts.path.removeprefix("/v2/")
-    pulled_through = () if below == parts.path else (f"{place}/v2/{parts.netloc}/{below}",)
-    return (*pulled_through, f"{place}/{parts.netloc}{parts.path}")
+    in_registry = parts.path.removeprefix("/v2/")
+    pulled_through = () if in_registry == parts.path else (f"{base}/v2/{parts.netloc}/{in_registry}",)
+    return (*pulled_through, f"{base}/{parts.netloc}{parts.path}")
 
 
 def _sum(table: Mapping[str, str]) -> tuple[str, str]:

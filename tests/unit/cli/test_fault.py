@@ -92,8 +92,8 @@ def test_choosing_the_cluster_leaves_the_faults_own_options_alone(
     monkeypatch.setattr(project, "kubeconfig", lambda _: kubeconfig)
     described = []
 
-    async def inject(_: Path, args: argparse.Namespace) -> int:
-        described.append(fault.described_options(args))
+    async def inject(found: which.StackCluster, args: argparse.Namespace) -> int:
+        described.append((found.label, fault.described_options(args)))
         return 0
 
     monkeypatch.setattr(fault_actions, "inject", inject)
@@ -102,8 +102,7 @@ def test_choosing_the_cluster_leaves_the_faults_own_options_alone(
         before = fault.described_options(args)
         args.action, args.stack, args.cluster = "inject", "many", "worker-1"
         assert fault.run(args) == 0
-        assert described.pop() == before
-        assert (args.title, args.naming) == ("many/worker-1", "-s many --cluster worker-1")
+        assert described.pop() == ("many/worker-1", before)
 
 
 def test_nodes_are_chosen_among_the_pools_on_record() -> None:

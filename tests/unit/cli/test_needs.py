@@ -1,5 +1,6 @@
 """What a stack needs: by the table, by what its program registers, and as `kumulus doctor -s` says it."""
 
+import argparse
 import json
 import socket
 from pathlib import Path
@@ -9,13 +10,13 @@ import pytest
 import yaml
 
 from kumulus import EmulatedCluster
-from kumulus.cli import doctor_stack, needs, stack_file
+from kumulus.cli import doctor_stack, needs, stack_file, tools
 from kumulus.cli.doctor import Finding, report
 from kumulus.cli.errors import UserError
 from kumulus.cli.main import main
 from kumulus.host import inotify
 from kumulus.stackfile.load import load
-from kumulus.toolchain import pins, supply
+from kumulus.toolchain import images, pins, supply
 from kumulus.toolchain.plugins import COMMAND, PROVIDER
 from tests.support.program import run
 
@@ -239,3 +240,28 @@ def test_the_doctor_says_whether_all_clusters_may_watch_their_files(
     assert (found("x")["inotify"].state, found("x")["inotify"].version) == ("ok", "7")
     monkeypatch.setattr(inotify, "limit", lambda: None)
     assert "inotify" not in found("x")
+
+
+def fetch(*words: str) -> int:
+    parser = argparse.ArgumentParser()
+    tools.add_arguments(parser)
+    return tools.run(parser.parse_args(words))
+
+
+def test_digests_are_accepted_for_what_a_stack_needs_and_what_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[object] = []
+    monkeypatch.setattr(tools, "enter_venv", lambda: None)
+    monkeypatch.setattr(needs, "of_stack", lambda _: needs.Needs(("kai-crds",)))
+    monkeypatch.setattr(images, "accept", lambda found: done.append([each.name for each in found]))
+    monkeypatch.setattr(supply, "provide", lambda names, _: done.append(names))
+    assert fetch("-s", "dev", "--with", "kai-podgrouper", "--accept-digest") == 0
+    assert done == [["kai-podgrouper", "kai-crds"]] * 2
+    with pytest.raises(UserError, match="write --with TOOL or -s STACK"):
+        fetch("--accept-digest")
+
+
+def test_how_a_tool_without_a_sum_is_had_can_be_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kumulus.toolchain.accepted.layers", dict)
+    pins.load.cache_clear()
+    said = doctor_stack.how([pins.load().tool("kai-crds"), pins.load().tool("kai-podgrouper")])
+    assert said.endswith("tools --with kai-crds --with kai-podgrouper --accept-digest")

@@ -60,6 +60,10 @@ def test_a_plugin_that_is_not_there_is_told_before_anything_is_declared(without_
         f"  From a machine that can fetch it: pulumi plugin install resource command {COMMAND_VERSION} --file ARCHIVE",
     ]
     (without_plugins / "resource-command-v9.9.9").mkdir(parents=True)
+    interrupted = without_plugins / "resource-command-v9.9.9.partial"
+    interrupted.touch()
+    assert "is not in" in refused(program)
+    interrupted.unlink()
     assert run(program).of_type(COMMAND)
 
 
@@ -112,6 +116,22 @@ def test_commands_run_when_they_are_to() -> None:
     assert f"{COMMAND}::beforenodes" not in program.of_type(POOL)["system"].depends_on
     assert f"{POOL}::a100-use1" in last.depends_on
     assert f"{RELEASE}::queue-release" in last.depends_on
+
+
+def test_the_last_commands_come_after_everything_else() -> None:
+    selected = {"name": "t", "selector": {"labels": {"app": "t"}}}
+    cluster = {
+        "tenants": [{"name": "research"}],
+        "podLifecycles": [{**selected, "run": "10m"}],
+        "hostCommands": [{"name": "end", "create": "c", "when": "last"}],
+    }
+    loaded = load({"cluster": cluster}, "dev", ROOT)
+    program = run(lambda: EmulatedCluster("dev", loaded=loaded, base=ROOT))
+    before = command(program, "end").depends_on
+    for component in ("Tenant::research", "PodLifecycles::dev-lifecycles"):
+        parts = {f"{each.type}::{each.name}" for each in program.resources if each.parent.endswith(component)}
+        assert parts
+        assert parts <= before
 
 
 def test_what_is_secret_in_a_command_is_marked_and_its_output_too() -> None:

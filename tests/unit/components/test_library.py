@@ -477,7 +477,8 @@ def test_a_prometheus_stacks_values_may_be_known_later_and_lie_on_its_own(previe
         (Fault, {"kubelet": "gone", "node_groups": ["a100"]}, "node_groups: is a list; write a list of KwokNodeGroup"),
         (Fault, {"kubelet": "gone", "repeat": "no"}, 'repeat: is "no"; write true or false'),
         (ExistingCluster, {"needs": "nodes"}, 'needs: is "nodes"; write a list'),
-        (EmulatedCluster, {}, "spec: is missing"),
+        (EmulatedCluster, {}, "clusterAddons, faults, tenants and so on"),
+        (EmulatedCluster, {"spec": {}, "base": 3}, "base: is 3; write a text"),
         (EmulatedCluster, {"spec": {"nodegroups": []}}, "spec.nodegroups: is not a known key; write nodeGroups"),
     ],
 )

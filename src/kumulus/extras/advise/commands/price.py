@@ -38,9 +38,10 @@ def run(args: argparse.Namespace) -> int:
     fleet = cluster.fleet(found)
     cost = fleet_cost(fleet.pools, fleet.prices)
     if args.json:
-        print(json.dumps(_plain(found.label, cost) | (cluster.SOURCE if fleet.up else {}), indent=2))
+        source = cluster.READ_FROM_CLUSTER if fleet.from_cluster else {}
+        print(json.dumps(_plain(found.label, cost) | source, indent=2))
     else:
-        print("\n".join(lines(f"{found.label}{cluster.AS_UP if fleet.up else ''}", cost)))
+        print("\n".join(lines(f"{found.label}{cluster.AS_UP if fleet.from_cluster else ''}", cost)))
     return 0
 
 

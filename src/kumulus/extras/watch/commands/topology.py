@@ -42,11 +42,11 @@ def run(args: argparse.Namespace) -> int:
     name, pools = found.label, fleet.pools
     if args.json:
         cost = fleet_cost(pools, fleet.prices).total
-        source = cluster.SOURCE if fleet.up else {}
+        source = cluster.READ_FROM_CLUSTER if fleet.from_cluster else {}
         print(json.dumps({"stack": name, **source, **cost.to_plain(), "pools": list(map(_plain, pools))}, indent=2))
         return 0
     if args.svg is None:
-        print(tree(f"{name}{cluster.AS_UP if fleet.up else ''}", pools))
+        print(tree(f"{name}{cluster.AS_UP if fleet.from_cluster else ''}", pools))
         print(f"cost: {price.short(fleet_cost(pools, fleet.prices))}")
         return 0
     picture = topology_svg.picture(name, pools)
