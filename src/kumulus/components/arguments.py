@@ -22,8 +22,9 @@ import pulumi
 
 from kumulus.components.engine import UserMistake, user_error
 from kumulus.components.inputs import later
-from kumulus.model.checks import suggest, unknown_key_remedy
+from kumulus.model.checks import unknown_key_remedy
 from kumulus.model.errors import Problem, SpecError, path_text, shown
+from kumulus.model.names import suggest
 from kumulus.model.plain import camel
 
 _PLAIN = "write a plain value, or one of pulumi.Config"
