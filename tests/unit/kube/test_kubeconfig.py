@@ -127,6 +127,7 @@ def made_a_directory(file: Path) -> None:
         (cluster("https://h:abc"), "'https://h:abc' has no port from 0 to 65535; write it like https://"),
         (cluster("https://[::1"), "'https://[::1' has no closing bracket; write it like https://"),
         (cluster("https://:6443"), "'https://:6443' has no host; write it like https://"),
+        (cluster("https://a..b:6443"), "'https://a..b:6443' has a host that is no name: part of it is empty"),
         (cluster(proxy_url="http://proxy.example:3128"), "proxy-url"),
         (cluster(certificate_authority="pki/ca.crt"), "/pki/ca.crt cannot be used: No such file"),
         (cluster(certificate_authority="kubeconfig.yaml"), "/kubeconfig.yaml cannot be used"),
