@@ -20,9 +20,14 @@ DATA = base64.b64encode(b"x").decode()
 
 @pytest.mark.parametrize(
     ("user", "header"),
-    [({"token": "abc"}, "Bearer abc"), ({"username": "me", "password": "pw"}, "Basic bWU6cHc="), ({}, None)],
+    [
+        ({"token": "abc"}, "Bearer abc"),
+        ({"username": "me", "password": "pw"}, "Basic bWU6cHc="),
+        ({"username": "me", "password": None}, "Basic bWU6"),
+        ({}, None),
+    ],
 )
-def test_users_authenticate(tmp_path: Path, user: dict[str, str], header: str | None) -> None:
+def test_users_authenticate(tmp_path: Path, user: dict[str, str | None], header: str | None) -> None:
     found = load_kubeconfig(kubeconfig(tmp_path, ELSEWHERE, user))
     assert (found.server, found.context, found.headers.get("Authorization")) == (ELSEWHERE, "here", header)
     assert "abc" not in repr(found)
