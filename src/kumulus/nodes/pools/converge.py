@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -127,9 +126,11 @@ class _Work:
             return self.pool.node_name(ordinal)
 
         if writer := await self._writer(bodies):
-            # What cannot be posted is tried again below, where errors are reported.
-            with suppress(ApiError, Unreachable, NameTaken):
+            try:
                 writer.leases = await writer.storage.leases(self.client, partial(post, writer.usual_ordinal))
+            except (ApiError, Unreachable, NameTaken, NotServed):
+                # Node and slices are tried again below, where errors are reported.
+                made.discard(writer.usual_ordinal)
             writing = writer
         left = [ordinal for ordinal in self.seen.missing if ordinal not in made]
         there, total, meter = self.seen.present + len(made), self.pool.replicas, ProgressMeter(self.report)
