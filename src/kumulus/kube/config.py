@@ -252,7 +252,12 @@ def _load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
     with tempfile.NamedTemporaryFile() as pair:
         pair.write(certificate + b"\n" + key)
         pair.flush()
-        context.load_cert_chain(pair.name)
+        context.load_cert_chain(pair.name, password=_no_passphrase)
+
+
+def _no_passphrase() -> str:
+    # OpenSSL would ask the terminal and wait, though Pulumi hides the question.
+    raise ValueError("the key has a passphrase, and has to have none")
 
 
 def _decode(data: object) -> bytes:

@@ -236,6 +236,17 @@ async def test_the_servers_certificate_may_have_another_name(tmp_path: Path, cer
         assert len(server.seen) == 1
 
 
+def test_a_key_with_a_passphrase_is_refused_and_nobody_is_asked_for_it(tmp_path: Path, certificate: Path) -> None:
+    key = f"{certificate}.key"
+    locked = ["openssl", "pkey", "-in", key, "-aes256", "-passout", "pass:secret", "-out", f"{key}.locked"]
+    subprocess.run(locked, check=True, capture_output=True)
+    user = {"client-certificate": str(certificate), "client-key": f"{key}.locked"}
+    # Otherwise it is the certificate's file that has a key, which is taken.
+    certificate.write_text(certificate.read_text().partition("-----BEGIN PRIVATE")[0])
+    with pytest.raises(KubeconfigError, match="client-key cannot be used: the key has a passphrase, and has to"):
+        load_kubeconfig(kubeconfig(tmp_path, ELSEWHERE, user))
+
+
 async def test_a_certificate_may_be_in_the_kubeconfig_and_its_key_in_a_file(tmp_path: Path, certificate: Path) -> None:
     # Verified by the server: its own certificate is the only one it knows.
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
