@@ -67,7 +67,7 @@ def headers(user: Mapping[str, Any], place: str) -> dict[str, str | tuple[str, .
     if user.get("token") and not user.get("tokenFile"):
         found["Authorization"] = f"Bearer {user['token']}"
     elif user.get("username"):
-        basic = f"{user['username']}:{user.get('password', '')}".encode()
+        basic = f"{user['username']}:{user.get('password') or ''}".encode()
         found["Authorization"] = "Basic " + base64.b64encode(basic).decode()
     if not user.get("as"):
         return found

@@ -139,7 +139,14 @@ def _address_problem(server: str) -> str:
         parts.port  # noqa: B018  # which is parsed only now
     except ValueError:
         return f"the server {server!r} has no port from 0 to 65535"
-    return "" if parts.hostname else f"the server {server!r} has no host"
+    if not parts.hostname:
+        return f"the server {server!r} has no host"
+    try:
+        # As the lookup of an address does.
+        parts.hostname.encode("idna")
+    except UnicodeError:
+        return f"the server {server!r} has a host that is no name: part of it is empty, or longer than 63 characters"
+    return ""
 
 
 @dataclass(frozen=True)
@@ -245,7 +252,12 @@ def _load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
     with tempfile.NamedTemporaryFile() as pair:
         pair.write(certificate + b"\n" + key)
         pair.flush()
-        context.load_cert_chain(pair.name)
+        context.load_cert_chain(pair.name, password=_no_passphrase)
+
+
+def _no_passphrase() -> str:
+    # OpenSSL would ask the terminal and wait, though Pulumi hides the question.
+    raise ValueError("the key has a passphrase, and has to have none")
 
 
 def _decode(data: object) -> bytes:

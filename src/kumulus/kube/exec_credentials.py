@@ -88,15 +88,18 @@ def exec_plugin(raw: object, cluster: Mapping[str, Any], path: Path) -> ExecPlug
     if raw.get("interactiveMode") == "Always":
         raise wrong(f"wants a terminal (interactiveMode: Always), and there is none; sign in with {command} before")
     variables = raw.get("env") or []
-    if not all(isinstance(each, Mapping) and each.get("name") for each in variables):
+    if not isinstance(variables, list) or not all(isinstance(one, Mapping) and one.get("name") for one in variables):
         raise wrong("has an env that is no list of {name, value}; write it as one")
+    arguments = raw.get("args") or []
+    if not isinstance(arguments, list):
+        raise wrong("has args that are no list; write them as one")
     spec: dict[str, Any] = {"interactive": False}
     if raw.get("provideClusterInfo"):
         spec["cluster"] = _cluster_information(cluster, path)
     return ExecPlugin(
         api_version=str(version),
         command=str(path.parent / command) if os.sep in command else command,
-        arguments=tuple(str(each) for each in raw.get("args") or ()),
+        arguments=tuple(map(str, arguments)),
         environment={str(each["name"]): str(each.get("value") or "") for each in variables},
         information=json.dumps({"apiVersion": version, "kind": "ExecCredential", "spec": spec}),
         hint=" ".join(str(raw.get("installHint") or "").split()),

@@ -121,7 +121,7 @@ async def remove(client: Client, wanted: WantedNamespace, recorded: str, stop: a
         for each in (removing, stopping):
             each.cancel()
         await asyncio.gather(removing, stopping, return_exceptions=True)
-    while (left := await objects.find(client, wanted.path)) is not None:
+    while (left := await objects.find(client, wanted.path)) and left["metadata"]["uid"] == there["uid"]:
         if stop.is_set() or asyncio.get_running_loop().time() > give_up:
             return _remaining(left) or "it is not gone yet"
         await asyncio.sleep(_LOOK_EVERY_S)

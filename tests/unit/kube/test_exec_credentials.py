@@ -172,6 +172,9 @@ async def test_a_command_that_fails_is_named_with_what_it_did(
         ({"apiVersion": "client.authentication.k8s.io/v1alpha1"}, ".*write client.authentication.k8s.io/v1"),
         ({"interactiveMode": "Always"}, "wants a terminal"),
         ({"env": ["A=b"]}, "has an env that is no list of {name, value}"),
+        ({"env": 5}, "has an env that is no list of {name, value}"),
+        ({"args": "get-token"}, "has args that are no list; write them as one"),
+        ({"args": 5}, "has args that are no list; write them as one"),
     ],
 )
 def test_a_malformed_entry_is_told_with_its_remedy(tmp_path: Path, entry: dict[str, Any], told: str) -> None:

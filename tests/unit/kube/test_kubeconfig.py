@@ -20,9 +20,14 @@ DATA = base64.b64encode(b"x").decode()
 
 @pytest.mark.parametrize(
     ("user", "header"),
-    [({"token": "abc"}, "Bearer abc"), ({"username": "me", "password": "pw"}, "Basic bWU6cHc="), ({}, None)],
+    [
+        ({"token": "abc"}, "Bearer abc"),
+        ({"username": "me", "password": "pw"}, "Basic bWU6cHc="),
+        ({"username": "me", "password": None}, "Basic bWU6"),
+        ({}, None),
+    ],
 )
-def test_users_authenticate(tmp_path: Path, user: dict[str, str], header: str | None) -> None:
+def test_users_authenticate(tmp_path: Path, user: dict[str, str | None], header: str | None) -> None:
     found = load_kubeconfig(kubeconfig(tmp_path, ELSEWHERE, user))
     assert (found.server, found.context, found.headers.get("Authorization")) == (ELSEWHERE, "here", header)
     assert "abc" not in repr(found)
@@ -127,6 +132,7 @@ def made_a_directory(file: Path) -> None:
         (cluster("https://h:abc"), "'https://h:abc' has no port from 0 to 65535; write it like https://"),
         (cluster("https://[::1"), "'https://[::1' has no closing bracket; write it like https://"),
         (cluster("https://:6443"), "'https://:6443' has no host; write it like https://"),
+        (cluster("https://a..b:6443"), "'https://a..b:6443' has a host that is no name: part of it is empty"),
         (cluster(proxy_url="http://proxy.example:3128"), "proxy-url"),
         (cluster(certificate_authority="pki/ca.crt"), "/pki/ca.crt cannot be used: No such file"),
         (cluster(certificate_authority="kubeconfig.yaml"), "/kubeconfig.yaml cannot be used"),
@@ -228,6 +234,17 @@ async def test_the_servers_certificate_may_have_another_name(tmp_path: Path, cer
         assert server.seen == []
         await ask(kubeconfig(tmp_path, server.address, {}, **authority, **{"tls-server-name": "api.internal"}))
         assert len(server.seen) == 1
+
+
+def test_a_key_with_a_passphrase_is_refused_and_nobody_is_asked_for_it(tmp_path: Path, certificate: Path) -> None:
+    key = f"{certificate}.key"
+    locked = ["openssl", "pkey", "-in", key, "-aes256", "-passout", "pass:secret", "-out", f"{key}.locked"]
+    subprocess.run(locked, check=True, capture_output=True)
+    user = {"client-certificate": str(certificate), "client-key": f"{key}.locked"}
+    # Otherwise it is the certificate's file that has a key, which is taken.
+    certificate.write_text(certificate.read_text().partition("-----BEGIN PRIVATE")[0])
+    with pytest.raises(KubeconfigError, match="client-key cannot be used: the key has a passphrase, and has to"):
+        load_kubeconfig(kubeconfig(tmp_path, ELSEWHERE, user))
 
 
 async def test_a_certificate_may_be_in_the_kubeconfig_and_its_key_in_a_file(tmp_path: Path, certificate: Path) -> None:

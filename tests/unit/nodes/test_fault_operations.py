@@ -13,6 +13,7 @@ from kumulus.model.active_faults import FAULT_LABEL
 from kumulus.model.applied import posted_node, record_of
 from kumulus.model.fault_effects import PodEffects, node_effects_from
 from kumulus.nodes.faults import operations, records, stages
+from kumulus.nodes.faults.leases import LEASES
 from kumulus.nodes.faults.nodes import FaultsApplied
 from kumulus.nodes.faults.records import Record
 from tests.support.object_store import MAPS, NODES, Store, storing
@@ -218,6 +219,22 @@ async def test_a_server_that_is_gone_once_the_fault_is_recorded_is_a_problem_of_
         assert applied.left().startswith("4 nodes left to do: ")
         store.refuse = lambda *_: None
         assert (await records.read(client)).faults == {"xid": record}
+
+
+async def test_each_node_that_a_stop_leaves_to_do_is_counted_once() -> None:
+    stop = asyncio.Event()
+    stop.set()
+    async with twelve_nodes() as (_, client):
+        # Both its lease and its label are left.
+        _, applied = await operations.begin(client, fault(range(4), kubelet="silent"), stop=stop)
+        assert applied.left() == "4 nodes left to do: stopped on request"
+
+
+async def test_nodes_whose_lease_alone_is_left_to_do_are_counted() -> None:
+    async with twelve_nodes() as (store, client):
+        store.refuse = lambda verb, path, _: 403 if verb != "GET" and path.startswith(LEASES) else None
+        _, applied = await operations.begin(client, fault(range(4), kubelet="silent"))
+        assert applied.left().startswith("4 nodes left to do: ")
 
 
 async def test_a_record_that_is_refused_is_an_error_and_leaves_nothing() -> None:

@@ -131,6 +131,7 @@ def _problems(raw: object) -> list[Problem]:
         found.append(problem(("currency",), f"is {shown(raw['currency'])}", f"write prices in {CURRENCY}"))
     if not raw["regions"]:
         found.append(problem(("regions",), "has no region, so that there is no price", example))
+    found += mapping_problems(("regions",), raw["regions"])
     for region, entry in raw["regions"].items():
         found += _region_problems(("regions", str(region)), entry)
     return found

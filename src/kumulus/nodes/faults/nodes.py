@@ -107,9 +107,8 @@ class FaultsApplied:
         return f"{counted(self.undone, 'node')} left to do: {reason}" if self.undone else f"not all is done: {reason}"
 
     def add(self, outcome: BulkOutcome[Any]) -> None:
-        """Add what a bulk operation failed at and what it left undone."""
+        """Add what a bulk operation failed at."""
         self.problems += sorted({str(error) for _, error in outcome.failed})
-        self.undone += len(outcome.failed) + outcome.skipped
 
 
 async def apply_steps(
@@ -138,9 +137,12 @@ async def apply_steps(
     woken = [step.name for step in steps if _wakes(step)]
     silenced = [step.name for step in steps if step.becomes == "silent"]
     seen = await leases.look(client) if woken or silenced else leases.LeaseSnapshot()
+    not_taken = set(silenced)
     if silenced:
         take = partial(leases.take, client, seen=seen)
-        result.add(await for_each(silenced, take, workers=client.connections, stop=stop))
+        taken = await for_each(silenced, take, workers=client.connections, stop=stop)
+        result.add(taken)
+        not_taken.difference_update(taken.done)
         # KWOK will lose the nodes by their label. If it lost one while it renews its lease, and got it back soon, it
         # could stop renewing all leases (docs/decisions/kwok-leases.md).
         await asyncio.sleep(_SEEN_AFTER_S)
@@ -154,6 +156,8 @@ async def apply_steps(
     show = (lambda done: progress(done, len(steps))) if progress else None
     outcome = await for_each(steps, apply, workers=client.connections, stop=stop, progress=show)
     result.add(outcome)
+    # A node whose lease was not taken is left to do, but only once.
+    result.undone = len(steps) - len({step.name for step in outcome.done} - not_taken)
     result.foreign = sorted(left_alone.values())
     done = [step for step in outcome.done if step.name not in left_alone]
     await devices.report(client, done)

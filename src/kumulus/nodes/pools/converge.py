@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -64,7 +63,7 @@ async def converge(
         find_storage: returns the API server's storage, to write new nodes to, and raises what :data:`StorageOf` raises;
             without one, nodes are posted.
     """
-    work = _Work(client, pool, seen, stop, ProgressMeter(report), ConvergeResult(), report, find_storage)
+    work = _Work(client, pool, seen, stop, ConvergeResult(), report, find_storage)
     result = work.result
     for name in seen.foreign:
         result.problems.append(f"a real node already carries the name {name}; rename the node group or its zone")
@@ -102,7 +101,6 @@ class _Work:
     pool: Pool
     seen: PoolObservation
     stop: asyncio.Event
-    meter: ProgressMeter
     result: ConvergeResult
     report: Reporter
     find_storage: Callable[[], Awaitable[Storage | None]] | None
@@ -128,13 +126,15 @@ class _Work:
             return self.pool.node_name(ordinal)
 
         if writer := await self._writer(bodies):
-            # What cannot be posted is tried again below, where errors are reported.
-            with suppress(ApiError, Unreachable, NameTaken):
+            try:
                 writer.leases = await writer.storage.leases(self.client, partial(post, writer.usual_ordinal))
+            except (ApiError, Unreachable, NameTaken, NotServed):
+                # Node and slices are tried again below, where errors are reported.
+                made.discard(writer.usual_ordinal)
             writing = writer
         left = [ordinal for ordinal in self.seen.missing if ordinal not in made]
-        there, total = self.seen.present + len(made), self.pool.replicas
-        await self._each(left, create, lambda done: self.meter.show("nodes", done + there, total, done))
+        there, total, meter = self.seen.present + len(made), self.pool.replicas, ProgressMeter(self.report)
+        await self._each(left, create, lambda done: meter.show("nodes", done + there, total, done))
         self.result.created = len(made)
         return made
 
@@ -151,14 +151,12 @@ class _Work:
 
     async def change(self) -> set[int]:
         """Patch the nodes that differ; returns the ordinals done."""
-        altered = self.seen.altered
+        altered, meter = self.seen.altered, ProgressMeter(self.report)
 
         async def change(ordinal: int) -> None:
             await change_node(self.client, self.pool, ordinal, altered[ordinal][0])
 
-        done = await self._each(
-            altered, change, lambda done: self.meter.show("nodes changed", done, len(altered), done)
-        )
+        done = await self._each(altered, change, lambda done: meter.show("nodes changed", done, len(altered), done))
         self.result.changed = len(done)
         return done
 
@@ -167,10 +165,10 @@ class _Work:
         pool, slices = self.pool, self.seen.slices
         if not slices:
             return
-        total = len(slices.missing) + len(slices.altered)
+        total, meter = len(slices.missing) + len(slices.altered), ProgressMeter(self.report)
 
         def show(done: int) -> None:
-            self.meter.show("resource slices", done, total, done)
+            meter.show("resource slices", done, total, done)
 
         for outcome in await converge_slices(self.client, pool, slices, self.seen.uids, self.stop, show):
             self.result.add_slices(outcome)

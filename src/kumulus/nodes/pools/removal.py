@@ -63,7 +63,7 @@ async def remove_pods(client: Client, nodes: set[str], stop: asyncio.Event, repo
     while, so this looks again until nothing is left, or a stop. To a Job, its pods have not failed.
 
     Raises:
-        PodsRemain: some were still there after a minute.
+        PodsRemain: some were still there a minute after the last were removed.
     """
     removed: set[str] = set()
     deadline = time.monotonic() + _PATIENCE_S
@@ -88,7 +88,10 @@ async def remove_pods(client: Client, nodes: set[str], stop: asyncio.Event, repo
         if failures:
             raise failures[0]
         removed.update(pod.uid for pod in outcome.done)
-        if not fresh:
+        if fresh:
+            # Removing many takes longer than the patience with those that stay.
+            deadline = time.monotonic() + _PATIENCE_S
+        else:
             await asyncio.sleep(pause)
             pause = min(1.0, pause * 2)
     return len(removed)

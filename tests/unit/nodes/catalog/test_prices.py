@@ -106,6 +106,7 @@ regions:
     [
         ("regions: {r: {onDemand: {m5.xlarge: -1}}}", '["m5.xlarge"]: is -1, a negative price; write US dollars'),
         ("regions: {r: {spot: {a: cheap}}}", 'regions.r.spot.a: is "cheap", which is no price'),
+        ("regions: {1: {onDemand: {a: 1}}}", 'regions: has the key 1, which is no text; write "1" in quotes'),
         ("regions: {r: {onDemand: {a: .nan}}}", "which is no price"),
         ("regions: {r: {onDemand: {a: true}}}", "which is no price"),
         ("regions: {r: {onDemand: {a: 20000000}}}", "write US dollars for an hour"),
