@@ -131,7 +131,7 @@ def create(stack: str) -> None:
     if "incorrect passphrase" in output:
         file = project.current().shown(project.current().stack_file(stack))
         raise UserError(
-            f"your passphrase is not the one of {file}: its encryptionsalt was made with another, perhaps the empty one\n"
+            f"your passphrase is not the one of {file}: its encryptionsalt is of another, perhaps of the empty one\n"
             "  To use yours: delete the line encryptionsalt, and set the file's secrets (secure: …) again"
         )
     if code != 0 and "already exists" not in output:
