@@ -78,7 +78,7 @@ def kubernetes_provider(name: str, cluster: ClusterLike, opts: pulumi.ResourceOp
         # A stopped cluster keeps its objects in the state, since `up --refresh` brings it back; without this, the
         # refresh fails on it. For a cluster that is not ours to start, the refresh has failed by now; skipped objects
         # would still be compared, with another request to the silent server for each custom resource.
-        skip_update_unreachable=cluster.end is not None,
+        skip_update_unreachable=cluster.deleted_with is not None,
         kube_client_settings={"timeout": _REQUEST_S},
         opts=opts,
     )
@@ -97,7 +97,7 @@ class ControlPlane(pulumi.ComponentResource):
 
     runtime: str
     prefix: str = ""
-    kubelet: str = ""
+    kubelet_version: str = ""
 
     kubeconfig: pulumi.Output[str]
     """Path of the cluster's kubeconfig file, known in previews."""
@@ -172,7 +172,7 @@ class ControlPlane(pulumi.ComponentResource):
         self.kubeconfig = self.resource.kubeconfig
         self.identity = self.resource.identity
         self.server = self.resource.server
-        self.end = None if outlives else self.resource
+        self.deleted_with = None if outlives else self.resource
         self.lifetime = None if outlives else self._lifetime(resource_name)
         self.register_outputs(
             {
