@@ -161,7 +161,7 @@ def forget(stack: str) -> int:
         return code
     file = project.current().stack_file(stack)
     kept = f", {project.current().shown(file)} stays" if file.exists() else ""
-    # This answers pulumi's hint, just before it, to run `pulumi stack rm`.
+    # This answers the hint that pulumi has just printed, to run `pulumi stack rm`.
     print(f"That is done: the stack {stack} is removed as well{kept}.")
     return 0
 

@@ -80,7 +80,7 @@ def problems_explained(source: str, names: Mapping[str, str]) -> Iterator[None]:
         # A remedy names a field as `nodeTemplate.capacity`, without "nodeGroups[0].", or only as `capacity`.
         in_entry = {path.rpartition("].")[2]: name for path, name in names.items()}
         alone = {path.rpartition(".")[2]: name for path, name in in_entry.items() if not path.endswith(".")}
-        # Where a field of the entry has the name of one further down, it is meant.
+        # If a field of the entry and one further down have the same name, that of the entry is meant.
         words = alone | in_entry
         problems = [
             replace(each, path=renamed(each.path, names), remedy=reworded(each.remedy, words))
