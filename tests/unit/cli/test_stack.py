@@ -126,7 +126,7 @@ def test_a_stack_that_is_up_says_what_its_jobs_do_unless_all_of_them_have_lifecy
     file = project / "Pulumi.dev.yaml"
     file.write_text("config: {kumulus:cluster: {}}\n")
     (said,) = up._assumptions("dev")
-    assert "completes at once, by assumption" in said
+    assert "complete at once, by assumption" in said
     for selector, some in (
         ("labels: {app: a}", 1),
         ("ownerKinds: [JobSet]", 1),
