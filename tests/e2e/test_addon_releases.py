@@ -141,7 +141,7 @@ def test_secrets_reach_the_chart_and_are_nowhere_in_clear(stack: Stack) -> None:
 def test_a_chart_that_cannot_be_had_is_told_and_changes_nothing(stack: Stack) -> None:
     widgets = dict(stack.addons["widgets"])
     for change, words in (
-        ({"version": "9.9.9"}, "write a chart and a version that are there"),
+        ({"version": "9.9.9"}, "write a chart and a version that the repository has"),
         ({"repoURL": "http://127.0.0.1:1"}, "check repoURL and the network"),
         ({"chart": "oci://127.0.0.1:1/charts/sample"}, "check repoURL and the network"),
     ):

@@ -8,6 +8,7 @@ kumulus completion fish > ~/.config/fish/completions/kumulus.fish
 import argparse
 import os
 import shlex
+import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import NoReturn
@@ -16,7 +17,7 @@ from kumulus.cli import project, which
 from kumulus.cli.errors import UserError
 from kumulus.cli.registry import arguments, complete_by, offered, parser_of, subcommands
 
-# What follows the word is not passed on: a shell completes at the cursor. Where nothing fits, files are completed.
+# Only the line up to the cursor is passed on. Where nothing fits, bash and zsh complete files.
 _SCRIPTS = {
     "bash": """\
 _kumulus_complete() {
@@ -40,7 +41,7 @@ complete -c kumulus -f -a '(__kumulus_complete)'""",
 SHELLS = tuple(_SCRIPTS)
 ASKED = "_KUMULUS_COMPLETE"
 """The variable by which those scripts ask for completions; it names the shell."""
-# The characters behind which bash begins a new word.
+# The characters after which bash begins a new word.
 _BREAKS = "=:"
 
 
@@ -59,28 +60,29 @@ def complete() -> NoReturn:
     """Print the possible completions of the line for the shell, one a line, and exit."""
     line = os.environ.get("_KUMULUS_LINE", "")
     word = _words(line)[-1]
-    # Bash replaces only what follows the last of these.
+    # Bash replaces only what follows the last break in the word.
     cut = max(map(word.rfind, _BREAKS)) + 1 if os.environ[ASKED] == "bash" else 0
     # What completes some words needs packages, which a fresh checkout has not.
     with suppress(ImportError):
         print("\n".join(each[cut:] for each in completions(line)), flush=True)
-    os._exit(0)
+    sys.exit(0)
 
 
 def completions(line: str) -> list[str]:
     """What the last word of a line may become."""
     *before, word = _words(line)
-    read = _ReadWords(parser(line))
-    if not all(map(read.take, before[1:])):
-        return []
+    reader = _LineReader(parser(line))
+    for each in before[1:]:
+        if not reader.take(each):
+            return []
     option, equals, value = word.partition("=")
-    if equals and read.waiting is None and (named := _option(read.parser, option)) is not None:
-        return [f"{option}={each}" for each in _values(named, read.values) if each.startswith(value)]
-    return sorted({each for each in read.next_words(word) if each.startswith(word)})
+    if equals and reader.waiting is None and (named := _option(reader.parser, option)) is not None:
+        return [f"{option}={each}" for each in _values(named, reader.values) if each.startswith(value)]
+    return sorted({each for each in reader.next_words(word) if each.startswith(word)})
 
 
-class _ReadWords:
-    """The words of a line before the last one, as far as they are read."""
+class _LineReader:
+    """Reads the words of a line before the last one."""
 
     def __init__(self, parser: argparse.ArgumentParser) -> None:
         self.values = argparse.Namespace()
@@ -108,6 +110,7 @@ class _ReadWords:
                 self.waiting = None if value else option
                 setattr(self.values, option.dest, value or option.default)
         elif self.positional and isinstance(choices := self.positional[0].choices, dict):
+            # The word names a subcommand: only their argument has a dict of choices.
             if word not in choices:
                 return False
             self._enter(choices[word])
@@ -135,14 +138,14 @@ def _words(line: str) -> list[str]:
     return [*words, ""] if not words or line[-1:].isspace() else words
 
 
-def _option(of: argparse.ArgumentParser, name: str) -> argparse.Action | None:
-    return next((action for action in arguments(of) if name in action.option_strings), None)
+def _option(parser: argparse.ArgumentParser, name: str) -> argparse.Action | None:
+    return next((action for action in arguments(parser) if name in action.option_strings), None)
 
 
-def _values(action: argparse.Action, values: argparse.Namespace) -> Iterable[str]:
-    """What an argument may be, as far as that is known."""
+def _values(action: argparse.Action, so_far: argparse.Namespace) -> Iterable[str]:
+    """What an argument may be, as far as that is known, by the values on the line so far."""
     completer = getattr(action, "completer", None)
-    return completer(parsed_args=values) if completer else map(str, action.choices or ())
+    return completer(parsed_args=so_far) if completer else map(str, action.choices or ())
 
 
 def parser(line: str) -> argparse.ArgumentParser:

@@ -69,14 +69,18 @@ def arguments(parser: argparse.ArgumentParser) -> list[argparse.Action]:
 
 
 def subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    """The parsers of its subcommands, by their names."""
-    choices = [each.choices for each in arguments(parser) if isinstance(each.choices, dict)]
-    return {name: each for these in choices for name, each in these.items()}
+    """The parsers of a parser's subcommands, by name; only their argument has a dict of choices."""
+    return next((each.choices for each in arguments(parser) if isinstance(each.choices, dict)), {})
 
 
 def complete_by(argument: argparse.Action, completer: Callable[..., Iterable[str]]) -> None:
-    """Have the shell complete an argument by what a function returns."""
-    argument.completer = completer  # type: ignore[attr-defined]  # of completion.py
+    """Have the shell complete an argument by what a function returns.
+
+    Args:
+        completer: called with ``parsed_args``, the values on the line so far.
+    """
+    # completion.py reads it.
+    argument.completer = completer  # type: ignore[attr-defined]
 
 
 def port(written: str) -> int:
@@ -108,7 +112,7 @@ class Command:
     checkout: bool = False
     """Whether it makes sense only in a checkout."""
     core_only: bool = False
-    """Whether it is an extra's, and needs none of the packages that the extra needs."""
+    """Of an extra's command: whether it needs none of the extra's packages."""
     group: str = ""
     """Where the list has it, one of :data:`GROUPS`; empty for a third party's, which are listed under their extra."""
 
@@ -124,7 +128,7 @@ _CORE: dict[str, dict[str, Command]] = {
         "up": Command("", "fetch what is missing, then bring a stack up", parses=True, passes_on=True),
         "preview": Command("", "fetch what is missing, then show the changes of `up`", parses=True, passes_on=True),
         "down": Command("", "destroy what a stack created; no error if there is nothing", parses=True, passes_on=True),
-        "env": Command("", 'print what `eval "$(kumulus env)"` needs for plain pulumi and kubectl', parses=True),
+        "env": Command("", 'print shell commands for plain pulumi and kubectl: `eval "$(kumulus env)"`', parses=True),
         "fault": Command("", "inject a fault into a live cluster, clear it, list active faults", venv=True),
     },
     MACHINE: {

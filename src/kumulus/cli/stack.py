@@ -30,7 +30,7 @@ _CURRENT = "default: PULUMI_STACK, or the one that `pulumi stack select` chose"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of a command that works on one stack, and passes pulumi's options on.
 
-    The stack may also be the first word, which is no argument here: the parser would take the value of one of pulumi's
+    The stack may also be the first word. It is not declared here: the parser would mistake the value of one of pulumi's
     options for it.
     """
     parser.add_argument("-s", "--stack", dest="named", metavar="STACK", help=f"which stack ({_CURRENT})")
@@ -56,7 +56,7 @@ def chosen(args: argparse.Namespace) -> tuple[str, list[str]]:
 
 
 def make_ready(find: Callable[[str], Needs], stack: str) -> None:
-    """Provide the environment, tools, plugins and the state's directory; at once if all are there.
+    """Provide the environment, tools, plugins and the state's directory; returns at once if all are there.
 
     Args:
         find: says what a stack needs; called in the environment.
@@ -108,7 +108,7 @@ def prepare_project(here: PulumiProject) -> None:
 
 
 def check_options(command: str, options: Sequence[str]) -> None:
-    """Refuse options that only look like pulumi's. It has hidden ones, too, which are left to it."""
+    """Refuse misspelt options of pulumi. One that resembles none is left to pulumi, which has hidden ones."""
     flags = sorted({each.partition("=")[0] for each in options if each.startswith("--")})
     known = re.findall(r"--[a-z][a-z-]+", run_quietly([command, "--help"])[1]) if flags else []
     for flag in flags:
@@ -131,19 +131,26 @@ def create(stack: str) -> None:
     if "incorrect passphrase" in output:
         file = project.current().shown(project.current().stack_file(stack))
         raise UserError(
-            f"your passphrase is not the one that {file} is for: its encryptionsalt belongs to another, such as none\n"
-            "  To use yours: delete that line; Pulumi writes one for your passphrase"
+            f"your passphrase is not the one of {file}: its encryptionsalt is of another, perhaps of the empty one\n"
+            "  To use yours: delete the line encryptionsalt, and set the file's secrets (secure: …) again"
         )
     if code != 0 and "already exists" not in output:
         raise UserError(f"pulumi cannot create the stack {stack}:\n  {output.strip()}")
 
 
 def exists(stack: str) -> bool:
-    """Whether the backend knows the stack."""
+    """Whether the backend knows the stack.
+
+    Raises:
+        UserError: the backend does not answer.
+    """
     known = project.state_exists(stack)
     if known is not None:
         return known
-    return run_quietly(["stack", "tag", "ls", "-s", stack])[0] == 0
+    code, output = run_quietly(["stack", "tag", "ls", "-s", stack])
+    if code != 0 and "no stack named" not in output:
+        raise UserError(f"pulumi cannot look for the stack {stack}:\n  {output.strip()}")
+    return code == 0
 
 
 def forget(stack: str) -> int:
@@ -154,6 +161,7 @@ def forget(stack: str) -> int:
         return code
     file = project.current().stack_file(stack)
     kept = f", {project.current().shown(file)} stays" if file.exists() else ""
+    # This answers the hint that pulumi has just printed, to run `pulumi stack rm`.
     print(f"That is done: the stack {stack} is removed as well{kept}.")
     return 0
 
@@ -176,7 +184,7 @@ def run(arguments: Sequence[str], output: IO[str] | None = None) -> int:
         env=environment.complete(os.environ),
         **quiet,
     )
-    with _passed_on(process):
+    with _signals_passed_on(process):
         try:
             return process.wait()
         except KeyboardInterrupt:
@@ -200,8 +208,8 @@ def become(arguments: Sequence[str]) -> NoReturn:
 
 
 @contextmanager
-def _passed_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Pass `kill` and a closed terminal on to a process in this block, where they are not ignored, as under nohup."""
+def _signals_passed_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Pass SIGTERM and SIGHUP on to a process during this block, but for one that is ignored: nohup ignores SIGHUP."""
     if threading.current_thread() is not threading.main_thread():
         # Only the main thread can handle signals.
         yield

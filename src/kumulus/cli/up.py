@@ -45,13 +45,14 @@ def _next(name: str) -> list[str]:
     command = installation.command()
     experiment = _experiment(name) if _has_command("experiment") else ""
     options = _options(name)
-    words = options.removeprefix("-s ")
+    # env takes the stack as its first word.
+    env_arguments = options.removeprefix("-s ")
     look = f"{command} ui {options}"
     if not _has_command("ui"):
-        # What a program of the user's own declares is in no stack file, from which the topology is drawn.
+        # The topology is drawn from the stack file, which says nothing of what a user's own program declares.
         look = f"{command} topology {options}" if project.current().describes_clusters else "kubectl get nodes"
     rows = [
-        (f'eval "$({command} env {words})"', "pulumi, kubectl and kumulus for this stack"),
+        (f'eval "$({command} env {env_arguments})"', "pulumi, kubectl and kumulus for this stack"),
         (look, "look at it"),
         (f"{command} fault inject broken {options} --kind unreachable --count 1 --for 5m", "a node fails"),
         *([(f"{command} experiment run {experiment} {options}", "measure its scheduler")] if experiment else []),
@@ -89,7 +90,10 @@ def _assumptions(name: str) -> list[str]:
     found = stack_file.described(name)
     if found is None or all(_covers_jobs(each.spec.podLifecycles) for each in found.clusters.values()):
         return []
-    return ["A Job whose command says no end completes at once, by assumption; podLifecycles say more (docs/pods.md)."]
+    return [
+        "Jobs whose command does not say how long they run complete at once, by assumption; "
+        "podLifecycles can change that (docs/pods.md)."
+    ]
 
 
 def _covers_jobs(lifecycles: Sequence[PodLifecycle]) -> bool:

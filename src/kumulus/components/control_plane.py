@@ -79,7 +79,7 @@ def kubernetes_provider(name: str, cluster: ClusterLike, opts: pulumi.ResourceOp
         # refresh fails on it. Not for a cluster that outlives the stack: its refresh has failed by now, on an earlier
         # resource, and objects that are skipped would still be compared, with a request to the silent server for each
         # custom resource.
-        skip_update_unreachable=cluster.end is not None,
+        skip_update_unreachable=cluster.deleted_with is not None,
         kube_client_settings={"timeout": _REQUEST_S},
         opts=opts,
     )
@@ -98,7 +98,7 @@ class ControlPlane(pulumi.ComponentResource):
 
     runtime: str
     prefix: str = ""
-    kubelet: str = ""
+    kubelet_version: str = ""
 
     kubeconfig: pulumi.Output[str]
     """Path of the cluster's kubeconfig file, known in previews."""
@@ -176,7 +176,7 @@ class ControlPlane(pulumi.ComponentResource):
         self.kubeconfig = self.resource.kubeconfig
         self.identity = self.resource.identity
         self.server = self.resource.server
-        self.end = None if outlives else self.resource
+        self.deleted_with = None if outlives else self.resource
         self.lifetime = None if outlives else self._lifetime(resource_name)
         self.register_outputs(
             {

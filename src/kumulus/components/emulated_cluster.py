@@ -65,10 +65,10 @@ class EmulatedCluster(pulumi.ComponentResource):
         base: the directory that relative paths in the file refer to.
         kwok: its :class:`KwokCharts`; None if KWOK runs locally, or the cluster takes no stages.
         prefix: the beginning of the names in the stack of all that is declared in it.
-        kubelet: the kubelet version that its nodes report.
+        kubelet_version: the kubelet version that its nodes report.
     """
 
-    kubelet: str = ""
+    kubelet_version: str = ""
 
     kubeconfig: pulumi.Output[str]
     """Path of the cluster's kubeconfig file, known in previews."""
@@ -123,7 +123,7 @@ class EmulatedCluster(pulumi.ComponentResource):
         _require(loaded, base)
         self.plan = KwokPlan.of(loaded, base)
         self.cluster = control_plane(resource_name, loaded, base, self.plan, self)
-        self.prefix, self.kubelet = self.cluster.prefix, self.cluster.kubelet
+        self.prefix, self.kubelet_version = self.cluster.prefix, self.cluster.kubelet_version
         self.kubeconfig, self.identity = self.cluster.kubeconfig, self.cluster.identity
         self.server, self.stack_id = self.cluster.server, self.cluster.stack_id
         # The lists are the cluster's own: what is declared in it later finds all of them.
@@ -239,7 +239,7 @@ class EmulatedCluster(pulumi.ComponentResource):
         }
         # An add-on may install the CRD.
         first = list(self.addons.values())
-        opts = pulumi.ResourceOptions(parent=self, depends_on=first, deleted_with=self.cluster.end)
+        opts = pulumi.ResourceOptions(parent=self, depends_on=first, deleted_with=self.cluster.deleted_with)
         name = f"{self._name}-hypernodes"
         return [InCluster("kumulus:index:HyperNodes", name, self.cluster, {"pools": pools}, opts)]
 
@@ -249,9 +249,9 @@ class EmulatedCluster(pulumi.ComponentResource):
         return self.cluster.resource
 
     @property
-    def end(self) -> DeclaredCluster | None:
+    def deleted_with(self) -> DeclaredCluster | None:
         """What the plugin's resources in the cluster are deleted with; None where the cluster outlives the stack."""
-        return self.cluster.end
+        return self.cluster.deleted_with
 
     @property
     def lifetime(self) -> pulumi.Resource | None:

@@ -62,7 +62,7 @@ class ExistingCluster(ControlPlane):
             options["kubeconfig"] = pulumi.Output.secret(found["kubeconfig"]).apply(_path_or_text)
         if found.is_later("context"):
             options["context"] = found["context"]
-        self._declare(resource_name, name, None, secret(options), opts)
+        self._declare(resource_name, name, None, with_secret_kubeconfig(options), opts)
 
 
 def _path_or_text(kubeconfig: str) -> str:
@@ -70,9 +70,9 @@ def _path_or_text(kubeconfig: str) -> str:
     return str(Existing(kubeconfig=kubeconfig).options(Path.cwd())["kubeconfig"])
 
 
-def secret(options: dict[str, Any]) -> dict[str, Any]:
-    """Options, with a kubeconfig's text marked as a secret."""
-    kubeconfig = options["kubeconfig"]
+def with_secret_kubeconfig(options: dict[str, Any]) -> dict[str, Any]:
+    """Options, with a kubeconfig's text marked as a secret; a runtime of an extra may have no such option."""
+    kubeconfig = options.get("kubeconfig")
     if isinstance(kubeconfig, str) and existing.is_content(kubeconfig):
         return {**options, "kubeconfig": pulumi.Output.secret(kubeconfig)}
     return options

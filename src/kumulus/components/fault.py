@@ -131,7 +131,9 @@ class Fault(InCluster):
             **({"offers": fault.offers.to_plain()} if fault.offers else {}),
         }
         pools = {name: pool for group in groups for name, pool in group.resources.items()}
-        own = pulumi.ResourceOptions(depends_on=[pools[name] for name in fault.nodes], deleted_with=cluster.end)
+        own = pulumi.ResourceOptions(
+            depends_on=[pools[name] for name in fault.nodes], deleted_with=cluster.deleted_with
+        )
         super().__init__(
             "kumulus:index:Fault",
             f"{cluster.prefix}{fault.name}",

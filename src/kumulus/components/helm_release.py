@@ -14,7 +14,7 @@ from kumulus.components import engine
 from kumulus.components.engine import user_error
 from kumulus.components.inputs import CheckedInputs, with_secrets
 from kumulus.components.resources import ClusterLike, InCluster
-from kumulus.model.words import repaired
+from kumulus.model.words import repairs_text
 from kumulus.stackfile.addons import Addon, ReleaseOptions, chart_kind, chart_name
 from kumulus.stackfile.load import LoadedCluster
 
@@ -69,9 +69,9 @@ class HelmRelease:
             skip_await=addon["skipAwait"],
             # With CreateReplace, ChartCrds has created them by now; Helm would only create missing ones.
             skip_crds=addon.plain.crds != "Create",
-            # A release that an interrupted update left is marked as failed, and the update continues from it.
+            # ReleasePreparation has marked what an interrupted update left as failed; with this, Helm goes on from it.
             replace=True,
-            description=repairs.apply(repaired),
+            description=repairs.apply(repairs_text),
             **{_snake(field): addon[field] for field in asked},
             opts=opts,
         )
@@ -84,23 +84,22 @@ def repository_access(addon: Addon, base: Path) -> dict[str, str]:
 
 
 def _located(base: Path, key: str, value: Any) -> Any:
-    return str(base / value) if key.endswith("File") else value
+    return str(base / value) if value and key.endswith("File") else value
 
 
 def _access(addon: CheckedInputs[Addon], base: Path) -> Any:
     """Like :func:`repository_access`, but with outputs; a password is always marked as a secret."""
-    located = partial(_located, base)
     options = addon["repositoryOpts"] or {}
     if isinstance(options, pulumi.Output):
         return pulumi.Output.secret(options).apply(
-            lambda known: {key: located(key, known[key]) for key in known or {} if known[key]}
+            lambda known: {key: _located(base, key, known[key]) for key in known or {} if known[key]}
         )
     access: dict[str, Any] = {}
     for key, value in options.items():
         if isinstance(value, pulumi.Output):
-            access[key] = value.apply(partial(located, key))
+            access[key] = value.apply(partial(_located, base, key))
         elif value:
-            access[key] = located(key, value)
+            access[key] = _located(base, key, value)
     return with_secrets(access, [("password",)])
 
 
@@ -143,7 +142,7 @@ def chart_source(addon: Addon, base: Path) -> tuple[str, str | None]:
 
 
 def require_charts(loaded: LoadedCluster, base: Path) -> None:
-    """Have the plugin fetch those of the add-ons' charts that are not on this machine yet; refuse those it cannot.
+    """Have the plugin fetch the add-ons' charts that are not on this machine yet; an error if it cannot fetch all.
 
     Each add-on's own check looks at its chart as well, but only once the add-on's dependency, the cluster, is there. A
     preview creates nothing, so that check is early enough for it.
@@ -159,11 +158,12 @@ def require_charts(loaded: LoadedCluster, base: Path) -> None:
     wrong = {int(index): str(said) for index, said in (answer.get("problems") or {}).items()}
     if not wrong:
         return
+    addons = f"add-ons of {loaded.member}" if loaded.member else "add-ons"
     lines = [f"  clusterAddons[{index}]: {wrong[index]}" for index in sorted(wrong)]
     raise user_error(
         "\n".join(
             [
-                f"{len(wrong)} of {len(wanted)} add-ons cannot be installed; nothing of the cluster was changed",
+                f"{len(wrong)} of {len(wanted)} {addons} cannot be installed; nothing of the cluster was changed",
                 *lines,
                 f"  To go on without add-ons: pulumi config set -s {pulumi.get_stack()} kumulus:skipAddons true",
             ]

@@ -25,7 +25,7 @@ class CheckedInputs(Generic[Model]):
         model: the section; what it requires has to be plain.
         source: the component and the resource's name, for errors.
         values: by the section's fields; None counts as absent.
-        names: what the component's arguments are called, by the section's fields, where they are not called the same.
+        names: as :func:`problems_explained` takes them.
 
     Attributes:
         plain: the section, as far as its values are known when the program runs.
@@ -41,7 +41,7 @@ class CheckedInputs(Generic[Model]):
         self.plain = self._validated(self._plain)
 
     def __getitem__(self, field: str) -> Any:
-        """A field's plain value, or an output, or a mapping with outputs in it, as it was given."""
+        """A field's checked value, as the program has it: plain, an output, or a mapping with outputs in it."""
         value = _as_plain(getattr(self.plain, field))
         for place, output in self._later.get(field, {}).items():
             value = _with(value, place, pulumi.Output.from_input(output).apply(self._converter(field, place)))
@@ -53,7 +53,8 @@ class CheckedInputs(Generic[Model]):
 
     def _converter(self, field: str, place: Where) -> Callable[[Any], Any]:
         def convert(known: Any) -> Any:
-            value = _as_plain(getattr(self._validated({**self._plain, field: _with({}, place, known)}), field))
+            values = {**self._plain, field: _with(self._plain.get(field), place, known)}
+            value = _as_plain(getattr(self._validated(values), field))
             for part in place:
                 value = value[part]
             return value
@@ -76,9 +77,11 @@ def problems_explained(source: str, names: Mapping[str, str]) -> Iterator[None]:
     try:
         yield
     except SpecError as error:
-        # A remedy has a field's path within its entry of a list, or its name alone.
-        words = {path.rpartition("].")[2]: name for path, name in names.items()}
-        words |= {path.rpartition(".")[2]: name for path, name in words.items() if not path.endswith(".")}
+        # A remedy names a field as `nodeTemplate.capacity`, without "nodeGroups[0].", or only as `capacity`.
+        in_entry = {path.rpartition("].")[2]: name for path, name in names.items()}
+        alone = {path.rpartition(".")[2]: name for path, name in in_entry.items() if not path.endswith(".")}
+        # If a field of the entry and one further down have the same name, that of the entry is meant.
+        words = alone | in_entry
         problems = [
             replace(each, path=renamed(each.path, names), remedy=reworded(each.remedy, words))
             for each in error.problems
@@ -87,14 +90,18 @@ def problems_explained(source: str, names: Mapping[str, str]) -> Iterator[None]:
 
 
 def renamed(path: str, names: Mapping[str, str]) -> str:
-    """A path with its longest known prefix replaced by an argument's name; the empty prefix is that of any path."""
+    """A path with its longest known prefix replaced by an argument's name; the empty prefix is that of any path.
+
+    A prefix with the empty name is dropped, such as one that ends with a dot.
+    """
     for prefix in sorted(names, key=len, reverse=True):
+        if not path.startswith(prefix):
+            continue
+        name, rest = names[prefix], path[len(prefix) :]
         if not prefix:
-            return under(names[prefix], path)
-        rest = path[len(prefix) :]
-        ends_a_part = prefix.endswith(".") or rest[:1] in ("", ".", "[")
-        if path.startswith(prefix) and ends_a_part:
-            return names[prefix] + rest if names[prefix] else rest.removeprefix(".")
+            return under(name, path)
+        if prefix.endswith(".") or rest[:1] in ("", ".", "["):
+            return name + rest if name else rest.removeprefix(".")
     return path
 
 
@@ -140,7 +147,10 @@ def known_part(value: Any) -> Any:
 
 
 def without(value: Any, places: Collection[Where]) -> Any:
-    """A value without the parts at some paths; a path that leads past a mapping leaves the value as it is."""
+    """A value without the parts at some paths, of which none is empty.
+
+    What is no mapping stays whole, even if a path leads into it.
+    """
     if not isinstance(value, Mapping) or not places:
         return value
     return {key: without(each, _below(key, places)) for key, each in value.items() if (key,) not in places}
@@ -154,12 +164,15 @@ def _with(value: Any, place: Where, inner: Any) -> Any:
     """A copy of a mapping, or a new one, with another value at a path."""
     if not place:
         return inner
-    below = value or {}
-    return {**below, place[0]: _with(below.get(place[0]), place[1:], inner)}
+    mapping = value or {}
+    return {**mapping, place[0]: _with(mapping.get(place[0]), place[1:], inner)}
 
 
 def with_secrets(value: Any, places: Iterable[Where]) -> Any:
-    """A value with the parts at some paths marked as secrets; an empty path is all of it."""
+    """A value with the parts at some paths marked as secrets; an empty path is all of it.
+
+    What a path cannot be followed into, such as an output, is marked whole.
+    """
     places = tuple(places)
     if not places or value is None or value == {}:
         return value

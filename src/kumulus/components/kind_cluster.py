@@ -64,6 +64,6 @@ class KindCluster(ControlPlane):
                 "kindConfig": args.get("kind_config"),
             }
             found = CheckedInputs(ClusterSpec, source, values, _NAMES)
-        self.kubelet = "" if found.is_later("kubernetesVersion") else kubelet_version(found.plain)
+        self.kubelet_version = "" if found.is_later("kubernetesVersion") else kubelet_version(found.plain)
         options = found.plain.runtime_options(Path.cwd())
         self._declare(resource_name, found.plain.name, found["kubernetesVersion"], options, opts)

@@ -125,7 +125,7 @@ class KwokCharts(pulumi.ComponentResource):
             f"{resource_name}-definitions",
             self._cluster,
             {"group": API_VERSION.partition("/")[0]},
-            pulumi.ResourceOptions(parent=self, depends_on=list(after), deleted_with=self._cluster.end),
+            pulumi.ResourceOptions(parent=self, depends_on=list(after), deleted_with=self._cluster.deleted_with),
         )
         name = release_name(controllers.cluster)
         kwok = self._release(name, charts.addon(charts.chart), controllers.release_values(), [definitions])

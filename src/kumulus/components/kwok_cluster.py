@@ -75,7 +75,7 @@ class KwokCluster(ControlPlane):
                 "observability": args.get("observability"),
             }
             found = CheckedInputs(ClusterSpec, source, values, _NAMES)
-        self.kubelet = "" if found.is_later("kubernetesVersion") else kubelet_version(found.plain)
+        self.kubelet_version = "" if found.is_later("kubernetesVersion") else kubelet_version(found.plain)
         options = found.plain.kwok.options()
         if args.get("stage_objects"):
             options["stageObjects"] = True

@@ -116,7 +116,7 @@ class KwokNodeGroup(pulumi.ComponentResource):
             with problems_explained(source, _names(zones)):
                 spec = ClusterSpec.checked({"nodeGroups": [_group(resource_name, args)]})
                 cluster = args["cluster"]
-                expanded = expand(spec, cluster.cluster_name, kubelet=cluster.kubelet)
+                expanded = expand(spec, cluster.cluster_name, kubelet=cluster.kubelet_version)
             for pool, other in _of_taken_names(expanded, cluster.groups):
                 message = f"makes the same node names as the group {other}, such as {node_name(pool.name, 0)}"
                 wrong.add(path_text(("zones", pool.zone)), message, "rename one of the two groups or zones")
@@ -166,7 +166,7 @@ class KwokNodeGroup(pulumi.ComponentResource):
                 cluster,
                 {**pool_to_properties(pool), **further.get(pool.name, {})},
                 # Nodes are lost with their control plane: deleting thousands one by one first would be useless.
-                pulumi.ResourceOptions(parent=self, depends_on=list(depends_on), deleted_with=cluster.end),
+                pulumi.ResourceOptions(parent=self, depends_on=list(depends_on), deleted_with=cluster.deleted_with),
             )
             for pool in pools
         }

@@ -86,28 +86,28 @@ class ClusterLike(Protocol):
     stack_id: pulumi.Output[str]
     """The identity of the stack that owns it and all that is put into it."""
     groups: list[KwokNodeGroup]
-    """Those that are declared in it so far: faults are on their nodes."""
+    """The node groups declared in it so far, for faults on their nodes."""
     faults: list[Fault]
-    """Likewise: a fault is compared with those before it."""
+    """The faults declared in it so far, each compared with those before it."""
     namespaces: dict[str, str]
-    """Those of tenants, and the name of each tenant's resource, likewise."""
-    kubelet: str
+    """The namespaces of the tenants declared in it so far, each with the name of its tenant's resource."""
+    kubelet_version: str
     """The version of its nodes, such as v1.37.2; empty where the program does not decide it, or only by an output."""
     prefix: str
-    """The beginning of the names in the stack of all that is declared in it: ``worker-0.`` where its stack file has
-    several clusters, empty otherwise. No cluster's name has a dot."""
+    """What begins the resource names of all that is declared in it: ``worker-0.`` where its stack file has several
+    clusters, empty otherwise. No cluster's name has a dot."""
 
     @property
     def resource(self) -> DeclaredCluster:
         """The ``kumulus:index:Cluster``."""
 
     @property
-    def end(self) -> DeclaredCluster | None:
+    def deleted_with(self) -> DeclaredCluster | None:
         """What the plugin's resources in the cluster are deleted with; None where the cluster outlives the stack."""
 
     @property
     def lifetime(self) -> pulumi.Resource | None:
-        """Likewise, what other providers' resources are deleted with."""
+        """What other providers' resources in the cluster are deleted with; None likewise."""
 
     @property
     def kubernetes(self) -> kubernetes.Provider:
@@ -122,10 +122,10 @@ def labelled(metadata: Mapping[str, Any], cluster: ClusterLike) -> dict[str, Any
 
     The server refuses, as a conflict, that two managers own the same label with different values: another stack's
     object of the same name is not taken over. Only objects in a cluster that outlives the stack have the identity. In
-    one that goes with the stack, the folder says who owns everything; and while such a cluster is down, that provider
-    silently skips a change.
+    one that goes with the stack, the folder says who owns everything. There the label is left out: the Kubernetes
+    provider skips changes while the cluster is down, and would leave objects half marked (docs/decisions/identity.md).
     """
-    mine = {STACK_ID: cluster.stack_id} if cluster.end is None else {}
+    mine = {STACK_ID: cluster.stack_id} if cluster.deleted_with is None else {}
     return {**metadata, "labels": {**metadata.get("labels", {}), CLUSTER_LABEL: cluster.cluster_name, **mine}}
 
 
@@ -148,7 +148,7 @@ class InCluster(pulumi.CustomResource):
             "kubeconfig": cluster.kubeconfig,
             "clusterIdentity": cluster.identity,
             "stackId": cluster.stack_id,
-            **({"clusterOutlivesStack": True} if cluster.end is None else {}),
+            **({"clusterOutlivesStack": True} if cluster.deleted_with is None else {}),
         }
         super().__init__(token, resource_name, {**place, **properties}, engine.resource_options(opts))
 
@@ -173,7 +173,7 @@ class KubernetesObject(InCluster):
         opts = pulumi.ResourceOptions(
             parent=parent,
             depends_on=list(after),
-            deleted_with=cluster.end,
+            deleted_with=cluster.deleted_with,
             additional_secret_outputs=["data"] if manifest["kind"] == "Secret" else None,
         )
         properties = {"manifest": {**manifest, "metadata": metadata}, "data": None}

@@ -104,7 +104,7 @@ class Tenant(pulumi.ComponentResource):
                 "labels": _merged({POD_SECURITY_LABEL: tenant.podSecurity}, found["labels"], self._labels),
                 "annotations": found["annotations"],
             },
-            pulumi.ResourceOptions(parent=self, depends_on=self._after, deleted_with=cluster.end),
+            pulumi.ResourceOptions(parent=self, depends_on=self._after, deleted_with=cluster.deleted_with),
         )
         if found.is_later("quota") or tenant.quota:
             self._object("quota", "v1", "ResourceQuota", ACCOUNT, spec={"hard": found["quota"]})

@@ -8,7 +8,6 @@ import re
 import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -23,8 +22,9 @@ from kumulus.toolchain import cache
 _EXACT = re.compile(r"v?[0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?")
 _KEY = re.compile(r"\w+:")
 _SCHEMA_REJECTS = "values don't meet the specifications of the schema"
-# What Helm's schema library (santhosh-tekuri/jsonschema v6, kind.go) quotes: a text as Go does, and its single quotes
-# too; a number; and the reason why a text is not of a format, which may have it once more.
+# What Helm's schema library (santhosh-tekuri/jsonschema v6, kind.go) quotes of a value: a text in single quotes, those
+# inside it escaped by a backslash; a number after "got"; and after "is not valid FORMAT:" a reason that may repeat the
+# text.
 _GOT_TEXT = re.compile(r"(?<=: )'(?:[^'\\]|\\.)*'(?= does not match pattern | is not valid )")
 _GOT_NUMBER = re.compile(r"(?<= got )[-0-9]\S*(?=, want )")
 _NO_FORMAT = re.compile(r"(?<='…' is not valid )([^ :]+): .*")
@@ -34,7 +34,11 @@ _SHORTEST_SECRET = 4
 
 
 class ChartError(Exception):
-    """A chart cannot be fetched, or rejects the values; the message says what to do."""
+    """A chart cannot be fetched or read, or rejects the values; the message says what to do.
+
+    Args:
+        path: the property of the resource that is wrong: chart, repository, access or values.
+    """
 
     def __init__(self, path: str, message: str) -> None:
         super().__init__(message)
@@ -48,7 +52,7 @@ class ChartSource:
     chart: str
     """A name in a repository, an `oci://` reference or an absolute path."""
     repository: str = ""
-    """The repository's URL; empty for the others."""
+    """The repository's URL; empty for a reference or a path."""
     version: str = ""
     """As asked for; empty means the newest."""
     access: Mapping[str, str] = field(default_factory=dict)
@@ -67,11 +71,11 @@ class ChartSource:
         return not self.repository and not self.chart.startswith("oci://")
 
     @property
-    def lasts(self) -> bool:
-        """Whether every fetch gives the same chart; a server on this machine may serve another one next time."""
-        place = urlsplit(self.repository or self.chart)
-        local = place.hostname in ("127.0.0.1", "::1", "localhost")
-        return place.scheme in ("https", "oci") and not local and _EXACT.fullmatch(self.version) is not None
+    def is_fixed(self) -> bool:
+        """Whether every fetch gives the same chart: an exact version from another machine, by TLS."""
+        url = urlsplit(self.repository or self.chart)
+        local = url.hostname in ("127.0.0.1", "::1", "localhost")
+        return url.scheme in ("https", "oci") and not local and _EXACT.fullmatch(self.version) is not None
 
 
 @dataclass(frozen=True)
@@ -89,30 +93,25 @@ class Chart:
         return {name: hashlib.sha256(text.encode()).hexdigest()[:16] for name, text in self.crds.items()}
 
 
-async def fetch(source: ChartSource) -> Chart:
-    """Fetch and read a chart; one of an exact version is fetched once per machine."""
-    place = await download(source)
-    with _explained(source):
+async def read(source: ChartSource) -> Chart:
+    """Fetch and read a chart."""
+    place = await fetch(source)
+    try:
         about = yaml.safe_load(await run("show", "chart", str(place)))
-        crds = await run("show", "crds", str(place))
-    return Chart(place, str(about["version"]), _by_name(crds))
+        return Chart(place, str(about["version"]), _by_name(await run("show", "crds", str(place))))
+    except (HelmError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise ChartError("chart", f"{_named(source)} cannot be read: {reason}; correct it or name another") from None
 
 
-async def download(source: ChartSource) -> Path:
-    """Fetch a chart unless it is on this machine; returns its directory or archive, which :func:`fetch` reads."""
+async def fetch(source: ChartSource) -> Path:
+    """The directory or archive of a chart, fetched if necessary: one that is fixed, once per machine."""
     if source.is_path:
         return Path(source.chart)
-    with _explained(source):
-        return await _kept(source)
-
-
-@contextmanager
-def _explained(source: ChartSource) -> Iterator[None]:
-    """Raise what helm says of a chart as a :class:`ChartError`."""
     try:
-        yield
+        return await _kept(source)
     except HelmError as error:
-        raise _chart_error(source, str(error)) from None
+        raise _fetch_error(source, str(error)) from None
 
 
 async def check_values(chart: Chart, values: Mapping[str, Any]) -> None:
@@ -136,7 +135,7 @@ async def _kept(source: ChartSource) -> Path:
     key = hashlib.sha256(json.dumps([source.chart, source.repository, source.version]).encode()).hexdigest()[:32]
     place = folder / f"{key}.tgz"
     try:
-        if source.lasts and place.is_file():
+        if source.is_fixed and place.is_file():
             cache.used(place)
             return place
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -169,7 +168,10 @@ async def _pulled(source: ChartSource, scratch: Path) -> Path:
 
 
 async def _private_repository(source: ChartSource, scratch: Path) -> tuple[str, list[str]]:
-    """The reference of a chart in a private repository, and the options by which helm finds that in a folder."""
+    """A chart's reference in a private repository, and the options by which helm reads that repository's entry.
+
+    The entry is written into ``scratch``.
+    """
     names = ("username", "password", "caFile", "certFile", "keyFile")
     access = {name: source.access[name] for name in names if source.access.get(name)}
     entry = {"name": "private", "url": source.repository, **access}
@@ -217,11 +219,21 @@ def _documents(text: str) -> Iterator[str]:
 
 
 def _parsed(part: str) -> dict[str, str]:
-    """The manifest of a document that is indented differently, or written as JSON."""
-    document = yaml.safe_load(part)
-    if not isinstance(document, dict) or document.get("kind") != "CustomResourceDefinition":
-        return {}
-    return {str(document["metadata"]["name"]): part.strip() + "\n"}
+    """The manifest of a document that is indented differently, or written as JSON.
+
+    Raises:
+        ValueError: it is no YAML, or a CRD without a name.
+    """
+    try:
+        document = yaml.safe_load(part)
+    except yaml.YAMLError as error:
+        raise ValueError(f"a manifest among its CRDs is no YAML: {error}") from None
+    match document:
+        case {"kind": "CustomResourceDefinition", "metadata": {"name": name}}:
+            return {str(name): part.strip() + "\n"}
+        case {"kind": "CustomResourceDefinition"}:
+            raise ValueError("one of its CRDs has no name")
+    return {}
 
 
 def _has_schema(place: Path) -> bool:
@@ -249,23 +261,26 @@ def _texts(value: object) -> list[str]:
     return [value] if isinstance(value, str) and len(value) >= _SHORTEST_SECRET else []
 
 
-def _chart_error(source: ChartSource, reason: str) -> ChartError:
-    reason = " ".join(reason.split())
+def _named(source: ChartSource) -> str:
     version = f" {source.version}" if source.version else ""
     repository = f" of {source.repository}" if source.repository else ""
-    what = f"the chart {source.chart}{version}{repository}"
+    return f"the chart {source.chart}{version}{repository}"
+
+
+def _fetch_error(source: ChartSource, reason: str) -> ChartError:
+    what, reason = _named(source), " ".join(reason.split())
     password = source.access.get("password", "")
     if len(password) >= _SHORTEST_SECRET:
         reason = reason.replace(password, "…")
-    is_of_registry = source.chart.startswith("oci://")
-    for words, path, remedy in (*(_OF_REGISTRIES if is_of_registry else ()), *_REMEDIES):
-        if re.search(words, reason):
+    remedies = (*_OF_REGISTRIES, *_REMEDIES) if source.chart.startswith("oci://") else _REMEDIES
+    for pattern, path, remedy in remedies:
+        if re.search(pattern, reason):
             return ChartError(path, f"{what} cannot be fetched: {reason}; {remedy}")
     return ChartError("chart", f"{what} cannot be fetched: {reason}; check chart, version and repoURL")
 
 
 _OF_REGISTRIES = (
-    (r"\b40[13]\b|nauthorized|denied", "chart", "enter it first: helm registry login HOST"),
+    (r"\b40[13]\b|nauthorized|denied", "chart", "log in first: helm registry login HOST"),
     (r"x509|certificate", "chart", "have this machine trust its certificate authority"),
 )
 _REMEDIES = (
@@ -280,7 +295,7 @@ _REMEDIES = (
     (
         r"not found|no chart (name|version)|invalid_reference|manifest unknown",
         "chart",
-        "write a chart and a version that are there",
+        "write a chart and a version that the repository has",
     ),
 )
 
@@ -305,7 +320,7 @@ async def find_charts(arguments: dict[str, Any]) -> dict[str, Any]:
     async def problem_of(asked: dict[str, Any]) -> str:
         try:
             async with limit:
-                await download(ChartSource.of(asked))
+                await fetch(ChartSource.of(asked))
         except (ChartError, ProviderError) as error:
             return str(error)
         return ""

@@ -1,9 +1,9 @@
-"""Texts for people: numbers of things, lists of names, tables, and parts of pages."""
+"""Texts for people: numbers of things, lists of names, tables, parts of pages, and the description of a release."""
 
 import re
 from collections.abc import Sequence
 
-NAMED = 5
+MOST_NAMES = 5
 """How many names a message has, before it says how many more there are."""
 
 
@@ -12,7 +12,7 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def listed(names: Sequence[str], most: int = NAMED, separator: str = ", ") -> str:
+def listed(names: Sequence[str], most: int = MOST_NAMES, separator: str = ", ") -> str:
     """The first of several names, and how many more there are: `a, b and 2,548 more`."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return f"{separator.join(names[:most])}{more}"
@@ -34,12 +34,15 @@ def with_part(page: str, name: str, part: str) -> str:
     return head + begin + part + end + tail
 
 
-def repaired(times: int) -> str:
-    """The description of a Helm release by how often it was repaired, so that a repair changes the release."""
+def repairs_text(times: int) -> str:
+    """A Helm release's description: how many times it was repaired. Its change makes Pulumi update the release.
+
+    Not to be reworded: it is read back from releases that exist.
+    """
     return f"repaired {times} times" if times else ""
 
 
-def repairs(description: str) -> int:
-    """How often a release was repaired, by its description."""
+def repairs_in(description: str) -> int:
+    """How many times a Helm release was repaired, by its description."""
     found = re.fullmatch("repaired ([0-9]+) times", description)
     return int(found[1]) if found else 0

@@ -126,7 +126,7 @@ def test_a_stack_that_is_up_says_what_its_jobs_do_unless_all_of_them_have_lifecy
     file = project / "Pulumi.dev.yaml"
     file.write_text("config: {kumulus:cluster: {}}\n")
     (said,) = up._assumptions("dev")
-    assert "completes at once, by assumption" in said
+    assert "complete at once, by assumption" in said
     for selector, some in (
         ("labels: {app: a}", 1),
         ("ownerKinds: [JobSet]", 1),
@@ -206,6 +206,23 @@ def test_a_misspelt_option_of_pulumis_is_named_before_anything_is_made(project: 
     with pytest.raises(UserError, match=r"pulumi up has no option --refesh; did you mean --refresh\?"):
         stack.check_options("up", ["--refesh=true"])
     stack.check_options("up", ["--refresh", "--hidden-one", "-v=9"])
+
+
+def test_a_backend_that_does_not_answer_is_an_error_and_not_a_stack_that_is_down(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pulumi_says(words: str, code: int) -> None:
+        script = f'#!/bin/sh\n[ $1 = version ] && echo v3.246.0 && exit\necho "{words}" >&2; exit {code}\n'
+        (project.parent / "bin" / "pulumi").write_text(script)
+
+    monkeypatch.setenv("PULUMI_BACKEND_URL", "s3://shared")
+    pulumi_says("error: no stack named 'dev' found", 6)
+    assert not stack.exists("dev")
+    pulumi_says("NAME  VALUE", 0)
+    assert stack.exists("dev")
+    pulumi_says("error: operation error S3: GetObject: connection refused", 1)
+    with pytest.raises(UserError, match=r"pulumi cannot look for the stack dev:\n  error: .* connection refused$"):
+        stack.exists("dev")
 
 
 def test_two_stacks_are_refused_and_an_option_of_downs_own_is_no_word(project: Path) -> None:

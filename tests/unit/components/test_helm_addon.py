@@ -2,9 +2,10 @@
 
 from typing import Any
 
+import pulumi
 import pytest
 
-from kumulus import EmulatedCluster
+from kumulus import EmulatedCluster, HelmAddon, KwokCluster
 from kumulus.model.errors import SpecError
 from kumulus.stackfile.addons import ReleaseOptions
 from kumulus.stackfile.load import load
@@ -128,6 +129,15 @@ def test_mistakes_are_told(change: dict[str, Any], path: str, words: str) -> Non
     (problem,) = raised.value.problems
     assert problem.path == f"clusterAddons[0].{path}"
     assert words in f"{problem.message}; {problem.remedy}"
+
+
+def test_an_empty_file_that_is_an_output_is_none_and_not_the_project() -> None:
+    def program() -> None:
+        access = {"password": "x", "caFile": pulumi.Output.from_input("")}
+        HelmAddon("queue", cluster=KwokCluster("dev"), chart="queue", repo_url=ADDON["repoURL"], repository_opts=access)
+
+    known = run(program).only(RELEASE).inputs["repositoryOpts"]["value"]
+    assert {key for key, value in known.items() if value} == {"repo", "password"}
 
 
 def test_an_empty_file_of_a_repository_that_is_known_later_is_none_and_not_the_project() -> None:

@@ -22,6 +22,7 @@ from kumulus import (
     Tenant,
     toolchain,
 )
+from kumulus.components.existing_cluster import with_secret_kubeconfig
 from kumulus.model.contents import is_preview
 from tests.support.program import CLUSTER, KUBECONFIG, STACK_ID, run
 from tests.support.project import ROOT
@@ -374,6 +375,8 @@ def test_an_existing_clusters_kubeconfig_is_a_path_or_a_text(tmp_path: Any) -> N
     assert path.inputs["options"] == {"kubeconfig": str(tmp_path / "config"), "needs": []}
     assert not path.secret_inputs
     assert run(lambda: ExistingCluster("prod", kubeconfig=CONTENT)).only(CLUSTER).secret_inputs == {"options"}
+    # An extra's runtime whose clusters outlive the stack may have no such option.
+    assert with_secret_kubeconfig({"needs": []}) == {"needs": []}
 
 
 def test_a_described_cluster_is_a_cluster_to_put_more_into() -> None:

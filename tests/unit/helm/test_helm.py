@@ -11,6 +11,7 @@ import pytest
 
 from kumulus.helm import charts, history
 from kumulus.helm.charts import ChartError, ChartSource
+from kumulus.helm.command import HelmError
 from kumulus.helm.crds import DIGEST, MADE_BY, Maker, obstacle, take_away
 from kumulus.helm.history import Revision, decoded, encoded, leftover
 from kumulus.kube import ApiError
@@ -94,7 +95,7 @@ def test_a_release_is_read_and_written_as_helm_does() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "lasts"),
+    ("source", "fixed"),
     [
         (ChartSource("c", "https://e.com", "1.2.3"), True),
         (ChartSource("oci://e.com/c", "", "v1.2.3-rc.1"), True),
@@ -105,8 +106,8 @@ def test_a_release_is_read_and_written_as_helm_does() -> None:
         (ChartSource("/srv/c", "", "1.2.3"), False),
     ],
 )
-def test_a_chart_is_fetched_once_where_it_stays_the_same(source: ChartSource, lasts: bool) -> None:
-    assert source.lasts is lasts
+def test_a_chart_is_fetched_once_where_it_stays_the_same(source: ChartSource, fixed: bool) -> None:
+    assert source.is_fixed is fixed
 
 
 @pytest.mark.parametrize("stage", ["folder", "scratch", "archive"])
@@ -130,7 +131,7 @@ async def test_a_chart_that_there_is_no_room_for_is_told_with_what_to_do(
     if stage != "folder":
         monkeypatch.setattr(*((charts, "_private_file") if stage == "scratch" else (os, "replace")), full)
     with pytest.raises(ChartError) as caught:
-        await charts.download(ChartSource("c", "https://e.com", "1.2.3", {"password": "hunter2"}))
+        await charts.fetch(ChartSource("c", "https://e.com", "1.2.3", {"password": "hunter2"}))
     assert caught.value.path == "chart"
     assert str(caught.value) == (
         f"the chart c cannot be kept in {tmp_path}/cache/kumulus/charts: "
@@ -142,6 +143,30 @@ def test_crds_are_kept_as_they_are_written() -> None:
     found = charts._by_name(CRDS)
     assert list(found) == ["ones.example.com", "twos.example.com"]
     assert "controller-gen.kubebuilder.io/version: v0.18.0\n" in found["ones.example.com"]
+
+
+@pytest.mark.parametrize(
+    ("about", "crds", "reason"),
+    [
+        (HelmError("open /srv/c/Chart.yaml: permission denied"), "", "open /srv/c/Chart.yaml: permission denied"),
+        ("version: 1.2.3", "kind: CustomResourceDefinition\nmetadata: [\n", "a manifest among its CRDs is no YAML: "),
+        ("version: 1.2.3", "kind: CustomResourceDefinition\nmetadata: {}\n", "one of its CRDs has no name"),
+    ],
+)
+async def test_a_chart_that_cannot_be_read_is_to_be_corrected_and_not_fetched_otherwise(
+    about: str | HelmError, crds: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run(_: str, what: str, __: str) -> str:
+        if isinstance(about, HelmError):
+            raise about
+        return about if what == "chart" else crds
+
+    monkeypatch.setattr(charts, "run", run)
+    with pytest.raises(ChartError) as caught:
+        await charts.read(ChartSource("/srv/c"))
+    assert caught.value.path == "chart"
+    assert str(caught.value).startswith(f"the chart /srv/c cannot be read: {reason}")
+    assert str(caught.value).endswith("; correct it or name another")
 
 
 def test_crds_of_files_without_separators_are_told_apart() -> None:
@@ -179,7 +204,7 @@ def test_a_schemas_words_do_not_quote_numbers() -> None:
 @pytest.mark.parametrize(
     ("said", "path", "remedy"),
     [
-        ('chart "c" version "9" not found in https://e.com repository', "chart", "a version that are there"),
+        ('chart "c" version "9" not found in https://e.com repository', "chart", "a version that the repository has"),
         (
             'looks like "https://e.com" is not a valid chart repository or cannot be reached: dial tcp: refused',
             "repository",
@@ -193,7 +218,7 @@ def test_a_schemas_words_do_not_quote_numbers() -> None:
 )
 def test_a_chart_that_cannot_be_had_is_told_with_what_to_do(said: str, path: str, remedy: str) -> None:
     source = ChartSource("c", "https://e.com", "9", {"password": "hunter2"})
-    error = charts._chart_error(source, said)
+    error = charts._fetch_error(source, said)
     assert error.path == path
     assert str(error).startswith("the chart c 9 of https://e.com cannot be fetched: ")
     assert remedy in str(error)
@@ -201,8 +226,8 @@ def test_a_chart_that_cannot_be_had_is_told_with_what_to_do(said: str, path: str
 
 
 def test_a_registry_is_entered_otherwise_than_a_repository() -> None:
-    error = charts._chart_error(ChartSource("oci://e.com/c", "", "9"), "GET https://e.com/v2/: 401 Unauthorized")
-    assert str(error).endswith("enter it first: helm registry login HOST")
+    error = charts._fetch_error(ChartSource("oci://e.com/c", "", "9"), "GET https://e.com/v2/: 401 Unauthorized")
+    assert str(error).endswith("log in first: helm registry login HOST")
 
 
 # --- CRDs that go, and those that stay -------------------------------------------------------------------------------

@@ -66,6 +66,6 @@ class Federation(pulumi.ComponentResource):
             # Add-ons may install Kueue, in a cluster that has no process of it.
             parent=self,
             depends_on=[*cluster.addons.values(), *(after or [])],
-            deleted_with=cluster.end,
+            deleted_with=cluster.deleted_with,
         )
         return InCluster(f"kumulus:index:{kind}", f"{self._name}{suffix}", cluster, properties, opts)

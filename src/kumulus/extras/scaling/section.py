@@ -167,5 +167,5 @@ class AutoscalerSpec(ClusterSection):
             return ()
         # A KWOK that others installed may not read its stages from the cluster.
         asked = {**cluster.loaded.section_options["autoscaler"], "stages": cluster.plan.stages}
-        opts = ResourceOptions.merge(opts, ResourceOptions(deleted_with=cluster.end))
+        opts = ResourceOptions.merge(opts, ResourceOptions(deleted_with=cluster.deleted_with))
         return (InCluster("kumulus:index:Autoscaler", resource_name, cluster.cluster, {"autoscaler": asked}, opts),)

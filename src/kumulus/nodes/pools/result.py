@@ -18,7 +18,7 @@ from kumulus.kube.bulk import BulkOutcome, Interrupted
 from kumulus.model.node_changes import FieldChange
 from kumulus.model.pools import Pool
 from kumulus.model.slices import slice_name
-from kumulus.model.words import NAMED, counted, listed
+from kumulus.model.words import MOST_NAMES, counted, listed
 from kumulus.nodes.pools.observe import PoolObservation
 from kumulus.nodes.pools.slices import SliceObservation
 from kumulus.nodes.reporter import Reporter
@@ -136,13 +136,13 @@ def describe_drift(pool: Pool, seen: PoolObservation) -> dict[str, object]:
 def _altered(found: Mapping[str, Sequence[FieldChange]], what: str) -> dict[str, str]:
     """The first few altered nodes or slices with their differences, and how many others differ in which fields."""
     altered: dict[str, str] = {}
-    for name in list(found)[:NAMED]:
+    for name in list(found)[:MOST_NAMES]:
         differences = found[name]
         altered[name] = "; ".join(map(str, differences[:_SHOWN_DIFFERENCES]))
         if len(differences) > _SHOWN_DIFFERENCES:
             altered[name] += f"; and {len(differences) - _SHOWN_DIFFERENCES} more"
-    if len(found) > NAMED:
-        altered[f"and {len(found) - NAMED:,} more {what}"] = _fields(found.values())
+    if len(found) > MOST_NAMES:
+        altered[f"and {len(found) - MOST_NAMES:,} more {what}"] = _fields(found.values())
     return altered
 
 

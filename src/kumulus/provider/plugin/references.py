@@ -82,7 +82,7 @@ class RemoteCluster:
     prefix: str = ""
 
     def __post_init__(self) -> None:
-        self.end = None if self.lifetime is None else self.resource
+        self.deleted_with = None if self.lifetime is None else self.resource
         self.kubeconfig = self._output("kubeconfig")
         self.identity = self._output("identity")
         self.server = self._output("server")
@@ -90,7 +90,7 @@ class RemoteCluster:
         version = self.outputs.get("kubernetesVersion")
         is_local = self.outputs.get("runtime") == registry.DEFAULT
         # A preview may not know it.
-        self.kubelet = version if is_local and isinstance(version, str) else ""
+        self.kubelet_version = version if is_local and isinstance(version, str) else ""
 
     @cached_property
     def kubernetes(self) -> kubernetes.Provider:

@@ -82,7 +82,7 @@ class ChartCrds(InClusterResource):
         if contains_unknown(about):
             return CheckResult({**checked.inputs, "version": UNKNOWN, "crds": UNKNOWN})
         try:
-            chart = await charts.fetch(ChartSource.of(about))
+            chart = await charts.read(ChartSource.of(about))
             values = inputs.get("values")
             if not contains_unknown(values):
                 await charts.check_values(chart, values or {})

@@ -6,7 +6,7 @@ from typing import ClassVar
 from kumulus.helm import command, history, namespaces
 from kumulus.helm.history import Revision
 from kumulus.model.identity import STACK_ID, Owner
-from kumulus.model.words import repairs
+from kumulus.model.words import repairs_in
 from kumulus.nodes import ownership
 from kumulus.nodes.errors import ProviderError
 from kumulus.provider.connections import SILENT, UNASKED
@@ -151,7 +151,7 @@ class ReleasePreparation(OfRelease):
             # It was once in the stack's state, as after a refused destroy. The state may have lost this resource alone,
             # and the release changes only by another number of repairs.
             client = await self.client(inputs, WORK_PATIENCE)
-            outputs["repairs"] = repairs(await history.description(client, found[-1], LOOK_PATIENCE))
+            outputs["repairs"] = repairs_in(await history.description(client, found[-1], LOOK_PATIENCE))
             ending = "is taken up again" if op.preview else "was taken up again"
             op.report.info(f"{self.title(inputs)} is this stack's and has left its state; it {ending}")
         elif old is not None and (left := history.leftover(found, outputs["foreign"])):
