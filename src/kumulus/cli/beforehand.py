@@ -170,10 +170,10 @@ def without_salt_only(file: Path, there_before: bool) -> None:
 def _has_tenants(stack: str, cluster: str) -> bool:
     try:
         described = stack_file.described(stack)
-        return described is not None and bool(described.clusters[cluster].spec.tenants)
     except UserError:
-        # A stack without a file, or with mistakes in its file, may have tenants.
-        return True
+        described = None
+    # What no file says, or one with mistakes, may have tenants: a program of the user's own may declare some.
+    return described is None or bool(described.clusters[cluster].spec.tenants)
 
 
 def require_no_tenants(stack: str, kubeconfig: Path) -> None:

@@ -229,6 +229,9 @@ def _unknown(target: Target, pools: Sequence[Pool], where: Where) -> Iterator[Pr
             if near := nearest(pool, sizes):
                 remedy = f"write {near[0]}-…"
             yield problem(here, message, remedy)
+        elif not sizes[pool]:
+            message = f"{shown(written)} is no node: {pool} has none"
+            yield problem(here, message, "give it replicas, or leave the name out")
         elif max(ordinals) >= sizes[pool]:
             message = f"{shown(written)} is beyond the {sizes[pool]} nodes of {pool}"
             yield problem(here, message, f"write up to {sizes[pool] - 1}")

@@ -154,6 +154,20 @@ def test_only_a_cluster_with_tenants_is_asked_before_it_goes(fleet: Path, monkey
     assert asked == ["dev", "dev"]
 
 
+@pytest.mark.parametrize("config", ["{}", "{'kumulus:cluster': {secure: v1:x}}"])
+def test_a_cluster_whose_tenants_no_file_names_is_asked_before_it_goes(
+    fleet: Path, monkeypatch: pytest.MonkeyPatch, config: str
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(beforehand, "require_no_tenants", lambda stack, kubeconfig: asked.append(stack))
+    (up(fleet, "dev") / "kubeconfig.yaml").touch()
+    # A program of the user's own may declare a Tenant.
+    (fleet / "__main__.py").write_text("import kumulus\n")
+    write(fleet, f"config: {config}\n")
+    beforehand.check_tenants("dev", False)
+    assert asked == ["dev"]
+
+
 def test_a_cluster_that_is_not_below_config_is_told_so(fleet: Path) -> None:
     write(fleet, "kumulus:cluster: {nodeGroups: []}\n")
     said = "kumulus:cluster is not below config:, where Pulumi reads it\n  Indent it below config:"

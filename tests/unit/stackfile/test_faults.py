@@ -118,6 +118,14 @@ def test_a_mistake_is_told_with_its_path_and_a_remedy(fault: dict[str, Any], sai
     assert "; " in text
 
 
+def test_a_node_of_a_pool_without_nodes_is_not_answered_with_a_number_below_0() -> None:
+    empty = [replace(pool, replicas=0) for pool in pools(ClusterSpec.checked({"nodeGroups": GROUPS}), "dev")]
+    _, [found] = chosen(Target(names=("a100-use1-0",)), "x", empty, ("target",))
+    assert str(found) == (
+        'target.names[0]: "a100-use1-0" is no node: a100-use1 has none; give it replicas, or leave the name out'
+    )
+
+
 @pytest.mark.parametrize(
     ("target", "said"),
     [

@@ -142,8 +142,20 @@ def cluster_of(reference: Settled, component: str, opts: pulumi.ResourceOptions)
 def group_of(reference: Any) -> RemoteGroup:
     """The node group that an item of an argument refers to; raises errors like :func:`cluster_of`."""
     urns = _outputs_of(_urn(reference, "nodeGroups", ("KwokNodeGroup",))).get("poolUrns") or []
-    found = {urn: pool_within(_outputs_of(urn)) for urn in urns}
+    found = {urn: _known_pool(urn, _outputs_of(urn)) for urn in urns}
     return RemoteGroup(list(found.values()), {pool.name: DependencyResource(urn) for urn, pool in found.items()})
+
+
+def _known_pool(urn: str, properties: Mapping[str, Any]) -> Pool:
+    """A pool without the labels and annotations that a preview does not know."""
+    if properties.get("labels") is UNKNOWN:
+        # Its group and its zone are among them.
+        message = f"nodeGroups: {urn} has labels that a preview does not know"
+        raise pulumi.RunError(f"{message}; write a mapping of which only the values are outputs")
+    known = dict(properties)
+    for key in ("labels", "annotations"):
+        known[key] = {name: text for name, text in (properties.get(key) or {}).items() if text is not UNKNOWN}
+    return pool_within(known)
 
 
 def _urn(reference: Any, argument: str, kinds: tuple[str, ...]) -> str:

@@ -227,6 +227,24 @@ async def test_a_fault_chooses_from_the_groups_it_is_given(plugin: Any, monitor:
     assert monitor.of("Fault")["lost"].parent == fault.urn
 
 
+async def test_a_fault_chooses_from_a_group_with_labels_that_a_preview_does_not_know(
+    plugin: Any, monitor: Monitor
+) -> None:
+    made = await plugin.Construct(asked(monitor, "KwokCluster", "fleet", dryRun=True))
+
+    async def fault(name: str, labels: Any) -> Any:
+        given = {"cluster": reference(made.urn), "zones": {"use1": 2}, "capacity": CAPACITY, "labels": labels}
+        grown = await plugin.Construct(asked(monitor, "KwokNodeGroup", name, given, dryRun=True))
+        wanted = {"nodeGroups": [reference(grown.urn)], "kubelet": "notReady", "target": {"nodeGroup": name}}
+        inputs = {"cluster": reference(made.urn), **wanted}
+        return await plugin.Construct(asked(monitor, "FleetFault", f"{name}-lost", inputs, dryRun=True))
+
+    found = await fault("a100", {"team": output(known=False)})
+    assert json_format.MessageToDict(found.state)["nodes"] == {"a100-use1": "0-1"}
+    with pytest.raises(grpc.aio.AioRpcError, match="not know; write a mapping of which only the values"):
+        await fault("h100", output(known=False))
+
+
 async def test_an_addon_has_a_provider_of_its_own_and_a_tenant_needs_none(plugin: Any) -> None:
     token = {"data": {"token": "dA==", "ca.crt": "Yw=="}}
     with listening(outputs={"kumulus:index:Cluster": CLUSTER, "kumulus:index:KubernetesObject": token}) as monitor:
