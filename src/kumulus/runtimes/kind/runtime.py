@@ -123,6 +123,7 @@ class KindRuntime(Runtime):
             if nodes is None:
                 return
             left = cluster.remove(nodes)
+            forget_claim(place.directory)
         directories.clear_up(place, left, report)
 
 
@@ -168,6 +169,7 @@ class _Cluster:
         nodes = await self.nodes()
         if same_owner(owner, wanted.owner) and self.place.owns(nodes):
             self.report.status("removing what an interrupted run left behind")
+            # The claim stays: this run holds its lock.
             self.remove(nodes)
             return []
         directories.remove(self.place)
@@ -259,7 +261,6 @@ class _Cluster:
         self._end_kind()
         if nodes:
             creating.discard(self.engine, self.place)
-        forget_claim(self.place.directory)
         return directories.remove(self.place)
 
     def _undo(self, error: BaseException) -> None:

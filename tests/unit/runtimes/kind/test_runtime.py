@@ -699,8 +699,13 @@ async def test_another_checkouts_cluster_is_not_taken_for_what_a_killed_create_l
     assert "left" not in [node["id"] for node in bench.tools.nodes.values()]
 
 
-async def test_two_checkouts_do_not_make_a_cluster_of_one_name_at_a_time(bench: Bench) -> None:
+@pytest.mark.parametrize("left", [False, True], ids=["anew", "after a killed create"])
+async def test_two_checkouts_do_not_make_a_cluster_of_one_name_at_a_time(bench: Bench, left: bool) -> None:
     """kind would remove the containers of the first run when the second one fails."""
+    if left:
+        mine = KindPlace(bench.directory)
+        directories.prepare_home(mine)
+        mine.begin(ME, ContainerEngine("docker"), {})
     bench.tools.answers("kind pull", code=0, seconds=1.0)
     first = asyncio.ensure_future(bench.create())
     await bench.kind_has_begun()
