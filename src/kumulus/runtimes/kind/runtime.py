@@ -302,10 +302,10 @@ class _Cluster:
         try:
             return await apiserver.identity(self.place.kubeconfig, patience)
         except (ApiError, Unreachable, KubeconfigError) as error:
-            name = self.place.name
+            name, engine = self.place.name, self.engine.provider
             raise ProviderError(
                 f"the API server of kind cluster {name} does not answer within {patience:.0f} s: {error}; "
-                f"`docker logs {name}-control-plane` says more, and `pulumi destroy` removes the cluster"
+                f"`{engine} logs {name}-control-plane` says more, and `pulumi destroy` removes the cluster"
             ) from None
 
     async def identity_by_kind(self) -> str | None:
