@@ -1,5 +1,6 @@
 """Building: what is made, what two processes do to each other, and what an interruption leaves."""
 
+import errno
 import os
 import shutil
 import signal
@@ -210,6 +211,23 @@ def test_other_pins_reuse_the_same_tool_by_a_hard_link(built: Sample) -> None:
     assert after["alpha"].stat().st_ino == before["alpha"].stat().st_ino
     assert says(before["beta"]) == "tool v2.0.0"
     assert says(after["beta"]) == "tool v2.1.0"
+
+
+def test_where_there_are_no_hard_links_an_unchanged_tool_is_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(source: Path, link: Path) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), str(source))
+
+    sample = Sample(tmp_path)
+    sample.write()
+    monkeypatch.setenv("XDG_CACHE_HOME", sample.environment["XDG_CACHE_HOME"])
+    alpha, made = pins.load(sample.pins).tool("alpha"), tmp_path / "made"
+    made.write_text("#!/bin/sh\n")
+    build.install(made, alpha, sample.cache / "other", alpha.stamp())
+    monkeypatch.setattr(os, "link", refused)
+    assert build.reuse(alpha, sample.cache / "home", sample.cache / "scratch")
+    assert cache.is_current(sample.cache / "home", alpha)
 
 
 def aged(path: Path, days: float) -> None:
