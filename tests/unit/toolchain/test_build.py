@@ -230,6 +230,15 @@ def test_where_there_are_no_hard_links_an_unchanged_tool_is_copied(
     assert cache.is_current(sample.cache / "home", alpha)
 
 
+def test_what_go_s_caches_share_by_hard_links_takes_its_space_once(tmp_path: Path) -> None:
+    (tmp_path / "one").write_bytes(b"x" * 1000)
+    (tmp_path / "caches").mkdir()
+    os.link(tmp_path / "one", tmp_path / "caches" / "same")
+    (tmp_path / "caches" / "other").write_bytes(b"y" * 10)
+    assert supply.size(tmp_path) == 1010
+    assert supply.size(tmp_path / "one") == 1000
+
+
 def aged(path: Path, days: float) -> None:
     os.utime(path, (time.time() - days * 86_400,) * 2)
 
