@@ -71,7 +71,7 @@ def reachable(url: str) -> None:
     """Connect to a URL's host, or to the proxy for it, and hang up again.
 
     Raises:
-        NotFetched: there is no answer within the time limit.
+        NotFetched: there is no answer within the time limit, or the proxy's port is none.
     """
     host, port = _endpoint(url)
     outcome: list[OSError | None] = []
@@ -298,7 +298,12 @@ def _endpoint(url: str) -> tuple[str, int]:
     proxy = urllib.request.getproxies().get(parts.scheme)
     if proxy and not urllib.request.proxy_bypass(parts.netloc):
         parts = urlsplit(proxy if "//" in proxy else f"//{proxy}")
-    return parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+    host = parts.hostname or ""
+    try:
+        return host, parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError:
+        # The proxy's: KUMULUS_MIRROR has been checked.
+        raise NotFetched(f"the port of {host} is no number up to 65535", host_out=True) from None
 
 
 def _part(to: Path) -> Path:

@@ -268,6 +268,13 @@ def test_settings_that_mean_nothing_are_refused_without_a_password(
     assert "cret" not in str(raised.value)
 
 
+def test_a_proxy_whose_port_is_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://me:secret@proxy.example:80a")
+    monkeypatch.setenv("no_proxy", "")
+    with pytest.raises(NotFetched, match=r"^the port of proxy\.example is no number up to 65535$"):
+        fetch.reachable("http://files.example/release")
+
+
 def test_a_proxy_of_the_environment_is_used(sample: Sample, mirror: Mirror) -> None:
     both(sample, mirror)
     mirror.files = {f"http://mirror.example{path}": answer for path, answer in mirror.files.items()}
