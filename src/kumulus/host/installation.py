@@ -117,7 +117,7 @@ def _plugin_file(pulumi_home: Path, version: str) -> Path:
 
 def _write_if_changed(file: Path, text: str) -> None:
     try:
-        if file.read_text() == text and os.access(file, os.X_OK):
+        if file.read_bytes() == text.encode() and os.access(file, os.X_OK):
             return
     except OSError:
         pass

@@ -185,6 +185,7 @@ async def exclusive(place: Place, report: Reporter | None = None) -> AsyncIterat
     """Let only one run at a time change a cluster; what it waits for is reported.
 
     Yields whether another run held the lock first: then the cluster may be no longer what it was, or whose it was.
+    ProviderError if there can be no lock, as on a disk that has become read-only.
     """
     path = lock_file(place)
 
@@ -192,7 +193,10 @@ async def exclusive(place: Place, report: Reporter | None = None) -> AsyncIterat
         if report is not None:
             report.status(waiting(place.name))
 
-    lock, waited = await files.take_lock(path, waits)
+    try:
+        lock, waited = await files.take_lock(path, waits)
+    except OSError as error:
+        raise ProviderError(os_error(error, place, made=place.directory.exists())) from None
     try:
         yield waited
     finally:

@@ -85,7 +85,7 @@ class Builder:
             self._go(tool, ["build", *public], module, step, self.caches("std"))
             complete.touch()
         shutil.rmtree(self.caches(tool.workspace) / "gocache", ignore_errors=True)
-        shutil.copytree(library, self.caches(tool.workspace) / "gocache", copy_function=os.link)
+        shutil.copytree(library, self.caches(tool.workspace) / "gocache", copy_function=_link)
         linked.touch()
 
     def _embed(self, tool: Tool, embed: Embed, ours: Path, step: ToolLine) -> None:
@@ -183,10 +183,18 @@ def reuse(tool: Tool, home: Path, scratch: Path) -> bool:
             link = scratch / "work" / f"{tool.name}.link"
             link.parent.mkdir(parents=True, exist_ok=True)
             link.unlink(missing_ok=True)
-            os.link(cache.executable(other, tool), link)
+            _link(cache.executable(other, tool), link)
             install(link, tool, home, stamp.read_text())
             return True
     return False
+
+
+def _link(source: str | Path, link: str | Path) -> None:
+    """Hard-link a file; it is copied where the file system has no hard links."""
+    try:
+        os.link(source, link)
+    except OSError:
+        shutil.copy2(source, link)
 
 
 def _altered(content: bytes, embed: Embed) -> bytes:

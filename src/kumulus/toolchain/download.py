@@ -105,9 +105,13 @@ def fetched(url: str, name: str, algorithm: str, wanted: str, step: ToolLine) ->
     folder.mkdir(parents=True, exist_ok=True)
     # Named after its checksum, so that only a download of the same file is resumed.
     file = folder / f"{wanted[:12]}-{name}"
+    before = fetch.arrived(file)
 
     def tick(have: int, total: int | None) -> None:
-        step.tick(transferred(have, total, step.begun))
+        nonlocal before
+        # A server that does not resume begins again.
+        before = min(before, have)
+        step.tick(transferred(have, total, step.begun, before))
 
     fetch.fetch(releases.addresses(url), file, algorithm, wanted, tick)
     return file

@@ -71,7 +71,7 @@ def reachable(url: str) -> None:
     """Connect to a URL's host, or to the proxy for it, and hang up again.
 
     Raises:
-        NotFetched: there is no answer within the time limit.
+        NotFetched: there is no answer within the time limit, or the proxy's port is none.
     """
     host, port = _endpoint(url)
     outcome: list[OSError | None] = []
@@ -109,6 +109,11 @@ def fetch(urls: tuple[str, ...], to: Path, algorithm: str, wanted: str, tick: Ti
     _first(urls, lambda url: _fetch(url, to, algorithm, wanted, tick))
 
 
+def arrived(to: Path) -> int:
+    """How many bytes of a file an earlier attempt has left, with which :func:`fetch` goes on."""
+    return _size(_part(to))
+
+
 def document(urls: tuple[str, ...], accept: str) -> bytes:
     """Read a small document of these media types, such as an image's manifest; URLs as for :func:`fetch`."""
     return _first(urls, lambda url: _document(url, accept))
@@ -125,7 +130,7 @@ def _first(urls: tuple[str, ...], ask: Callable[[str], T]) -> T:
 
 
 def _fetch(url: str, to: Path, algorithm: str, wanted: str, tick: Tick) -> None:
-    part = to.with_name(f"{to.name}.part")
+    part = _part(to)
     resumed = _size(part) > 0
     is_whole = resumed and _sum(part, algorithm) == wanted
     if not is_whole:
@@ -293,7 +298,16 @@ def _endpoint(url: str) -> tuple[str, int]:
     proxy = urllib.request.getproxies().get(parts.scheme)
     if proxy and not urllib.request.proxy_bypass(parts.netloc):
         parts = urlsplit(proxy if "//" in proxy else f"//{proxy}")
-    return parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+    host = parts.hostname or ""
+    try:
+        return host, parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError:
+        # The proxy's: KUMULUS_MIRROR has been checked.
+        raise NotFetched(f"the port of {host} is no number up to 65535", host_out=True) from None
+
+
+def _part(to: Path) -> Path:
+    return to.with_name(f"{to.name}.part")
 
 
 def _size(file: Path) -> int:

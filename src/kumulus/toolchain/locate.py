@@ -155,7 +155,7 @@ _TIMEOUT_S = 15
 
 
 def version_of(executable: Path, tool: Tool) -> str | None:
-    """The version that the executable reports, or None if its output has none; it is asked once and remembered."""
+    """The version that the executable reports, or None if its output has none; what it says is remembered."""
     status = executable.stat()
     # With the real path: a link may be changed to a file of the same size and time.
     key = f"{tool.name} {executable} {executable.resolve()}"
@@ -163,18 +163,26 @@ def version_of(executable: Path, tool: Tool) -> str | None:
     known = _remembered()
     if key in known and known[key][0] == fingerprint:
         return known[key][1]
-    version = ask_version(executable, tool)
+    try:
+        version = _said_version(executable, tool)
+    except (OSError, subprocess.TimeoutExpired):
+        # Not remembered: on a busy machine, it may answer the next time.
+        return None
     _remember(key, fingerprint, version)
     return version
 
 
 def ask_version(executable: Path, tool: Tool) -> str | None:
-    """Run an executable to get its version; None if its output has none."""
+    """Run an executable to get its version; None if its output has none, or if it cannot be run."""
     try:
-        environment = {**os.environ, "PULUMI_SKIP_UPDATE_CHECK": "true"}
-        said = answer([executable, *tool.probe_args], timeout=_TIMEOUT_S, env=environment)
+        return _said_version(executable, tool)
     except (OSError, subprocess.TimeoutExpired):
         return None
+
+
+def _said_version(executable: Path, tool: Tool) -> str | None:
+    environment = {**os.environ, "PULUMI_SKIP_UPDATE_CHECK": "true"}
+    said = answer([executable, *tool.probe_args], timeout=_TIMEOUT_S, env=environment)
     match = re.search(tool.probe_pattern or "", said.stdout + said.stderr)
     return match[1] if match else None
 

@@ -25,15 +25,16 @@ def say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def transferred(have: int, total: int | None, begun: float) -> str:
+def transferred(have: int, total: int | None, begun: float, before: int = 0) -> str:
     """The progress of a transfer of bytes: `31 of 84 MB (37%), 5.2 MB/s`.
 
     Args:
         have: bytes so far.
         total: bytes in the end; None if that is not known.
         begun: when it began, by ``time.monotonic``.
+        before: bytes that an earlier transfer had left; they say nothing of how fast this one is.
     """
-    rate = f"{have / 1e6 / max(time.monotonic() - begun, 0.001):.1f} MB/s"
+    rate = f"{(have - before) / 1e6 / max(time.monotonic() - begun, 0.001):.1f} MB/s"
     if not total:
         return f"{have / 1e6:.0f} MB, {rate}"
     return f"{have / 1e6:.0f} of {total / 1e6:.0f} MB ({have * 100 // total}%), {rate}"

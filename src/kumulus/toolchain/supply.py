@@ -157,12 +157,13 @@ def duration(tools: Sequence[Tool]) -> str:
 
 
 def size(path: Path) -> int:
-    """How many bytes a file has, or the files in a directory and below have together."""
+    """How many bytes a file has, or the files in a directory and below have together; hard links of one count once."""
     if path.is_file():
         return path.stat().st_size
-    total = 0
+    sizes: dict[int, int] = {}
     for folder, _, files in os.walk(path):
         for file in files:
             with contextlib.suppress(OSError):
-                total += os.lstat(os.path.join(folder, file)).st_size
-    return total
+                status = os.lstat(os.path.join(folder, file))
+                sizes[status.st_ino] = status.st_size
+    return sum(sizes.values())

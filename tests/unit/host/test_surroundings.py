@@ -150,6 +150,8 @@ def test_the_launcher_starts_the_plugin_with_the_python_that_used_it_last(tmp_pa
     gone = subprocess.run([file, "127.0.0.1:1"], capture_output=True, text=True, check=False)
     assert gone.returncode == 1
     assert gone.stderr.startswith("kumulus plugin: /nowhere/python is gone; run 'kumulus env' in an environment")
+    # As a power loss may leave it.
+    file.write_bytes(b"\xff\xfe")
     installation.install_plugin(tmp_path, python)
     before = file.stat()
     installation.install_plugin(tmp_path, python)

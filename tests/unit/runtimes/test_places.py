@@ -254,6 +254,21 @@ async def test_destroy_leaves_what_another_stack_made_while_it_waited(tmp_path: 
     assert here.kwok_file.exists()
 
 
+@pytest.mark.parametrize("make", [True, False], ids=["create", "destroy"])
+async def test_a_lock_that_cannot_be_had_is_said_with_what_to_do(make: bool, tmp_path: Path) -> None:
+    here = Layout.of(str(tmp_path / "home"), "dev") if make else mine(tmp_path)
+    lock = directories.lock_file(here)
+    lock.mkdir(parents=True)
+    remedy = "KUMULUS_HOME can name another directory" if make else "put that right, and run `pulumi up --refresh`"
+    create = KwokRuntime().create(asked(tmp_path / "home"), Said(), asyncio.Event())
+    delete = KwokRuntime().delete(recorded(tmp_path / "home"), Said())
+    work, other = (create, delete) if make else (delete, create)
+    other.close()
+    with pytest.raises(ProviderError) as raised:
+        await work
+    assert str(raised.value) == f"{lock}: Is a directory; {remedy}"
+
+
 async def test_destroy_of_what_another_destroy_removed_meanwhile_is_done(tmp_path: Path) -> None:
     here = mine(tmp_path)
     said = Said()

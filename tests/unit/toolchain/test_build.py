@@ -1,5 +1,6 @@
 """Building: what is made, what two processes do to each other, and what an interruption leaves."""
 
+import errno
 import os
 import shutil
 import signal
@@ -210,6 +211,32 @@ def test_other_pins_reuse_the_same_tool_by_a_hard_link(built: Sample) -> None:
     assert after["alpha"].stat().st_ino == before["alpha"].stat().st_ino
     assert says(before["beta"]) == "tool v2.0.0"
     assert says(after["beta"]) == "tool v2.1.0"
+
+
+def test_where_there_are_no_hard_links_an_unchanged_tool_is_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(source: Path, link: Path) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), str(source))
+
+    sample = Sample(tmp_path)
+    sample.write()
+    monkeypatch.setenv("XDG_CACHE_HOME", sample.environment["XDG_CACHE_HOME"])
+    alpha, made = pins.load(sample.pins).tool("alpha"), tmp_path / "made"
+    made.write_text("#!/bin/sh\n")
+    build.install(made, alpha, sample.cache / "other", alpha.stamp())
+    monkeypatch.setattr(os, "link", refused)
+    assert build.reuse(alpha, sample.cache / "home", sample.cache / "scratch")
+    assert cache.is_current(sample.cache / "home", alpha)
+
+
+def test_what_go_s_caches_share_by_hard_links_takes_its_space_once(tmp_path: Path) -> None:
+    (tmp_path / "one").write_bytes(b"x" * 1000)
+    (tmp_path / "caches").mkdir()
+    os.link(tmp_path / "one", tmp_path / "caches" / "same")
+    (tmp_path / "caches" / "other").write_bytes(b"y" * 10)
+    assert supply.size(tmp_path) == 1010
+    assert supply.size(tmp_path / "one") == 1000
 
 
 def aged(path: Path, days: float) -> None:

@@ -5,6 +5,7 @@ import hashlib
 import json
 import socket
 import subprocess
+import time
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from kumulus.toolchain import download as download_module
 from kumulus.toolchain.errors import ToolchainError
 from kumulus.toolchain.fetch import Limits, NotFetched, WrongSum
 from kumulus.toolchain.pins import CONTROL_PLANE
+from kumulus.toolchain.progress import ToolLine
 from kumulus.toolchain.releases import Unpinned
 from tests.support.mirror import Answer, Mirror, program, serving, sha256, tar, zipped
 from tests.unit.toolchain.releases import ALPHA, BETA, HERE, both, offer
@@ -141,6 +143,26 @@ def test_a_rest_that_fits_nothing_is_fetched_anew(sample: Sample, mirror: Mirror
     assert sample.installed()["beta"].read_bytes() == BETA
 
 
+@pytest.mark.parametrize(("resumes", "rate"), [(True, "0.1 MB/s"), (False, "0.2 MB/s")])
+def test_what_an_earlier_run_had_fetched_does_not_count_as_fast(
+    resumes: bool, rate: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[str] = []
+
+    def fetched(urls: tuple[str, ...], to: Path, algorithm: str, wanted: str, tick: fetch.Tick) -> None:
+        for have in (31_000_000, 32_000_000) if resumes else (0, 2_000_000):
+            tick(have, 84_000_000)
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(fetch, "arrived", lambda to: 31_000_000)
+    monkeypatch.setattr(fetch, "fetch", fetched)
+    monkeypatch.setattr(time, "monotonic", lambda: 110.0)
+    step = ToolLine("etcd", begun=100.0)
+    monkeypatch.setattr(step, "tick", shown.append)
+    download_module.fetched("https://files.example/etcd", "etcd", "sha256", "0" * 64, step)
+    assert shown[-1].endswith(f", {rate}")
+
+
 def test_redirects_within_the_mirror_are_followed_and_others_are_not(sample: Sample, mirror: Mirror) -> None:
     _, beta = both(sample, mirror)
     mirror.files["/elsewhere"] = Answer(BETA)
@@ -244,6 +266,13 @@ def test_settings_that_mean_nothing_are_refused_without_a_password(
         setting()
     assert str(raised.value).startswith(said)
     assert "cret" not in str(raised.value)
+
+
+def test_a_proxy_whose_port_is_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://me:secret@proxy.example:80a")
+    monkeypatch.setenv("no_proxy", "")
+    with pytest.raises(NotFetched, match=r"^the port of proxy\.example is no number up to 65535$"):
+        fetch.reachable("http://files.example/release")
 
 
 def test_a_proxy_of_the_environment_is_used(sample: Sample, mirror: Mirror) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from kumulus import toolchain
 from kumulus.toolchain import cache, environment, pins
+from kumulus.toolchain import locate as locating
 from kumulus.toolchain.build import install
 from kumulus.toolchain.locate import is_installed, locate, plugin_directory
 from kumulus.toolchain.versions import KubernetesVersion, satisfies
@@ -69,6 +70,18 @@ def test_a_program_on_path_is_asked_once_until_it_changes(sample: Sample) -> Non
     assert asked.read_text().count("asked") == 1
     sample.program("alpha", f"echo asked >> {asked}; echo tool v1.2.10")
     assert locate(known, known.tool("alpha")).version == "1.2.10"
+
+
+def test_a_program_that_did_not_answer_in_time_is_asked_again(sample: Sample, monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = sample.folder / "slow"
+    slow.touch()
+    program = sample.program("alpha", f"[ ! -e {slow} ] || exec sleep 60; echo tool v1.2.9")
+    known = pins.load(sample.pins)
+    with monkeypatch.context() as hurried:
+        hurried.setattr(locating, "_TIMEOUT_S", 0.2)
+        assert locate(known, known.tool("alpha")).note == f"{program} does not say its version"
+    slow.unlink()
+    assert locate(known, known.tool("alpha")).version == "1.2.9"
 
 
 def test_a_built_tool_counts_as_built_though_env_puts_it_on_path_until_its_module_changes(

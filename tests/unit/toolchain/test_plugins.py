@@ -91,6 +91,7 @@ def test_a_transfer_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch, capsys: 
     monkeypatch.setattr(time, "monotonic", lambda: 110.0)
     assert transferred(31_000_000, 84_000_000, 100.0) == "31 of 84 MB (36%), 3.1 MB/s"
     assert transferred(31_000_000, None, 100.0) == "31 MB, 3.1 MB/s"
+    assert transferred(31_000_000, 84_000_000, 100.0, before=30_000_000) == "31 of 84 MB (36%), 0.1 MB/s"
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     step = ToolLine("[1/2] etcd v3.6.8", begun=109.0)
     step.tick("31 of 84 MB")

@@ -241,7 +241,8 @@ def write(place: CopyPlace, source: ContextSource, owner: str) -> None:
     # The note first, so that a killed process leaves a directory that is recognised as the stack's.
     if place.note() != note:
         place.write_note(note)
-    if not place.kubeconfig.is_file() or place.kubeconfig.read_text() != source.text:
+    # As bytes: a copy that is damaged need not be a text.
+    if not place.kubeconfig.is_file() or place.kubeconfig.read_bytes() != source.text.encode():
         files.write(place.kubeconfig, source.text, mode=0o600)
 
 

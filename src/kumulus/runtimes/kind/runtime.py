@@ -123,6 +123,7 @@ class KindRuntime(Runtime):
             if nodes is None:
                 return
             left = cluster.remove(nodes)
+            forget_claim(place.directory)
         directories.clear_up(place, left, report)
 
 
@@ -168,6 +169,7 @@ class _Cluster:
         nodes = await self.nodes()
         if same_owner(owner, wanted.owner) and self.place.owns(nodes):
             self.report.status("removing what an interrupted run left behind")
+            # The claim stays: this run holds its lock.
             self.remove(nodes)
             return []
         directories.remove(self.place)
@@ -259,7 +261,6 @@ class _Cluster:
         self._end_kind()
         if nodes:
             creating.discard(self.engine, self.place)
-        forget_claim(self.place.directory)
         return directories.remove(self.place)
 
     def _undo(self, error: BaseException) -> None:
@@ -301,10 +302,10 @@ class _Cluster:
         try:
             return await apiserver.identity(self.place.kubeconfig, patience)
         except (ApiError, Unreachable, KubeconfigError) as error:
-            name = self.place.name
+            name, engine = self.place.name, self.engine.provider
             raise ProviderError(
                 f"the API server of kind cluster {name} does not answer within {patience:.0f} s: {error}; "
-                f"`docker logs {name}-control-plane` says more, and `pulumi destroy` removes the cluster"
+                f"`{engine} logs {name}-control-plane` says more, and `pulumi destroy` removes the cluster"
             ) from None
 
     async def identity_by_kind(self) -> str | None:

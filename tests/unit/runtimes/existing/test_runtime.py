@@ -351,6 +351,17 @@ async def test_another_stacks_cluster_of_that_name_is_left_alone(existing: Exist
         await existing.runtime.create(existing.wanted(owner="you"), existing.messages, asyncio.Event())
 
 
+def damage(path: str) -> None:
+    Path(path).write_bytes(b"\xff\xfe")
+
+
+async def test_a_damaged_copy_is_written_again(existing: Existing) -> None:
+    seen = await existing.create()
+    damage(seen.kubeconfig)
+    await existing.runtime.read(existing.recorded(seen), existing.messages)
+    assert SECRET in text_of(seen.kubeconfig)
+
+
 async def test_content_is_written_where_it_is_missing(existing: Existing) -> None:
     content = json.dumps(document(existing.server), indent=1)
     seen = await existing.create(kubeconfig=content)

@@ -563,11 +563,17 @@ async def test_a_server_that_is_silent_is_restarted_and_given_up_on_in_time(
     assert (found.health, found.components["kube-apiserver"]) == ("degraded", "unhealthy")
     monkeypatch.setattr(kind, "_RUNNING_S", 0.2)
     monkeypatch.setattr(kind, "_RESTARTED_S", 0.2)
-    with pytest.raises(ProviderError, match=r"does not answer within 0 s: .*docker logs dev-control-plane"):
+    with pytest.raises(ProviderError, match=r"does not answer within 0 s: .*`docker logs dev-control-plane`"):
         await bench.repair(seen)
     assert [call for call in bench.tools.asked() if call.startswith("docker restart")]
     bench.answers = True
     assert await bench.repair(seen) == seen
+
+
+async def test_a_silent_server_s_log_is_asked_of_the_engine_that_has_it(bench: Bench) -> None:
+    cluster = kind._Cluster(KindPlace(bench.directory), ContainerEngine("podman"), bench.said)
+    with pytest.raises(ProviderError, match="`podman logs dev-control-plane` says more"):
+        await cluster._identity(0.1)
 
 
 async def test_an_engine_that_ended_is_an_error_for_every_operation(bench: Bench) -> None:
@@ -699,8 +705,13 @@ async def test_another_checkouts_cluster_is_not_taken_for_what_a_killed_create_l
     assert "left" not in [node["id"] for node in bench.tools.nodes.values()]
 
 
-async def test_two_checkouts_do_not_make_a_cluster_of_one_name_at_a_time(bench: Bench) -> None:
+@pytest.mark.parametrize("left", [False, True], ids=["anew", "after a killed create"])
+async def test_two_checkouts_do_not_make_a_cluster_of_one_name_at_a_time(bench: Bench, left: bool) -> None:
     """kind would remove the containers of the first run when the second one fails."""
+    if left:
+        mine = KindPlace(bench.directory)
+        directories.prepare_home(mine)
+        mine.begin(ME, ContainerEngine("docker"), {})
     bench.tools.answers("kind pull", code=0, seconds=1.0)
     first = asyncio.ensure_future(bench.create())
     await bench.kind_has_begun()
