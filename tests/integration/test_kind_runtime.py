@@ -161,7 +161,7 @@ async def test_an_api_server_that_stays_dead_is_given_up_on_and_told(
             await asyncio.sleep(0.5)
         assert (await plane.read()).components["kube-apiserver"] == "unhealthy"
         monkeypatch.setattr(kind, "_RUNNING_S", 1.0)
-        monkeypatch.setattr(kind, "_RESTARTED", 3.0)
+        monkeypatch.setattr(kind, "_RESTARTED_S", 3.0)
         with pytest.raises(ProviderError, match=f"docker logs {NODE}"):
             await plane.repair()
     finally:

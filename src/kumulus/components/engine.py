@@ -23,7 +23,7 @@ from pulumi.runtime.proto import resource_pb2, resource_pb2_grpc
 from pulumi.runtime.settings import get_monitor
 
 from kumulus.host import installation
-from kumulus.host.installation import pulumi_home
+from kumulus.host.installation import has_plugin, pulumi_home
 from kumulus.host.version import VERSION
 from kumulus.model.errors import SpecError
 
@@ -202,9 +202,6 @@ def _require(name: str, what: str, remedy: str) -> None:
     engine_fetches = os.environ.get(_ENGINE_FETCHES_NONE, "").lower() in _NO
     if engine_fetches or shutil.which(f"pulumi-resource-{name}"):
         return
-    # Imported here, as most programs need no such plugin.
-    from kumulus.toolchain.plugins import has_plugin
-
     if not has_plugin(pulumi_home(), name):
         folder = pulumi_home() / "plugins"
         raise user_error(f"{what} Pulumi's plugin {name}, which is not in {folder}\n  To get it: {remedy}")

@@ -101,6 +101,12 @@ def pulumi_home() -> Path:
         return Path.home() / ".pulumi"
 
 
+def has_plugin(pulumi_home: Path, name: str) -> bool:
+    """Whether a plugin of Pulumi's is installed, in any version; one whose installation was interrupted is not."""
+    found = (pulumi_home / "plugins").glob(f"resource-{name}-v*")
+    return any(path.is_dir() and not path.with_name(f"{path.name}.partial").exists() for path in found)
+
+
 def install_plugin(pulumi_home: Path, python: Path) -> None:
     """Make engines with this PULUMI_HOME start the plugin with this Python; does nothing if they do already."""
     script = _plugin_script(python)

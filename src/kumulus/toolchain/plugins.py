@@ -4,6 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
+from kumulus.host.installation import has_plugin
 from kumulus.toolchain import pins, releases, supply
 from kumulus.toolchain.errors import ToolchainError, ToolMissing
 from kumulus.toolchain.locate import find, is_installed, plugin_directory
@@ -58,12 +59,6 @@ def complete(pulumi_home: Path) -> bool:
 def has_command_plugin(pulumi_home: Path) -> bool:
     """Whether the plugin that runs `hostCommands` is installed, in any version."""
     return has_plugin(pulumi_home, "command")
-
-
-def has_plugin(pulumi_home: Path, name: str) -> bool:
-    """Whether a plugin of Pulumi's is installed, in any version; one whose installation was interrupted is not."""
-    found = (pulumi_home / "plugins").glob(f"resource-{name}-v*")
-    return any(path.is_dir() and not path.with_name(f"{path.name}.partial").exists() for path in found)
 
 
 def _install_ours(pulumi_home: Path, name: str) -> None:

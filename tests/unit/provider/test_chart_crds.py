@@ -85,13 +85,13 @@ def fetched(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The values that the chart's schema was asked about; every chart has the two CRDs."""
     asked: list[Any] = []
 
-    async def fetch(source: ChartSource) -> Chart:
+    async def read(source: ChartSource) -> Chart:
         return Chart(Path("/"), "1.0.0", dict.fromkeys(DIGESTS, "kind: CustomResourceDefinition"))
 
     async def check_values(chart: Chart, values: object) -> None:
         asked.append(values)
 
-    monkeypatch.setattr(charts, "fetch", fetch)
+    monkeypatch.setattr(charts, "read", read)
     monkeypatch.setattr(charts, "check_values", check_values)
     return asked
 

@@ -116,13 +116,13 @@ def _timeless(value: Any) -> Any:
 
 @pytest.fixture
 async def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
-    async def fetch(_: object) -> Chart:
+    async def read(_: object) -> Chart:
         return Chart(Path("/"), "1.0.0", {"ones.things.io": json.dumps(crd("ones.things.io"))})
 
     async def check_values(*_: object) -> None:
         """The chart has no schema."""
 
-    monkeypatch.setattr(charts, "fetch", fetch)
+    monkeypatch.setattr(charts, "read", read)
     monkeypatch.setattr(charts, "check_values", check_values)
     monkeypatch.setattr(autoscalers, "get", autoscaler)
     place = {"stackId": MINE, "clusterOutlivesStack": True}

@@ -65,7 +65,7 @@ print(json.dumps({
     "kubeconfig": project.kubeconfig("dev").name,
     "component": type_of("toy"),
     "options": described_cluster._options(toy, Path(), KwokPlan()),
-    "alias": [str(each.type_) for each in described_cluster._other_runtimes("kwok")],
+    "alias": [str(each.type_) for each in described_cluster._aliases("kwok")],
     "checked": [str(each) for each in served.check({}, too_large, "/").failures],
     "plugin": next(repr(each) for each in served.inputs if each.name == "runtime"),
 }))
